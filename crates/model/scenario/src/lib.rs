@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod empirical;
+mod files;
 mod preset;
 mod reader;
 mod repeated;
@@ -24,13 +25,14 @@ use std::sync::Arc;
 
 use romer_impair::chain::{Chain, SHORTEST_STATE};
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
-use romer_impair::trace::{self, By, Trace};
+use romer_impair::trace::{By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::Dscp;
 use romer_units::random::Seed;
 use toml::de::{DeTable, DeValue};
 
+use files::{Files, TraceUse};
 pub use preset::{PRESETS, Preset, preset};
 use reader::{Item, SourceText, TableReader};
 pub use reader::{ScenarioError, nearest};
@@ -137,10 +139,11 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     };
     let seed = seed(&mut top, generator)?;
     let mut base = Setting::default();
-    directions(&mut top, &mut base, 0, load)?;
-    traces(&mut top, &mut base, load)?;
-    let flows = flows(&mut top, &mut base, load)?;
-    let (timeline, repeat) = timeline(&mut top, &base, load)?;
+    let files = &mut Files::new(load);
+    directions(&mut top, &mut base, 0, files)?;
+    traces(&mut top, &mut base, files)?;
+    let flows = flows(&mut top, &mut base, files)?;
+    let (timeline, repeat) = timeline(&mut top, &base, files)?;
     top.finish()?;
     let config = Config { seed, generator, flows, base, timeline, repeat };
     let mut notes = notes(&config);
@@ -199,7 +202,7 @@ fn directions(
     table: &mut TableReader<'_>,
     setting: &mut Setting,
     flow: usize,
-    load: &mut Load<'_>,
+    files: &mut Files<'_, '_>,
 ) -> Read<()> {
     for (port, key) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
         let Some(item) = table.get(key) else { continue };
@@ -209,16 +212,16 @@ fn directions(
             Some(path) => Path::clone(path),
             None => Path { flush: DEFAULT_FLUSH, ..Path::default() },
         };
-        stages::direction(&mut direction, &mut path, load)?;
+        stages::direction(&mut direction, &mut path, files)?;
         if let Some(item) = direction.get("trace") {
             let mut inner = item.table()?;
-            let trace = one_trace(&mut inner, port == 1, load)?;
-            if matches!(trace, Trace::Opportunities(_)) && path.rate.is_some() {
+            let trace = one_trace(&mut inner, port == 1, files)?;
+            if matches!(*trace, Trace::Opportunities(_)) && path.rate.is_some() {
                 return Err(item.error("says when packets leave, and so does rate; take one of them out"));
             }
             path.order = order(&mut inner, path.order, &trace)?;
             inner.finish()?;
-            path.trace = Some(Arc::new(trace));
+            path.trace = Some(trace);
         } else if path.rate.is_some() && matches!(path.trace.as_deref(), Some(Trace::Opportunities(_))) {
             return Err(direction.error(
                 "asks for a rate where a recorded link (trace) says when packets leave; take one of them out",
@@ -252,7 +255,7 @@ fn without_models(path: &Path, table: &TableReader<'_>) -> Read<()> {
     }
 }
 
-fn one_trace(table: &mut TableReader<'_>, reverse: bool, load: &mut Load<'_>) -> Read<Trace> {
+fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '_>) -> Read<Arc<Trace>> {
     let file = table.need("file")?;
     let measured = table.need("format")?.word(&[("mahimahi", false), ("measurement", true)])?;
     let by =
@@ -260,19 +263,19 @@ fn one_trace(table: &mut TableReader<'_>, reverse: bool, load: &mut Load<'_>) ->
     let fixed = table.get("fixed");
     let direction = table.get("direction");
     let direction = direction.map(|item| item.word(&[("forward", false), ("reverse", true)])).transpose()?;
-    let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
-    if measured {
+    let name = file.string("a file's name")?;
+    let how = if measured {
         let fixed = fixed.map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
-        let trace =
-            trace::read_measurement(&text, direction.unwrap_or(reverse), by.unwrap_or(By::Packet), fixed);
-        return trace.map_err(|why| file.error(why.to_string()));
-    }
-    if by.is_some() || fixed.is_some() || direction.is_some() {
+        let (reverse, by) = (direction.unwrap_or(reverse), by.unwrap_or(By::Packet));
+        TraceUse::Measurement { reverse, by, fixed }
+    } else if by.is_some() || fixed.is_some() || direction.is_some() {
         let why =
             "has the format mahimahi, whose lines are moments: by, fixed and direction mean nothing there";
         return Err(table.error(format!("{why}; take them out")));
-    }
-    trace::read_mahimahi(&text).map_err(|why| file.error(why.to_string()))
+    } else {
+        TraceUse::Mahimahi
+    };
+    files.trace(name, how).map_err(|why| file.error(why))
 }
 
 /// Recorded delays keep order as Pham 2004's queue does, unless something else is asked for.
@@ -284,13 +287,12 @@ fn order(table: &mut TableReader<'_>, otherwise: Order, trace: &Trace) -> Read<O
     })
 }
 
-fn traces(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<()> {
+fn traces(top: &mut TableReader<'_>, base: &mut Setting, files: &mut Files<'_, '_>) -> Read<()> {
     let Some(item) = top.get("trace") else { return Ok(()) };
     let mut table = item.table()?;
     let file = table.need("file")?;
     table.need("format")?.word(&[("pham", ())])?;
-    let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
-    let traces = trace::read_pham(&text).map_err(|why| file.error(why.to_string()))?;
+    let traces = files.traces(file.string("a file's name")?).map_err(|why| file.error(why))?;
     for (port, trace) in traces.into_iter().enumerate() {
         let Some(path) = &mut base.paths[port][0] else { continue };
         if path.trace.is_some() {
@@ -307,7 +309,7 @@ fn traces(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) ->
     table.finish()
 }
 
-fn flows(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<Vec<Match>> {
+fn flows(top: &mut TableReader<'_>, base: &mut Setting, files: &mut Files<'_, '_>) -> Read<Vec<Match>> {
     let Some(item) = top.get("flow") else { return Ok(Vec::new()) };
     let list = item.list()?;
     if list.len() > MOST_FLOWS {
@@ -328,7 +330,7 @@ fn flows(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) -> 
         }
         flows.push(covered);
         base.paths.iter_mut().for_each(|paths| paths.push(None));
-        directions(&mut table, base, flow, load)?;
+        directions(&mut table, base, flow, files)?;
         if base.paths.iter().all(|paths| paths[flow].is_none()) {
             return Err(table.error("has neither a_to_b nor b_to_a; say what happens to its packets"));
         }
@@ -406,7 +408,7 @@ const LATEST: i64 = 365 * 86_400_000_000_000;
 fn timeline(
     top: &mut TableReader<'_>,
     base: &Setting,
-    load: &mut Load<'_>,
+    files: &mut Files<'_, '_>,
 ) -> Read<(Vec<TimelineStep>, Option<i64>)> {
     let mut steps = Vec::new();
     let (mut now, mut end, mut count) = (base.clone(), 0, 0);
@@ -430,7 +432,7 @@ fn timeline(
                 )));
             }
             let mut next = now.clone();
-            directions(&mut table, &mut next, 0, load)?;
+            directions(&mut table, &mut next, 0, files)?;
             table.finish()?;
             for step in 1..number {
                 let share = ratio(step, number);

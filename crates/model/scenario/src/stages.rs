@@ -10,13 +10,17 @@ use romer_impair::config::{
 use romer_impair::{Decision, DelayDistribution, MOST_BITS, Path};
 use romer_units::Layer;
 
-use crate::Load;
+use crate::files::Files;
 use crate::reader::{Item, ScenarioError, TableReader};
 
 type Read<T> = Result<T, ScenarioError>;
 
 /// Reads the stages that a direction's table has into `path`; a stage that is there is replaced as a whole.
-pub(crate) fn direction(reader: &mut TableReader<'_>, path: &mut Path, load: &mut Load<'_>) -> Read<()> {
+pub(crate) fn direction(
+    reader: &mut TableReader<'_>,
+    path: &mut Path,
+    files: &mut Files<'_, '_>,
+) -> Read<()> {
     if let Some(item) = reader.get("loss") {
         let mut table = item.table()?;
         path.loss = modelled(&mut table, |table| decision(table, Of::Loss), probability)?;
@@ -57,7 +61,7 @@ pub(crate) fn direction(reader: &mut TableReader<'_>, path: &mut Path, load: &mu
     }
     if let Some(item) = reader.get("delay") {
         let mut table = item.table()?;
-        let mut loading = |table: &mut TableReader<'_>| delay(table, load);
+        let mut loading = |table: &mut TableReader<'_>| delay(table, files);
         path.delay = delays(&mut table, &mut loading)?;
         path.order = match table.get("order") {
             Some(order) => order.word(&ORDERS)?,
@@ -251,13 +255,13 @@ fn reorder(table: &mut TableReader<'_>, decision: Decision) -> Read<Reorder> {
     Ok(Reorder { decision, displacement })
 }
 
-fn delay(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Delay> {
+fn delay(table: &mut TableReader<'_>, files: &mut Files<'_, '_>) -> Read<Delay> {
     let fixed = table.get("fixed").map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
     let variable = match table.get("variable") {
         None => None,
         Some(item) => {
             let mut inner = item.table()?;
-            let variable = variable(&mut inner, load)?;
+            let variable = variable(&mut inner, files)?;
             inner.finish()?;
             variable
         }
@@ -277,7 +281,7 @@ enum Shape {
     Correlated,
 }
 
-fn variable(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Option<Variable>> {
+fn variable(table: &mut TableReader<'_>, files: &mut Files<'_, '_>) -> Read<Option<Variable>> {
     let model = table.need("model")?;
     let shape = model.word(&[
         ("uniform", Shape::Uniform),
@@ -294,7 +298,7 @@ fn variable(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Option<Var
         Shape::Correlated => {
             let of = table.need("of")?;
             let mut inner = of.table()?;
-            let law = variable(&mut inner, load)?;
+            let law = variable(&mut inner, files)?;
             inner.finish()?;
             let law =
                 law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
@@ -307,10 +311,10 @@ fn variable(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Option<Var
         }
         _ => {}
     }
-    law(table, shape, load).map(|law| Some(Variable::new(law, None)))
+    law(table, shape, files).map(|law| Some(Variable::new(law, None)))
 }
 
-fn law(table: &mut TableReader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<DelayDistribution> {
+fn law(table: &mut TableReader<'_>, shape: Shape, files: &mut Files<'_, '_>) -> Read<DelayDistribution> {
     let positive = "a number above 0, up to 1000000";
     let mut time = |key: &'static str, least: i64| -> Read<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
@@ -343,8 +347,8 @@ fn law(table: &mut TableReader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<D
         }
         Shape::Empirical | Shape::Correlated | Shape::Nothing => {
             let file = table.need("file")?;
-            let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
-            DelayDistribution::Empirical(crate::empirical::read(&text).map_err(|why| file.error(why))?)
+            let delays = files.delays(file.string("a file's name")?).map_err(|why| file.error(why))?;
+            DelayDistribution::Empirical(delays)
         }
     })
 }

@@ -1,0 +1,137 @@
+//! The files that a scenario names, each read once for each way in which it is used.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use romer_impair::trace::{self, By, Trace};
+
+use crate::Load;
+use crate::empirical;
+
+/// Ways in which one file may be used: traces of both directions by packet and by time, with two delays to add.
+const MOST_WAYS: usize = 8;
+/// Octets that are read of all files, those of a file once for each way.
+const MOST_OCTETS: usize = 512 << 20;
+
+/// How a file is used as the trace of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceUse {
+    Mahimahi,
+    Measurement { reverse: bool, by: By, fixed: i64 },
+}
+
+/// What has been made of a file.
+#[derive(Default)]
+struct Uses {
+    delays: Option<Arc<[f64]>>,
+    traces: Vec<(TraceUse, Arc<Trace>)>,
+}
+
+pub(crate) struct Files<'l, 'c> {
+    load: &'l mut Load<'c>,
+    uses: BTreeMap<String, Uses>,
+    octets: usize,
+}
+
+impl<'l, 'c> Files<'l, 'c> {
+    pub(crate) fn new(load: &'l mut Load<'c>) -> Self {
+        Self { load, uses: BTreeMap::new(), octets: 0 }
+    }
+
+    /// The text of a file, to be used in another way.
+    fn text(&mut self, name: &str) -> Result<String, String> {
+        let uses = self.uses.entry(name.to_owned()).or_default();
+        if usize::from(uses.delays.is_some()) + uses.traces.len() >= MOST_WAYS {
+            return Err(format!("is used in more than {MOST_WAYS} ways; use it in fewer"));
+        }
+        let text = (self.load)(name)?;
+        self.octets += text.len();
+        if self.octets > MOST_OCTETS {
+            return Err(format!(
+                "is too large beside the others: a scenario reads {} MiB; name fewer files",
+                MOST_OCTETS >> 20
+            ));
+        }
+        Ok(text)
+    }
+
+    /// Measured delays, in order of size.
+    pub(crate) fn delays(&mut self, name: &str) -> Result<Arc<[f64]>, String> {
+        if let Some(delays) = self.uses.get(name).and_then(|uses| uses.delays.clone()) {
+            return Ok(delays);
+        }
+        let delays = empirical::read(&self.text(name)?)?;
+        self.uses.entry(name.to_owned()).or_default().delays = Some(Arc::clone(&delays));
+        Ok(delays)
+    }
+
+    /// The trace of a direction.
+    pub(crate) fn trace(&mut self, name: &str, how: TraceUse) -> Result<Arc<Trace>, String> {
+        let known = self.uses.get(name).and_then(|uses| uses.traces.iter().find(|(other, _)| *other == how));
+        if let Some((_, trace)) = known {
+            return Ok(Arc::clone(trace));
+        }
+        let text = self.text(name)?;
+        let read = match how {
+            TraceUse::Mahimahi => trace::read_mahimahi(&text),
+            TraceUse::Measurement { reverse, by, fixed } => {
+                trace::read_measurement(&text, reverse, by, fixed)
+            }
+        };
+        let trace = Arc::new(read.map_err(|why| why.to_string())?);
+        self.uses.entry(name.to_owned()).or_default().traces.push((how, Arc::clone(&trace)));
+        Ok(trace)
+    }
+
+    /// The traces of both directions.
+    pub(crate) fn traces(&mut self, name: &str) -> Result<[Arc<Trace>; 2], String> {
+        trace::read_pham(&self.text(name)?).map_err(|why| why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However often a scenario mentions a file, it is read and kept once; in too many ways it is refused.
+    #[test]
+    fn mentions_share_a_file() {
+        let mut reads = 0;
+        let load: &mut Load<'_> = &mut |name| {
+            reads += 1;
+            Ok(if name == "delays" { "1ms\n2ms\n" } else { "1\n2\n" }.to_owned())
+        };
+        let mut files = Files::new(load);
+        let first = files.delays("delays").unwrap();
+        assert!((0..1_000).all(|_| Arc::ptr_eq(&files.delays("delays").unwrap(), &first)));
+        let first = files.trace("link", TraceUse::Mahimahi).unwrap();
+        assert!((0..1_000).all(|_| Arc::ptr_eq(&files.trace("link", TraceUse::Mahimahi).unwrap(), &first)));
+        assert_eq!(reads, 2);
+    }
+
+    /// A measurement is read once for each way, in few ways, and all files together have a limit.
+    #[test]
+    fn ways_and_octets_are_bounded() {
+        let mut name = "m".to_owned();
+        let measurement = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n0,44,1,2,,\n";
+        let load: &mut Load<'_> = &mut |name| {
+            Ok(if name == "m" {
+                measurement.to_owned()
+            } else {
+                format!("1ms\n#{}", "x".repeat(MOST_OCTETS / 4))
+            })
+        };
+        let mut files = Files::new(load);
+        let ways: Vec<_> = (0..=8)
+            .map(|fixed| files.trace(&name, TraceUse::Measurement { reverse: false, by: By::Packet, fixed }))
+            .collect();
+        assert!(ways[..8].iter().all(Result::is_ok), "{:?}", ways[0]);
+        assert!(ways[8].as_ref().unwrap_err().contains("more than 8 ways"));
+        // Another name of the same file makes no difference.
+        let refused = (0..5).find_map(|_| {
+            name.insert_str(0, "./");
+            files.delays(&name).err()
+        });
+        assert!(refused.unwrap().contains("a scenario reads 512 MiB"));
+    }
+}
