@@ -20,7 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -75,7 +75,7 @@ struct Connections {
 }
 
 struct Open {
-    network: Network,
+    network: ClientNetwork,
     /// Requests with a valid token that it works on.
     busy: Arc<AtomicUsize>,
     abort: AbortHandle,
@@ -84,7 +84,7 @@ struct Open {
 impl Connections {
     /// The connection that a new one replaces: the oldest idle one of the network that has most of them.
     fn replaced(&self) -> Option<u64> {
-        let mut idle: BTreeMap<Network, (usize, u64)> = BTreeMap::new();
+        let mut idle: BTreeMap<ClientNetwork, (usize, u64)> = BTreeMap::new();
         for (number, open) in &self.open {
             if open.busy.load(Ordering::Acquire) == 0 {
                 idle.entry(open.network).or_insert((0, *number)).0 += 1;
@@ -162,7 +162,7 @@ fn admit(connections: &SharedConnections, connection: Connection) {
     }
     let number = all.next;
     all.next += 1;
-    let network = Network::from_address(connection.ends.peer.ip());
+    let network = ClientNetwork::from_address(connection.ends.peer.ip());
     let busy = Arc::new(AtomicUsize::new(0));
     let (held, counted) = (Arc::clone(connections), Arc::clone(&busy));
     let task = tokio::spawn(async move {
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(all.replaced(), None);
         let hosts = [("192.0.2.1", 0), ("198.51.100.1", 1), ("198.51.100.2", 0), ("198.51.100.1", 0)];
         for (number, (host, busy)) in (0..).zip(hosts) {
-            let network = Network::from_address(host.parse().unwrap());
+            let network = ClientNetwork::from_address(host.parse().unwrap());
             let abort = tokio::spawn(std::future::pending::<()>()).abort_handle();
             all.open.insert(number, Open { network, busy: Arc::new(AtomicUsize::new(busy)), abort });
         }

@@ -340,13 +340,15 @@ impl Controlling {
     /// Connection `index` has `holding` now, and uses `in_use` of it.
     fn hold(&mut self, index: usize, holding: Holding, in_use: Holding) {
         let connection = &mut self.connections[index];
-        let network = ClientNetwork::from_address(connection.peer);
+        let counted = connection.counts_for();
+        let before = std::mem::replace(&mut connection.counted, counted);
         for (shares, held, now) in [
             (&mut self.shares, &mut connection.holding, holding),
             (&mut self.in_use, &mut connection.in_use, in_use),
         ] {
-            if *held != now {
-                shares.replace(network, std::mem::replace(held, now), now);
+            if *held != now || before != counted {
+                shares.replace(before, std::mem::replace(held, now), Holding::default());
+                shares.replace(counted, Holding::default(), now);
             }
         }
     }
@@ -624,9 +626,8 @@ impl Controlling {
 
     /// Takes back what a connection had that is removed.
     fn discharge(&mut self, connection: &Connection) {
-        let network = ClientNetwork::from_address(connection.peer);
-        self.shares.replace(network, connection.holding, Holding::default());
-        self.in_use.replace(network, connection.in_use, Holding::default());
+        self.shares.replace(connection.counted, connection.holding, Holding::default());
+        self.in_use.replace(connection.counted, connection.in_use, Holding::default());
         if let Some(session) = connection.number() {
             self.by_session.remove(&session);
             self.order(Order::Close { session });

@@ -16,7 +16,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use super::connection::Connection;
 use super::outbox::Outbox;
 use super::places::{ConnectionPlace, Scope, Stage, to_close};
-use super::shares::{Holding, NETWORKS};
+use super::shares::{Counted, Holding, NETWORKS};
 use super::{Controlling, LISTENERS, LONGEST_ANSWER, MOST_DEPARTURES, MOST_SENDERS, token};
 
 /// Connections without a session at a time, and those that one network may have.
@@ -79,6 +79,7 @@ impl Controlling {
         let index = self.connections.insert(Connection {
             stream: Some(stream),
             peer,
+            counted: Counted { own: ClientNetwork::from_address(peer), proved: None },
             home,
             server,
             begun: now,

@@ -6,11 +6,12 @@ use romer_endpoint::byte_stream::ByteStream;
 use romer_host::host_info;
 use romer_host::poller::Interest;
 use romer_session::control::{FarStream, SILENCE, Server};
+use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
 
 use super::outbox::Outbox;
-use super::shares::Holding;
+use super::shares::{Counted, Holding};
 use crate::messages::SendPath;
 use crate::sending::FarSender;
 
@@ -34,6 +35,8 @@ pub(super) struct Connection {
     pub(super) holding: Holding,
     /// The same, and nothing if its session was idle then.
     pub(super) in_use: Holding,
+    /// For which networks that was counted.
+    pub(super) counted: Counted,
     pub(super) session: Option<Granted>,
     /// Where its session's association came from.
     pub(super) reached: Option<Reached>,
@@ -67,6 +70,13 @@ impl Connection {
     /// Whether its session is idle, so that what it holds is granted to others.
     pub(super) fn is_idle(&self, now: Timestamp<Monotonic>) -> bool {
         !self.is_closing() && self.server.is_idle(now)
+    }
+
+    /// The networks for which it counts now: probes go on to an address that was proved, until another one is.
+    pub(super) fn counts_for(&self) -> Counted {
+        let own = ClientNetwork::from_address(self.peer);
+        let proved = self.moved.as_ref().map(|moved| ClientNetwork::from_address(moved.before));
+        Counted { own, proved: proved.filter(|proved| *proved != own) }
     }
 
     /// Octets of memory for what has come and is not read and for what waits to be written, while there is a connection, and for

@@ -79,8 +79,8 @@ impl Controlling {
 
     /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
     fn check_move(&self, index: usize, network: ClientNetwork) -> Result<(), &'static str> {
-        let Connection { peer, holding, in_use, .. } = self.connections[index];
-        let own = if ClientNetwork::from_address(peer) == network { in_use } else { Holding::default() };
+        let Connection { counted, holding, in_use, .. } = self.connections[index];
+        let own = if counted.has(network) { in_use } else { Holding::default() };
         let [most_of_one, most_of_all] = self.most();
         let exceeds = |others: Holding, most| holding.has_some_of(others.plus(holding).minus(most));
         if exceeds(self.in_use.network(network).minus(own), most_of_one) {

@@ -109,14 +109,30 @@ pub(super) struct Shares {
     all: Holding,
 }
 
+/// The networks for which one connection counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) own: ClientNetwork,
+    /// That of the address that its session has proved, where it has gone on from another one and has not proved that.
+    pub(super) proved: Option<ClientNetwork>,
+}
+
+impl Counted {
+    pub(super) fn has(self, network: ClientNetwork) -> bool {
+        self.own == network || self.proved == Some(network)
+    }
+}
+
 impl Shares {
-    /// A connection of `network` that had `before` has `now`.
-    pub(super) fn replace(&mut self, network: ClientNetwork, before: Holding, now: Holding) {
+    /// A connection that counts for these networks and had `before` has `now`.
+    pub(super) fn replace(&mut self, counted: Counted, before: Holding, now: Holding) {
         self.all = self.all.plus(now).minus(before);
-        let own = self.networks.entry(network).or_default();
-        *own = own.plus(now).minus(before);
-        if *own == Holding::default() {
-            self.networks.remove(&network);
+        for network in [Some(counted.own), counted.proved].into_iter().flatten() {
+            let own = self.networks.entry(network).or_default();
+            *own = own.plus(now).minus(before);
+            if *own == Holding::default() {
+                self.networks.remove(&network);
+            }
         }
     }
 
@@ -133,8 +149,8 @@ impl Shares {
 mod tests {
     use super::*;
 
-    fn network(address: &str) -> ClientNetwork {
-        ClientNetwork::from_address(address.parse().unwrap())
+    fn network(address: &str) -> Counted {
+        Counted { own: ClientNetwork::from_address(address.parse().unwrap()), proved: None }
     }
 
     /// Totals are the sums of what is there, and a network without connections is forgotten.
@@ -147,17 +163,17 @@ mod tests {
         let mut shares = Shares::default();
         (0..3).for_each(|_| shares.replace(one, none, pending));
         shares.replace(other, none, pending);
-        assert_eq!((shares.all().pending, shares.network(one).pending), (4, 3));
+        assert_eq!((shares.all().pending, shares.network(one.own).pending), (4, 3));
         shares.replace(one, pending, session);
         shares.replace(one, pending, session);
         assert_eq!(
-            shares.network(one),
+            shares.network(one.own),
             Holding { pending: 1, sessions: 2, coming: 100, records: 128, ..none }
         );
-        assert_eq!(shares.all().minus(shares.network(one)), pending);
+        assert_eq!(shares.all().minus(shares.network(one.own)), pending);
         shares.replace(one, session, none);
         shares.replace(one, session, none);
         shares.replace(one, pending, none);
-        assert_eq!((shares.networks.len(), shares.network(one)), (1, none));
+        assert_eq!((shares.networks.len(), shares.network(one.own)), (1, none));
     }
 }

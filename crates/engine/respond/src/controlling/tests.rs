@@ -467,6 +467,29 @@ fn resumed_sessions_count_where_they_are() {
     }
 }
 
+/// A session that goes on in another network counts in both until its new address is proved: its probes go to the old one.
+#[test]
+fn unproved_sessions_count_in_both_networks() {
+    let mut hosts = Hosts::new();
+    let now = clock::monotonic_now();
+    let asking = resumable(reverse("periodic", Some(1_000_000), Some(1_222)));
+    let (index, granted) = hosts.ask_at(0, &asking, now).unwrap();
+    hosts.resume_from(&granted, 100);
+    let senders = |hosts: &Hosts| {
+        let in_network = |network| ClientNetwork::from_address([192, 0, network, 1].into());
+        let of = |network| hosts.controlling.in_use.network(in_network(network)).senders;
+        (of(0), of(100), hosts.controlling.in_use.all().senders)
+    };
+    assert_eq!(senders(&hosts), (1, 1, 1));
+    let controlling = &mut hosts.controlling;
+    let address = SocketAddr::new(controlling.connections[index].peer, 9);
+    let (moves, others) = (Vec::new(), Vec::new());
+    let note = Note::Associated { session: 0, address, moves, others, path: None };
+    controlling.links.notes.try_send(note).unwrap();
+    controlling.take_notes();
+    assert_eq!(senders(&hosts), (0, 1, 1));
+}
+
 /// A sender that floods the connection over which it resumes its session, or over which the log comes back at the end, and reads
 /// nothing, takes little memory. It is served once it reads.
 #[test]
