@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Makes control characters visible (`\u{1b}`), so that a name cannot move the cursor, colour the screen or end
-/// the line. The marks that reorder text (U+202A to U+202E, U+2066 to U+2069) and the other separators of lines
+/// the line. The marks that reorder text (the property `Bidi_Control` of Unicode) and the other separators of lines
 /// (U+2028, U+2029) count as control characters here.
 pub fn terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -86,7 +86,11 @@ fn style_length(text: &str) -> Option<usize> {
 }
 
 fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
 }
 
 #[cfg(test)]
@@ -99,6 +103,9 @@ mod tests {
         assert_eq!(terminal("a\x1b[2J\nb\u{202e}"), "a\\u{1b}[2J\\u{a}b\\u{202e}");
         assert_eq!(markup("<script>\"'&\x07"), "&lt;script&gt;&quot;&#39;&amp;\\u{7}");
         assert_eq!(terminal("Rømer 1676 → µs"), "Rømer 1676 → µs");
+        for mark in ['\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{2069}'] {
+            assert!(!terminal(&format!("a{mark}b")).contains(mark), "{mark:?} reorders text");
+        }
     }
 
     /// A summary keeps its colours; a name in it moves no cursor, sets no title and hides nothing.
