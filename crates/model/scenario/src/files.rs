@@ -4,14 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use romer_impair::trace::{self, By, Trace};
+use thiserror::Error;
 
-use crate::Load;
 use crate::empirical;
+
+/// How the caller hands over the text of a file that a scenario names; an error says why not, in words.
+pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// Ways in which one file may be used: traces of both directions by packet and by time, with two delays to add.
 const MOST_WAYS: usize = 8;
 /// Octets that are read of all files, those of a file once for each way.
 const MOST_OCTETS: usize = 512 << 20;
+
+/// Why a file is not used.
+#[derive(Debug, Error)]
+pub(crate) enum FileError {
+    /// It cannot be read, or is not what it is used as.
+    #[error("{0}")]
+    Unfit(String),
+    #[error("is used in more than {MOST_WAYS} ways; use it in fewer")]
+    Ways,
+    #[error("is too large beside the others: a scenario reads {} MiB; name fewer files", MOST_OCTETS >> 20)]
+    Octets,
+}
 
 /// How a file is used as the trace of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +54,31 @@ impl<'l, 'c> Files<'l, 'c> {
     }
 
     /// The text of a file, to be used in another way.
-    fn text(&mut self, name: &str) -> Result<String, String> {
+    fn text(&mut self, name: &str) -> Result<String, FileError> {
         let uses = self.uses.entry(name.to_owned()).or_default();
         if usize::from(uses.delays.is_some()) + uses.traces.len() >= MOST_WAYS {
-            return Err(format!("is used in more than {MOST_WAYS} ways; use it in fewer"));
+            return Err(FileError::Ways);
         }
-        let text = (self.load)(name)?;
+        let text = (self.load)(name).map_err(FileError::Unfit)?;
         self.octets += text.len();
         if self.octets > MOST_OCTETS {
-            return Err(format!(
-                "is too large beside the others: a scenario reads {} MiB; name fewer files",
-                MOST_OCTETS >> 20
-            ));
+            return Err(FileError::Octets);
         }
         Ok(text)
     }
 
     /// Measured delays, in order of size.
-    pub(crate) fn delays(&mut self, name: &str) -> Result<Arc<[f64]>, String> {
+    pub(crate) fn delays(&mut self, name: &str) -> Result<Arc<[f64]>, FileError> {
         if let Some(delays) = self.uses.get(name).and_then(|uses| uses.delays.clone()) {
             return Ok(delays);
         }
-        let delays = empirical::read(&self.text(name)?)?;
+        let delays = empirical::read(&self.text(name)?).map_err(FileError::Unfit)?;
         self.uses.entry(name.to_owned()).or_default().delays = Some(Arc::clone(&delays));
         Ok(delays)
     }
 
     /// The trace of a direction.
-    pub(crate) fn trace(&mut self, name: &str, how: TraceUse) -> Result<Arc<Trace>, String> {
+    pub(crate) fn trace(&mut self, name: &str, how: TraceUse) -> Result<Arc<Trace>, FileError> {
         let known = self.uses.get(name).and_then(|uses| uses.traces.iter().find(|(other, _)| *other == how));
         if let Some((_, trace)) = known {
             return Ok(Arc::clone(trace));
@@ -78,14 +90,14 @@ impl<'l, 'c> Files<'l, 'c> {
                 trace::read_measurement(&text, reverse, by, fixed)
             }
         };
-        let trace = Arc::new(read.map_err(|why| why.to_string())?);
+        let trace = Arc::new(read.map_err(|why| FileError::Unfit(why.to_string()))?);
         self.uses.entry(name.to_owned()).or_default().traces.push((how, Arc::clone(&trace)));
         Ok(trace)
     }
 
     /// The traces of both directions.
-    pub(crate) fn traces(&mut self, name: &str) -> Result<[Arc<Trace>; 2], String> {
-        trace::read_pham(&self.text(name)?).map_err(|why| why.to_string())
+    pub(crate) fn traces(&mut self, name: &str) -> Result<[Arc<Trace>; 2], FileError> {
+        trace::read_pham(&self.text(name)?).map_err(|why| FileError::Unfit(why.to_string()))
     }
 }
 
@@ -126,12 +138,12 @@ mod tests {
             .map(|fixed| files.trace(&name, TraceUse::Measurement { reverse: false, by: By::Packet, fixed }))
             .collect();
         assert!(ways[..8].iter().all(Result::is_ok), "{:?}", ways[0]);
-        assert!(ways[8].as_ref().unwrap_err().contains("more than 8 ways"));
+        assert!(matches!(ways[8], Err(FileError::Ways)));
         // Another name of the same file makes no difference.
         let refused = (0..5).find_map(|_| {
             name.insert_str(0, "./");
             files.delays(&name).err()
         });
-        assert!(refused.unwrap().contains("a scenario reads 512 MiB"));
+        assert!(matches!(refused, Some(FileError::Octets)));
     }
 }

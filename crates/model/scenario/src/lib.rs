@@ -32,14 +32,12 @@ use romer_units::Dscp;
 use romer_units::random::Seed;
 use toml::de::{DeTable, DeValue};
 
+pub use files::Load;
 use files::{Files, TraceUse};
 pub use preset::{PRESETS, Preset, preset};
 use reader::{Item, SourceText, TableReader};
 pub use reader::{ScenarioError, nearest};
 pub use repeated::first_of_two;
-
-/// How the caller hands over the text of a file that a scenario names; an error says why not, in words.
-pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// The most octets that a scenario's file may have.
 pub const LARGEST: u64 = 1 << 20;
@@ -275,7 +273,7 @@ fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '
     } else {
         TraceUse::Mahimahi
     };
-    files.trace(name, how).map_err(|why| file.error(why))
+    files.trace(name, how).map_err(|why| file.error(why.to_string()))
 }
 
 /// Recorded delays keep order as Pham 2004's queue does, unless something else is asked for.
@@ -292,7 +290,7 @@ fn traces(top: &mut TableReader<'_>, base: &mut Setting, files: &mut Files<'_, '
     let mut table = item.table()?;
     let file = table.need("file")?;
     table.need("format")?.word(&[("pham", ())])?;
-    let traces = files.traces(file.string("a file's name")?).map_err(|why| file.error(why))?;
+    let traces = files.traces(file.string("a file's name")?).map_err(|why| file.error(why.to_string()))?;
     for (port, trace) in traces.into_iter().enumerate() {
         let Some(path) = &mut base.paths[port][0] else { continue };
         if path.trace.is_some() {

@@ -347,7 +347,8 @@ fn law(table: &mut TableReader<'_>, shape: Shape, files: &mut Files<'_, '_>) -> 
         }
         Shape::Empirical | Shape::Correlated | Shape::Nothing => {
             let file = table.need("file")?;
-            let delays = files.delays(file.string("a file's name")?).map_err(|why| file.error(why))?;
+            let delays =
+                files.delays(file.string("a file's name")?).map_err(|why| file.error(why.to_string()))?;
             DelayDistribution::Empirical(delays)
         }
     })
