@@ -23,9 +23,15 @@ impl Text {
         self.content.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// A Rust file's code before its tests.
+    /// A Rust file's code before its tests, which are its last modules.
     pub(crate) fn before_tests(&self) -> &str {
-        self.content.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+        let is_module = |from: usize| {
+            let line = self.content[from..].lines().next().unwrap_or_default();
+            line.trim_start_matches("pub(crate) ").starts_with("mod ") && line.ends_with('{')
+        };
+        let mut marks = self.content.match_indices("\n#[cfg(test)]\n");
+        let tests = marks.find(|(at, mark)| is_module(at + mark.len()));
+        &self.content[..tests.map_or(self.content.len(), |(at, _)| at)]
     }
 
     /// Names of the modules in files of their own that a Rust file declares for tests.
@@ -79,6 +85,20 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Code ends where the first module for tests begins, whatever its visibility.
+    #[test]
+    fn tests_end_the_code() {
+        let text = |content: &str| Text { path: String::new(), content: content.into() };
+        for module in ["mod tests {", "pub(crate) mod strategies {"] {
+            let file = text(&format!("use a;\n#[cfg(test)]\nuse b;\n#[cfg(test)]\n{module}\n}}\n"));
+            assert_eq!(file.before_tests(), "use a;\n#[cfg(test)]\nuse b;");
+        }
+        assert_eq!(
+            text("fn a() {}\n#[cfg(test)]\nmod t;\n").before_tests(),
+            "fn a() {}\n#[cfg(test)]\nmod t;\n"
+        );
+    }
 
     #[test]
     fn a_word_is_found_only_whole() {

@@ -6,12 +6,26 @@
 
 use core::fmt;
 
-use romer_units::{Duration, Rate};
-
-use crate::TrafficError;
+use romer_units::{Duration, Rate, counted_as};
+use thiserror::Error;
 
 /// Octets of an RTP header.
 const RTP: u32 = 12;
+
+/// A number of frames that a codec does not bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{} not foreseen; use {least} to {most}",
+    counted_as(u64::from(*bundle), "frame in a packet is", "frames in a packet are")
+)]
+pub struct BundleOutOfRange {
+    /// What was requested.
+    pub bundle: u32,
+    /// Fewest.
+    pub least: u32,
+    /// Most.
+    pub most: u32,
+}
 
 /// A speech coder that sends at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +132,8 @@ impl Codec {
     /// Speech of a packet that bundles `bundle` frames, or the codec's own number where `None`.
     ///
     /// # Errors
-    /// [`TrafficError::BundleOutOfRange`].
-    pub fn speech(self, bundle: Option<u32>) -> Result<Duration, TrafficError> {
+    /// [`BundleOutOfRange`].
+    pub fn speech(self, bundle: Option<u32>) -> Result<Duration, BundleOutOfRange> {
         self.packet(bundle).map(|packet| packet.interval)
     }
 
@@ -157,11 +171,11 @@ impl Codec {
     }
 
     /// The packets that bundle `bundle` frames, or the codec's own number where `None`.
-    pub(crate) fn packet(self, bundle: Option<u32>) -> Result<PacketFormat, TrafficError> {
+    pub(crate) fn packet(self, bundle: Option<u32>) -> Result<PacketFormat, BundleOutOfRange> {
         let Bundles { least, most, .. } = self.bundles();
         let frames = self.frames(bundle);
         if !(least..=most).contains(&frames) {
-            return Err(TrafficError::BundleOutOfRange { bundle: frames, least, most });
+            return Err(BundleOutOfRange { bundle: frames, least, most });
         }
         let interval = Duration::from_nanos(self.frame().as_nanos() * i64::from(frames));
         Ok(PacketFormat { interval, octets: self.octets(frames) })

@@ -1,43 +1,17 @@
 //! Why there is no schedule.
 
-use romer_units::{Duration, counted_as};
+use romer_units::Duration;
 use thiserror::Error;
 
-use crate::TrafficModel;
+use crate::codec::BundleOutOfRange;
+use crate::model::TrafficModel;
 
 /// Why there is no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TrafficError {
-    /// The name is not one of a model.
-    #[error("no traffic model is named {name:?}; use {}", TrafficModel::FORMS.join(", "))]
-    UnknownModel {
-        /// What was written, cut to a length that one can read.
-        name: String,
-    },
-    /// A model's name is followed by what it does not take.
-    #[error("{text:?} is not understood: {why}")]
-    Malformed {
-        /// What was written, cut to a length that one can read.
-        text: String,
-        /// What is wrong, and what to write instead.
-        why: String,
-    },
-    /// A mixture of sizes that is none.
-    #[error("the mixture of sizes {text:?} is not understood: {why}")]
-    Imix {
-        /// What was written, cut to a length that one can read.
-        text: String,
-        /// What is wrong, and what to write instead.
-        why: String,
-    },
-    /// A departure jitter that is none.
-    #[error("the departure jitter {text:?} is not understood: {why}")]
-    Jitter {
-        /// What was written, cut to a length that one can read.
-        text: String,
-        /// What is wrong, and what to write instead.
-        why: String,
-    },
+    /// A number of frames that the codec does not bundle.
+    #[error(transparent)]
+    Bundle(#[from] BundleOutOfRange),
     /// An interval that is zero or negative.
     #[error("an interval of {interval} has no meaning; use one above 0ns, such as 20ms")]
     IntervalNotPositive {
@@ -66,19 +40,6 @@ pub enum TrafficError {
     NothingToBundle {
         /// The model.
         model: TrafficModel,
-    },
-    /// A number of frames that the codec does not bundle.
-    #[error(
-        "{} not foreseen; use {least} to {most}",
-        counted_as(u64::from(*bundle), "frame in a packet is", "frames in a packet are")
-    )]
-    BundleOutOfRange {
-        /// What was asked for.
-        bundle: u32,
-        /// Fewest.
-        least: u32,
-        /// Most.
-        most: u32,
     },
     /// A payload too small for what the codec puts into it.
     #[error("a payload of {size} octets does not hold {needed} octets of speech; use at least {needed}B")]
@@ -152,7 +113,7 @@ impl TrafficError {
     pub const fn about(&self) -> &'static str {
         match self {
             Self::IntervalNotPositive { .. } | Self::IntervalOfModel { .. } => "interval",
-            Self::NothingToBundle { .. } | Self::BundleOutOfRange { .. } => "bundle",
+            Self::NothingToBundle { .. } | Self::Bundle(_) => "bundle",
             Self::SizeOfModel { .. } => "size",
             Self::TraceBeginsLater { .. } => "duration",
             _ => "traffic",

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use romer_units::Size;
 use romer_units::random::{RandomStream, Seed};
 
-use crate::{TrafficError, draw};
+use crate::draw;
+use crate::parse_error::ParseError;
 
 /// Octets of Ethernet header and frame check sequence, without VLAN tag.
 const ETHERNET: u32 = 18;
@@ -217,11 +218,11 @@ impl Frames {
 }
 
 impl FromStr for Imix {
-    type Err = TrafficError;
+    type Err = ParseError;
 
     /// Reads `simple`, `chadda2004`, `chadda2004,random=LOW-HIGH` or a genome.
-    fn from_str(text: &str) -> Result<Self, TrafficError> {
-        read(text).map_err(|why| TrafficError::Imix { text: romer_units::excerpt(text, 64), why })
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        read(text).map_err(|why| ParseError::Imix { text: romer_units::excerpt(text, 64), why })
     }
 }
 

@@ -7,7 +7,8 @@ use core::str::FromStr;
 use romer_units::Duration;
 use romer_units::random::{RandomStream, Seed};
 
-use crate::{TrafficError, draw};
+use crate::draw;
+use crate::parse_error::ParseError;
 
 /// The longest delay that can be asked for; a hundredth of the range of time stays free for the tails.
 const LONGEST: Duration = Duration::from_secs(3_600);
@@ -70,11 +71,11 @@ impl DepartureJitter {
 }
 
 impl FromStr for DepartureJitter {
-    type Err = TrafficError;
+    type Err = ParseError;
 
     /// Reads one of [`DepartureJitter::FORMS`]; delays are 0 to 1 h.
-    fn from_str(text: &str) -> Result<Self, TrafficError> {
-        read(text).map_err(|why| TrafficError::Jitter { text: romer_units::excerpt(text, 64), why })
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        read(text).map_err(|why| ParseError::Jitter { text: romer_units::excerpt(text, 64), why })
     }
 }
 

@@ -32,27 +32,21 @@ mod imix;
 mod jitter;
 mod model;
 mod on_off;
+mod parse_error;
 mod schedule;
 mod size;
 mod trace;
 
 pub use bucket::TokenBucket;
-pub use codec::Codec;
+pub use codec::{BundleOutOfRange, Codec};
 pub use error::TrafficError;
 pub use imix::{Frames, Imix, IpVersion, Share, udp_payload};
 pub use jitter::DepartureJitter;
 pub use model::TrafficModel;
 pub use on_off::{DurationLaw, Talkspurt};
-pub use schedule::{Departure, Limit, Request, Schedule};
+pub use parse_error::ParseError;
+pub use schedule::{
+    DEFAULT_INTERVAL, Departure, Limit, MESSAGE_INTERVAL, Request, SPEECH_INTERVAL, Schedule,
+};
 pub use size::Payloads;
 pub use trace::{Trace, TraceError, TraceFault};
-
-use romer_units::Duration;
-
-/// Mean time between departures where none is asked for and the model has none of its own.
-pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(100);
-/// Time between the packets of a talk-spurt where neither a codec nor an interval is asked for: that of G.711,
-/// G.729 and Opus.
-pub const SPEECH_INTERVAL: Duration = Duration::from_millis(20);
-/// Mean time between the packets of instant messaging where none is asked for.
-pub const MESSAGE_INTERVAL: Duration = Duration::from_secs(5);

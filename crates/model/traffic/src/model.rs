@@ -3,11 +3,11 @@
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
-use crate::TrafficError;
 use crate::bucket::TokenBucket;
 use crate::codec::Codec;
 use crate::imix::Imix;
 use crate::on_off::{DurationLaw, Talkspurt};
+use crate::parse_error::ParseError;
 
 /// How departures follow one another, and how large the packets are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,13 +141,13 @@ impl TrafficModel {
 }
 
 impl FromStr for TrafficModel {
-    type Err = TrafficError;
+    type Err = ParseError;
 
     /// Reads one of [`TrafficModel::FORMS`]; names in small or capital letters.
-    fn from_str(text: &str) -> Result<Self, TrafficError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let shown = || romer_units::excerpt(text, 64);
         let (name, argument) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let malformed = |why| TrafficError::Malformed { text: shown(), why };
+        let malformed = |why| ParseError::Malformed { text: shown(), why };
         if let Some(codec) = Codec::read(text) {
             return codec.map(Self::Codec).map_err(malformed);
         }
@@ -169,7 +169,7 @@ impl FromStr for TrafficModel {
                 let form = Self::FORMS.into_iter().find(|form| form.starts_with(name)).unwrap_or(name);
                 Err(malformed(format!("{name} wants something after it; write {form}")))
             }
-            _ => Err(TrafficError::UnknownModel { name: shown() }),
+            _ => Err(ParseError::UnknownModel { name: shown(), forms: &Self::FORMS }),
         }
     }
 }

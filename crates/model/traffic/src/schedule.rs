@@ -6,12 +6,21 @@ use romer_units::Duration;
 use romer_units::random::{RandomStream, Seed};
 
 use crate::bucket::TokenBucket;
+use crate::draw;
+use crate::error::TrafficError;
 use crate::imix::IpVersion;
 use crate::jitter::{DepartureJitter, Perturbation};
+use crate::model::TrafficModel;
 use crate::on_off::{DurationLaw, Gate};
 use crate::size::{Payloads, Sizes};
 use crate::trace::Trace;
-use crate::{DEFAULT_INTERVAL, MESSAGE_INTERVAL, SPEECH_INTERVAL, TrafficError, TrafficModel, draw};
+/// Mean time between departures where none is asked for and the model has none of its own.
+pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(100);
+/// Time between the packets of a talk-spurt where neither a codec nor an interval is asked for: that of G.711,
+/// G.729 and Opus.
+pub const SPEECH_INTERVAL: Duration = Duration::from_millis(20);
+/// Mean time between the packets of instant messaging where none is asked for.
+pub const MESSAGE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// One packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

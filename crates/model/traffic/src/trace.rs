@@ -6,7 +6,7 @@ use std::sync::Arc;
 use romer_units::Duration;
 use thiserror::Error;
 
-use crate::Departure;
+use crate::schedule::Departure;
 
 /// A recorded schedule: when packets left, after the first moment, and how large they were.
 ///

@@ -31,148 +31,26 @@
 mod authenticated;
 mod estimate;
 mod key;
+mod layout;
 mod reflector;
 mod sender;
 pub mod tlv;
-
-use thiserror::Error;
-
-use crate::ntp::{NtpTime, PtpTime};
+mod wire_time;
 
 pub use authenticated::{
     AUTHENTICATED_BASE, AuthError, authenticated_sender_zeros_are_zero, looks_like_authenticated_reply,
 };
 pub use estimate::ErrorEstimate;
 pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};
+pub use layout::{BASE, SHORTEST, StampError, offset};
 pub use reflector::{
-    ReflectorPacket, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply, returns_time_near,
+    ReflectorPacket, ReplyFormat, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply, returns_time_near,
 };
 pub use sender::{SenderPacket, sender_zeros_are_zero, session_of};
+pub use wire_time::{TimestampFormat, WireTime};
 
-/// Octets of a base packet of either kind.
-pub const BASE: usize = 44;
-/// Octets of the shortest request (RFC 4656 section 4.1.2): sequence number, timestamp, error estimate.
-pub const SHORTEST: usize = 14;
 /// The UDP port of reflectors (RFC 8545).
 pub const PORT: u16 = 862;
-
-/// Where the fields lie.
-pub mod offset {
-    /// The sequence number, 4 octets, in both packets.
-    pub const SEQUENCE: usize = 0;
-    /// The sender's departure time (T1) in its own packet, the reflector's (T3) in a reply; 8 octets.
-    pub const TIMESTAMP: usize = 4;
-    /// The error estimate, 2 octets, in both packets.
-    pub const ERROR: usize = 12;
-    /// The session identifier of RFC 8972, 2 octets, in both packets.
-    pub const SSID: usize = 14;
-    /// The time at which the reflector received the request (T2), 8 octets.
-    pub const RECEIVE_TIMESTAMP: usize = 16;
-    /// The request's sequence number, 4 octets.
-    pub const SENDER_SEQUENCE: usize = 24;
-    /// The request's timestamp (T1), 8 octets.
-    pub const SENDER_TIMESTAMP: usize = 28;
-    /// The request's error estimate, 2 octets.
-    pub const SENDER_ERROR: usize = 36;
-    /// Two octets of zero.
-    pub const ZERO: usize = 38;
-    /// The TTL or hop limit with which the request arrived, 1 octet; three octets of zero follow.
-    pub const SENDER_TTL: usize = 40;
-}
-
-/// Why octets are not a test packet, or cannot become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StampError {
-    /// Fewer than [`SHORTEST`].
-    #[error("a test packet has at least {SHORTEST} octets, not {0}")]
-    TooShort(usize),
-    /// No room for a reply as long as its request.
-    #[error("a reply of {need} octets does not fit a buffer of {have}")]
-    NoRoom {
-        /// Octets of the reply.
-        need: usize,
-        /// Octets of the buffer.
-        have: usize,
-    },
-}
-
-/// How the timestamps beside an error estimate are written: its Z bit (RFC 8186 section 2.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TimestampFormat {
-    /// NTP, 64 bits (Z = 0): what every STAMP node understands.
-    #[default]
-    Ntp,
-    /// PTPv2, truncated to 64 bits (Z = 1).
-    Ptp,
-}
-
-/// In which format a reflector writes its times (T2, T3, a follow-up).
-///
-/// A request's Z bit says how the sender wrote T1, and nothing about the reply: RFC 8762 section 4.2.1 has
-/// either end configured, lets a sender use PTP though its reflector uses NTP, and makes NTP the default; RFC
-/// 8186 section 2.2 calls the sender's format a local decision, and section 2.3 has each error estimate speak
-/// for the timestamp beside it. So the sender's T1 and error estimate are returned to the bit, and the reply
-/// has an error estimate of its own with its own Z. RFC 8186 section 2.3.1 leaves it to configuration, too, how
-/// ends without a control connection agree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReplyFormat {
-    /// NTP, whatever the request has: every node reads it (RFC 8762 section 4.2.1), and a TWAMP-Light sender
-    /// may read nothing else (section 4.6).
-    #[default]
-    Ntp,
-    /// PTP, whatever the request has: for senders configured to read it.
-    Ptp,
-    /// The request's: a sender that writes PTP reads it too, and one that knows of no Z writes 0 there.
-    AsRequested,
-}
-
-impl ReplyFormat {
-    /// The format of the reply to a request with this error estimate.
-    pub const fn answering(self, request: ErrorEstimate) -> TimestampFormat {
-        match self {
-            Self::Ntp => TimestampFormat::Ntp,
-            Self::Ptp => TimestampFormat::Ptp,
-            Self::AsRequested => request.format(),
-        }
-    }
-}
-
-/// A timestamp as it is on the wire. What it means depends on the [`TimestampFormat`] of the error estimate
-/// that goes with it; kept raw, so that a reflector returns the sender's to the bit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct WireTime(pub u64);
-
-impl WireTime {
-    /// `nanos` nanoseconds after 1970-01-01 in this format.
-    pub fn from_unix_nanos(nanos: i64, format: TimestampFormat) -> Self {
-        match format {
-            TimestampFormat::Ntp => Self(NtpTime::from_unix_nanos(nanos).0),
-            TimestampFormat::Ptp => Self(PtpTime::from_unix_nanos(nanos).0),
-        }
-    }
-
-    /// Nanoseconds after 1970-01-01, in the era nearest to `reference` (see [`crate::ntp`]); `None` where the
-    /// octets are no time in this format.
-    pub fn to_unix_nanos(self, format: TimestampFormat, reference: i64) -> Option<i64> {
-        match format {
-            TimestampFormat::Ntp => Some(NtpTime(self.0).to_unix_nanos(reference)),
-            TimestampFormat::Ptp => PtpTime(self.0).to_unix_nanos(reference),
-        }
-    }
-
-    /// Whether all octets are zero: the sender stated no time (or, for one instant in 136 years, did).
-    pub const fn is_zero(self) -> bool {
-        self.0 == 0
-    }
-
-    /// How much later this is than `earlier`, in nanoseconds; `None` where either is no time in this format.
-    pub(crate) fn nanos_since(self, earlier: Self, format: TimestampFormat) -> Option<i64> {
-        match format {
-            TimestampFormat::Ntp => Some(NtpTime(self.0).nanos_since(NtpTime(earlier.0))),
-            TimestampFormat::Ptp => PtpTime(self.0).nanos_since(PtpTime(earlier.0)),
-        }
-    }
-}
 
 #[cfg(test)]
 pub(crate) mod strategies {

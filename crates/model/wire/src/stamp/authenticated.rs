@@ -28,8 +28,11 @@ use core::ops::Range;
 
 use thiserror::Error;
 
+use super::estimate::ErrorEstimate;
 use super::key::{Key, TAG};
-use super::{ErrorEstimate, ReflectorPacket, SenderPacket, WireTime, reflector};
+use super::reflector::{self, ReflectorPacket};
+use super::sender::SenderPacket;
+use super::wire_time::WireTime;
 use crate::bytes;
 
 /// Octets of an authenticated base packet of either kind.

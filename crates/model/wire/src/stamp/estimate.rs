@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use super::TimestampFormat;
+use super::wire_time::TimestampFormat;
 
 const SYNCHRONIZED: u16 = 0x8000;
 const PTP: u16 = 0x4000;

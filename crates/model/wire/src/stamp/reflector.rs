@@ -2,7 +2,10 @@
 
 use core::num::NonZeroU16;
 
-use super::{BASE, ErrorEstimate, SHORTEST, SenderPacket, StampError, TimestampFormat, WireTime, offset};
+use super::estimate::ErrorEstimate;
+use super::layout::{BASE, SHORTEST, StampError, offset};
+use super::sender::SenderPacket;
+use super::wire_time::{TimestampFormat, WireTime};
 use crate::bytes;
 
 /// The packet of a Session-Reflector (RFC 8762 section 4.3.1, RFC 8972 figure 2). Fields that a short reply
@@ -138,6 +141,37 @@ impl ReflectorPacket {
             sender_error: self.sender_error.filter(|_| len >= offset::SENDER_ERROR + 2),
             sender_ttl: self.sender_ttl.filter(|_| len > offset::SENDER_TTL),
             ..*self
+        }
+    }
+}
+
+/// In which format a reflector writes its times (T2, T3, a follow-up).
+///
+/// A request's Z bit says how the sender wrote T1, and nothing about the reply: RFC 8762 section 4.2.1 has
+/// either end configured, lets a sender use PTP though its reflector uses NTP, and makes NTP the default; RFC
+/// 8186 section 2.2 calls the sender's format a local decision, and section 2.3 has each error estimate speak
+/// for the timestamp beside it. So the sender's T1 and error estimate are returned to the bit, and the reply
+/// has an error estimate of its own with its own Z. RFC 8186 section 2.3.1 leaves it to configuration, too, how
+/// ends without a control connection agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReplyFormat {
+    /// NTP, whatever the request has: every node reads it (RFC 8762 section 4.2.1), and a TWAMP-Light sender
+    /// may read nothing else (section 4.6).
+    #[default]
+    Ntp,
+    /// PTP, whatever the request has: for senders configured to read it.
+    Ptp,
+    /// The request's: a sender that writes PTP reads it too, and one that knows of no Z writes 0 there.
+    AsRequested,
+}
+
+impl ReplyFormat {
+    /// The format of the reply to a request with this error estimate.
+    pub const fn answering(self, request: ErrorEstimate) -> TimestampFormat {
+        match self {
+            Self::Ntp => TimestampFormat::Ntp,
+            Self::Ptp => TimestampFormat::Ptp,
+            Self::AsRequested => request.format(),
         }
     }
 }

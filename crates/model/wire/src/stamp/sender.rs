@@ -2,7 +2,9 @@
 
 use core::num::NonZeroU16;
 
-use super::{BASE, ErrorEstimate, SHORTEST, StampError, WireTime, offset};
+use super::estimate::ErrorEstimate;
+use super::layout::{BASE, SHORTEST, StampError, offset};
+use super::wire_time::WireTime;
 use crate::bytes;
 
 /// The packet of a Session-Sender (RFC 8762 section 4.2.1, RFC 8972 figure 1). A TWAMP-Light sender's packet

@@ -23,10 +23,9 @@
 
 use romer_units::Dscp;
 
-use super::values::VENDOR;
-use super::{
-    ClassOfService, DirectMeasurement, Extent, Flags, FollowUpTelemetry, HEADER, TimestampInformation,
-    TimestampMethod, Tlvs, Walk, kind,
+use super::reading::{Extent, Flags, HEADER, Tlvs, Walk, kind};
+use super::values::{
+    ClassOfService, DirectMeasurement, FollowUpTelemetry, TimestampInformation, TimestampMethod, VENDOR,
 };
 use crate::bytes;
 use crate::ip::Ecn;

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use super::reading::{Flags, Malformed, Tlv, Tlvs, kind};
 use super::reflecting::Protection;
-use super::{Flags, Malformed, Tlv, Tlvs, kind};
 use crate::stamp::key::Key;
 
 /// Why all TLVs of a reply are to be ignored (RFC 8972 sections 4 and 4.8).

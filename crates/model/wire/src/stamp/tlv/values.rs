@@ -2,7 +2,7 @@
 
 use romer_units::Dscp;
 
-use super::{Tlv, TlvError, kind};
+use super::reading::{Tlv, TlvError, kind};
 use crate::bytes;
 use crate::ip::Ecn;
 use crate::stamp::WireTime;

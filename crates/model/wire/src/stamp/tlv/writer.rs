@@ -1,39 +1,9 @@
 //! What a Session-Sender writes.
 
-use thiserror::Error;
-
-use super::{
-    ClassOfService, DirectMeasurement, Flags, FollowUpTelemetry, HEADER, LIMIT, TimestampInformation, kind,
-};
+use super::reading::{Flags, HEADER, LIMIT, TlvError, kind};
+use super::values::{ClassOfService, DirectMeasurement, FollowUpTelemetry, TimestampInformation};
 use crate::bytes;
 use crate::stamp::key::{Key, TAG};
-
-/// Why a TLV is not read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum TlvError {
-    /// No value of this type has this length.
-    #[error("a TLV of type {kind} has no value of {length} octets")]
-    Length {
-        /// The type.
-        kind: u8,
-        /// Octets of the value.
-        length: usize,
-    },
-    /// The packet is full.
-    #[error("a TLV of {need} octets does not fit the {have} that are left")]
-    NoRoom {
-        /// Octets of the TLV, its header included.
-        need: usize,
-        /// Octets left.
-        have: usize,
-    },
-    /// A reflector of ours would not look at it.
-    #[error("a packet holds at most {LIMIT} TLVs")]
-    TooMany,
-    /// The code is written and covers what came before it (RFC 8972 section 4.8).
-    #[error("only Extra Padding may follow the HMAC TLV")]
-    AfterHmac,
-}
 
 /// Writes the TLVs of a request, one after the other, into the octets that follow its base packet. All have U
 /// set, and M and I not (RFC 8972 section 4). A packet should end where the last TLV does: what is left over
