@@ -9,7 +9,7 @@
 use romer_units::random::{Blocks, RandomStream, Seed};
 
 use crate::interval::Dependence;
-use crate::summary::{real, whole};
+use crate::value::{real, whole};
 
 /// Samples that are drawn.
 pub const RESAMPLES: usize = 1_000;

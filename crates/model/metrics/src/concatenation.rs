@@ -14,7 +14,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::bootstrap::{SEED, Statistic};
 use crate::interval::Dependence;
-use crate::summary::{Moments, real, whole};
+use crate::summary::Moments;
+use crate::value::{real, whole};
 
 /// Samples that are drawn.
 pub const RESAMPLES: usize = 399;

@@ -2,7 +2,7 @@
 
 use romer_record::document::Histogram;
 
-use crate::summary::{real, whole};
+use crate::value::{real, whole};
 
 /// Most bins.
 const MOST_BINS: i128 = 200;

@@ -8,7 +8,8 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
-use crate::summary::{Made, Value, finite, real, whole};
+use crate::summary::Made;
+use crate::value::{Value, finite, real, whole};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;

@@ -11,7 +11,8 @@ use romer_record::document::Summary;
 use crate::interval::{Dependence, NORMAL_975, student_975};
 use crate::sample::{delay, received};
 use crate::sort;
-use crate::summary::{Moments, Value as _, finite, real, summary_of, whole};
+use crate::summary::{Moments, summary_of};
+use crate::value::{Value as _, finite, real, whole};
 
 /// Delays that tell how far two of them are apart.
 const DRAWN: usize = 1 << 12;

@@ -7,7 +7,7 @@
 use romer_record::Passage;
 
 use crate::sample::{consecutive, delay, delays, in_order_of_arrival, received};
-use crate::summary::{Value, real};
+use crate::value::{Value, real};
 
 /// Method 1: the greatest delay minus the least; `None` without delays.
 pub fn peak_to_peak(passages: &[Passage]) -> Option<i64> {

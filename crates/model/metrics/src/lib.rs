@@ -27,6 +27,7 @@ mod reordering;
 mod sample;
 mod sort;
 mod summary;
+mod value;
 pub mod voice;
 
 pub use direction::{DirectionContext, KnownLost, Part, PartResult, direction};
@@ -44,5 +45,6 @@ pub use sample::{
 };
 pub use sort::{nearly_ascending, put_in_order};
 pub use summary::{
-    INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, described, of_neighbours, stddev_population, summary,
+    INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, described, of_neighbours, stddev_population, summary,
 };
+pub use value::Value;

@@ -8,7 +8,7 @@ use romer_units::Timestamp;
 
 use crate::interval::{Dependence, NORMAL_975, student_975};
 use crate::sample::sent;
-use crate::summary::{finite, real};
+use crate::value::{finite, real};
 
 /// Fewer loss periods than this do not tell how much they vary.
 const FEWEST_PERIODS: usize = 6;

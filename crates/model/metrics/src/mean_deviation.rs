@@ -10,7 +10,8 @@ use romer_record::document::Summary;
 
 use crate::interval::Dependence;
 use crate::jitter::deviation_of;
-use crate::summary::{Made, Moments, real, summary_made};
+use crate::summary::{Made, Moments, summary_made};
+use crate::value::real;
 use crate::{sample, sort};
 
 /// So many delays at most, from the middle, tell what the mean's error does.

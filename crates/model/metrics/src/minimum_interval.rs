@@ -5,7 +5,7 @@
 //! Gumbel's distribution, and its scale is the mean by which the lowest of such least values are below the next (Weissman 1978). Where
 //! values end at a bound, the least of the whole is nearer to it than those of parts are, and the scale says too much, not too little.
 
-use crate::summary::real;
+use crate::value::real;
 
 /// Parts that a series is cut into.
 const PARTS: usize = 32;

@@ -4,7 +4,7 @@ use romer_record::Passage;
 use romer_record::document::{Reordering, Tally};
 
 use crate::sample::in_order_of_arrival;
-use crate::summary::{finite, real};
+use crate::value::{finite, real};
 
 /// A packet that came after one with a higher number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use sketches_ddsketch::{Config, DDSketch};
 use crate::interval::{self, Dependence};
 use crate::mean_deviation::Centre;
 use crate::sort;
+use crate::value::{Value, finite, real, whole};
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -30,52 +31,6 @@ pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the
 /// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
 /// are nearly normal, as singletons are not.
 const FEWEST: usize = 6;
-
-/// A number that a sample is made of.
-pub trait Value: Copy {
-    /// The number as the statistics count it.
-    fn value(self) -> f64;
-
-    /// The values that are finite, in the order in which they were measured.
-    fn finite(values: &[Self]) -> Cow<'_, [Self]>;
-
-    /// Finite values, ascending.
-    fn ascending(values: &[Self]) -> Vec<Self>;
-}
-
-impl Value for i64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact below 2^53, which is 104 days of nanoseconds")]
-    fn value(self) -> f64 {
-        self as f64
-    }
-
-    fn finite(values: &[Self]) -> Cow<'_, [Self]> {
-        Cow::Borrowed(values)
-    }
-
-    fn ascending(values: &[Self]) -> Vec<Self> {
-        sort::ascending(values)
-    }
-}
-
-impl Value for f64 {
-    fn value(self) -> f64 {
-        self
-    }
-
-    fn finite(values: &[Self]) -> Cow<'_, [Self]> {
-        if values.iter().all(|value| value.is_finite()) {
-            return Cow::Borrowed(values);
-        }
-        Cow::Owned(values.iter().copied().filter(|value| value.is_finite()).collect())
-    }
-
-    fn ascending(values: &[Self]) -> Vec<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted
-    }
-}
 
 /// The summary of `values`, which are in the order in which they were measured: the intervals look at how each
 /// value depends on those before it. All else is the same in any order. Values that are not finite are left out.
@@ -194,17 +149,6 @@ fn of_order<V: Value>(series: &[V], order: &SortedSample<'_, V>, of_packets: Opt
     }
 }
 
-/// `value`, unless it is not a finite number.
-pub(crate) fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-/// A count as a real number.
-#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-pub(crate) const fn real(count: usize) -> f64 {
-    count as f64
-}
-
 /// Mean, and sum of squared deviations from it.
 #[derive(Clone, Copy)]
 pub(crate) struct Moments {
@@ -291,16 +235,6 @@ impl<V: Value> SortedSample<'_, V> {
 fn within(sketch: &DDSketch, p: f64) -> Option<f64> {
     let value = sketch.quantile(p).ok().flatten()?;
     Some(value.max(sketch.min()?).min(sketch.max()?))
-}
-
-/// The whole part of a number that is not negative.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the whole part is what is wanted"
-)]
-pub(crate) const fn whole(value: f64) -> usize {
-    value as usize
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use romer_record::voice::{
 use romer_record::{Fate, Passage};
 
 use crate::sample::{delay, sent};
-use crate::summary::{Value as _, real};
+use crate::value::{Value as _, real};
 use emodel::{best, delay_and_loss, delay_impairment, effective_impairment, mos, rating};
 use playout::{Counts, PlayoutLoss, counts};
 
@@ -215,7 +215,7 @@ mod tests {
         voice(codec, fixed, ways, DelayKind::Absolute, &[], None).0.swap_remove(0)
     }
 
-    use crate::summary::Value;
+    use crate::value::Value;
 
     /// A clean path has the default R of G.107 for G.711, and discards nothing.
     #[test]

@@ -13,9 +13,10 @@
 //! from one level to the other by and by is none ([`sudden`]).
 
 use super::differences::{Jumps, NEXT, sudden};
-use super::{convinces, quantile};
+use super::evidence::convinces;
+use super::series::quantile;
 use crate::interval::Dependence;
-use crate::summary::{real, whole};
+use crate::value::{real, whole};
 
 /// Values on either side of a change, at least: what lasts no longer is a burst.
 const BESIDE: usize = 40;

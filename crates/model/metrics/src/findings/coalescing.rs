@@ -14,9 +14,10 @@ use romer_record::Passage;
 use romer_record::finding::Pattern;
 use romer_units::random::{RandomStream, Seed};
 
-use super::{LOOKED_AT, STAMPS, UndirectedFinding, convinces, quantile, tail};
+use super::evidence::{UndirectedFinding, convinces, tail};
+use super::series::{FEWEST, LOOKED_AT, STAMPS, quantile};
 use crate::sample::received;
-use crate::summary::{Value as _, real, whole};
+use crate::value::{Value as _, real, whole};
 
 /// What counts as nothing, in shares of the usual interval between departures.
 const NEAR: [f64; 8] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
@@ -52,7 +53,7 @@ pub(super) fn coalesced(passages: &[Passage]) -> Option<UndirectedFinding> {
     let usual = quantile(&mut departures.clone(), 0.5);
     let apart: Vec<bool> = departures.iter().map(|gap| *gap >= usual / 2.0).collect();
     let fit = apart.iter().filter(|apart| **apart).count();
-    if fit < super::FEWEST || usual <= 0.0 {
+    if fit < FEWEST || usual <= 0.0 {
         return None;
     }
     // A packet that overtakes the one before it did not arrive together with it.

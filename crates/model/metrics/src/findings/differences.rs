@@ -1,7 +1,7 @@
 //! How far a series goes at once, at each of its places.
 
 use super::change_points::median;
-use crate::summary::real;
+use crate::value::real;
 
 /// Values on either side whose medians tell how far the series goes at once.
 pub(super) const NEXT: usize = 8;

@@ -3,9 +3,9 @@
 use romer_record::finding::Pattern;
 use romer_record::{Fate, Passage};
 
-use super::{UndirectedFinding, convinces};
+use super::evidence::{UndirectedFinding, convinces};
 
-use crate::summary::{Value as _, real};
+use crate::value::{Value as _, real};
 
 /// A packet that arrived more than once, and how many copies of it came besides the first.
 struct Copied {

@@ -15,9 +15,10 @@
 
 use romer_record::finding::{GridOf, Pattern};
 
-use super::{DelaySeries, UndirectedFinding, convinces, quantile, tail};
+use super::evidence::{UndirectedFinding, convinces, tail};
+use super::series::{DelaySeries, FEWEST, quantile};
 use crate::interval::{NORMAL_975, student_975};
-use crate::summary::{real, whole};
+use crate::value::{real, whole};
 
 /// Of a long stream so many values tell.
 const TELLING: usize = 1 << 17;
@@ -114,7 +115,7 @@ fn grid(
     let mut copy = values.to_vec();
     let [low, high] = RANGE.map(|share| quantile(&mut copy, share));
     let range = high - low;
-    if values.len() < super::FEWEST || range < real(STEPS[1]) {
+    if values.len() < FEWEST || range < real(STEPS[1]) {
         return None;
     }
     let mut bins = vec![0.0_f64; BINS];

@@ -17,93 +17,24 @@ mod change_points;
 mod coalescing;
 mod differences;
 mod duplicate_bursts;
+mod evidence;
 mod grids;
 mod periodic_plateaus;
 mod periods;
+mod series;
 mod size_dependent_loss;
 mod steps;
 
 use romer_record::document::{DelayKind, ProbeDirection};
-use romer_record::finding::{Finding, Pattern};
+use romer_record::finding::Finding;
 use romer_record::{Fate, Passage};
 
-use crate::sample::{delay, nearest, received};
-use crate::summary::Value as _;
+use crate::sample::{delay, received};
 
-/// The greatest probability of a false alarm that is told.
-pub const FALSE_ALARM: f64 = 1e-6;
-/// Of longer streams the first so many packets are looked at, so that looking takes a second at most.
-pub const LOOKED_AT: usize = 1 << 20;
-/// Fewer packets than this show nothing.
-const FEWEST: usize = 60;
-
-/// A direction's packets that have a delay, in order of departure.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct DelaySeries {
-    /// Departures after the first one, nanoseconds.
-    at: Vec<f64>,
-    /// Delays, nanoseconds.
-    delay: Vec<f64>,
-    /// Numbers of the packets.
-    sequence: Vec<u64>,
-    /// The median time between two departures.
-    interval: f64,
-    /// What the coarser of both ends' stamps can tell apart.
-    resolution: f64,
-    /// How far the clocks' rate may be off that is taken out of the delays, at 95 %: as a share of the time.
-    rate_error: f64,
-}
-
-/// Stamps by which their resolution is told.
-const STAMPS: usize = 4_096;
-
-/// The greatest length of which all times between these moments are multiples, nanoseconds; 0 where they are one.
-fn resolution(moments: impl Iterator<Item = i64>) -> u64 {
-    let (mut found, mut before) = (0, None);
-    for moment in moments.take(STAMPS) {
-        let apart = before.replace(moment).map_or(0, |before: i64| moment.abs_diff(before));
-        let (mut a, mut b) = (found, apart);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        found = a;
-        if found == 1 {
-            break;
-        }
-    }
-    found
-}
-
-impl DelaySeries {
-    fn from_passages(passages: &[Passage]) -> Self {
-        let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-        let stamped =
-            received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
-        let mut rows: Vec<(i64, i64, u64)> = stamped
-            .take(LOOKED_AT)
-            .map(|(departure, delay, passage)| {
-                (first.map_or(0, |first| (departure - first).as_nanos()), delay, passage.sequence)
-            })
-            .collect();
-        rows.sort_unstable();
-        let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        let moments = |pick: fn(&Passage) -> Option<i64>| resolution(received(passages).filter_map(pick));
-        let departures = moments(|passage| Some(passage.departure?.as_nanos()));
-        let arrivals = moments(|passage| Some(passage.arrival?.as_nanos()));
-        let middle = gaps.len() / 2;
-        let interval = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
-        // Packets that leave at equal times show when they leave, and not what their clock tells apart.
-        let departures = if departures == interval.unsigned_abs() { 0 } else { departures };
-        Self {
-            at: rows.iter().map(|row| row.0.value()).collect(),
-            delay: rows.iter().map(|row| row.1.value()).collect(),
-            sequence: rows.iter().map(|row| row.2).collect(),
-            interval: interval.value(),
-            resolution: i64::try_from(departures.max(arrivals)).unwrap_or(i64::MAX).value(),
-            rate_error: 0.0,
-        }
-    }
-}
+pub use evidence::FALSE_ALARM;
+use evidence::UndirectedFinding;
+pub use series::LOOKED_AT;
+use series::{DelaySeries, FEWEST};
 
 /// What stands out in the ways of a stream, those that hold throughout first, then in order of time. The round trip is
 /// looked at where the delays of neither way are known, and for its losses where nobody knows on which way they were.
@@ -211,57 +142,6 @@ fn of_way(way: ProbeDirection, passages: &[Passage], absolute: bool, rate_error:
     found.extend(size_dependent_loss::lost_by_length(passages));
     found.extend(coalescing::coalesced(passages));
     found.into_iter().map(|found: UndirectedFinding| found.with_direction(way)).collect()
-}
-
-/// A finding without its direction.
-#[derive(Clone, Debug, PartialEq)]
-struct UndirectedFinding {
-    at: Option<f64>,
-    until: Option<f64>,
-    /// The logarithm of the bound of the probability of a false alarm.
-    log_alarm: Option<f64>,
-    pattern: Pattern,
-}
-
-impl UndirectedFinding {
-    fn with_direction(self, direction: ProbeDirection) -> Finding {
-        Finding {
-            direction,
-            at_ns: self.at.map(nearest),
-            until_ns: self.until.map(nearest),
-            // Below what a float can hold it is still not nothing.
-            false_alarm_probability: self.log_alarm.map(|log| log.exp().max(f64::MIN_POSITIVE)),
-            pattern: self.pattern,
-        }
-    }
-}
-
-/// Whether something is as improbable as it must be to be told.
-fn convinces(log_alarm: f64) -> bool {
-    log_alarm <= FALSE_ALARM.ln()
-}
-
-/// Bounds the logarithm of the probability of `hits` or more of `with_direction` events whose probabilities average `chance` (Chernoff
-/// and Hoeffding: the relative entropy times the number). 0, which is certainty, where there are no more than expected.
-fn tail(hits: f64, of: f64, chance: f64) -> f64 {
-    let share = hits / of;
-    if of <= 0.0 || share <= chance {
-        return 0.0;
-    }
-    if chance <= 0.0 {
-        return f64::NEG_INFINITY;
-    }
-    let missed = if share < 1.0 { (1.0 - share) * ((1.0 - share) / (1.0 - chance)).ln() } else { 0.0 };
-    -of * (share * (share / chance).ln() + missed)
-}
-
-/// The quantile `p` of `values`, which are put in another order; 0 of nothing.
-fn quantile(values: &mut [f64], p: f64) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let place = crate::summary::whole(p * crate::summary::real(values.len() - 1));
-    *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 
 use romer_record::finding::Pattern;
 
+use super::evidence::{UndirectedFinding, convinces};
 use super::periods::{self, Fit};
-use super::{DelaySeries, UndirectedFinding, convinces, quantile, steps};
-use crate::summary::{real, whole};
+use super::series::{DelaySeries, quantile};
+use super::steps;
+use crate::value::{real, whole};
 
 /// Steps up of a period that no spikes told.
 const FEWEST: usize = 5;

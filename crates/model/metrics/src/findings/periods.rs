@@ -11,9 +11,10 @@
 
 use romer_record::finding::Pattern;
 
-use super::{DelaySeries, UndirectedFinding, convinces, quantile, tail};
+use super::evidence::{UndirectedFinding, convinces, tail};
+use super::series::{DelaySeries, quantile};
 use crate::interval::student_975;
-use crate::summary::{real, whole};
+use crate::value::{real, whole};
 
 /// Shares of the packets that lie above the levels.
 const LEVELS: [f64; 5] = [0.1, 0.03, 0.01, 0.003, 0.001];

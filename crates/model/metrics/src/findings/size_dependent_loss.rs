@@ -3,10 +3,10 @@
 use romer_record::finding::Pattern;
 use romer_record::{Fate, Passage};
 
-use super::{UndirectedFinding, convinces};
+use super::evidence::{UndirectedFinding, convinces};
 
 use crate::sample::sent;
-use crate::summary::real;
+use crate::value::real;
 
 /// That every packet longer than some length was lost, and packets up to it arrived. If lengths have nothing to do with it,
 /// the k longest of n packets of which m are lost are all among these with a probability of `m (m - 1) ... (m - k + 1)` over

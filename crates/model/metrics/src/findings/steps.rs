@@ -9,11 +9,13 @@ use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
 use super::change_points::{self, Change, abrupt};
-use super::{DelaySeries, UndirectedFinding, quantile};
+use super::evidence::UndirectedFinding;
+use super::series::{DelaySeries, quantile};
 use crate::header_counters::changed_ttl;
 use crate::interval::Dependence;
 use crate::sample::{nearest, received};
-use crate::summary::{Value as _, real, summary, whole};
+use crate::summary::summary;
+use crate::value::{Value as _, real, whole};
 
 /// Of longer streams, medians of stretches are looked at.
 const VALUES: usize = 8_192;

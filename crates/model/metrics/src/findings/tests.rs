@@ -1,11 +1,13 @@
 //! What is there is found, and of nothing nothing.
 
 use romer_record::Fate;
-use romer_record::finding::GridOf;
+use romer_record::finding::{GridOf, Pattern};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
+use super::evidence::tail;
 use super::*;
+use crate::sample::nearest;
 
 mod grids;
 mod periods;
@@ -36,8 +38,7 @@ impl Chance {
 /// Packets `interval` apart with these delays; `None` is lost.
 fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec<Passage> {
     let one = |(sequence, delay): (u64, Option<f64>)| {
-        let departure =
-            nearest(7.0 * S + crate::summary::real(usize::try_from(sequence).unwrap()) * interval);
+        let departure = nearest(7.0 * S + crate::value::real(usize::try_from(sequence).unwrap()) * interval);
         Passage {
             sequence,
             copy: 0,
@@ -528,7 +529,7 @@ fn noise(kind: u32, chance: &mut Chance, count: usize) -> Vec<f64> {
                 backlog
             }
             // A mean that swings once, slowly.
-            _ => (1.2 + (crate::summary::real(number) / 500.0).sin()) * chance.exponential(),
+            _ => (1.2 + (crate::value::real(number) / 500.0).sin()) * chance.exponential(),
         })
         .collect()
 }
@@ -644,7 +645,7 @@ fn losses_of_any_other_kind_are_not_taken_for_losses_by_length() {
     // A thousand streams of 300 packets with drawn lengths, lost alone or in bursts, a tenth to nine tenths of them: 1e-6 each.
     for seed in 0..1_000_u32 {
         let mut chance = Chance::new(9, seed);
-        let steps = (0..300).map(|_| crate::summary::whole(chance.unit() * 14.0));
+        let steps = (0..300).map(|_| crate::value::whole(chance.unit() * 14.0));
         let lengths: Vec<u32> = steps.map(|steps| 64 + 100 * u32::try_from(steps).unwrap()).collect();
         let (share, run) = (0.1 + 0.8 * chance.unit(), 1.0 + 9.0 * chance.unit());
         let mut bad = false;

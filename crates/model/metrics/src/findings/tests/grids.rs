@@ -82,7 +82,7 @@ fn the_steps_of_grids_with_unlike_points_are_neither_long_nor_short() {
         missed += u32::from(step < low || high < step);
         off.push((told - step) / ((high - low) / 2.0));
     }
-    let count = crate::summary::real(off.len());
+    let count = crate::value::real(off.len());
     let mean = off.iter().sum::<f64>() / count;
     assert!(off.len() > 60, "{} of {STREAMS} have a grid", off.len());
     // The mean of 60 has a deviation of a fifteenth of the half widths, and is 4.9 of them off with a probability of 1e-6; of
