@@ -1,6 +1,10 @@
 //! Socket addresses as the kernel lays them out (`sockaddr_in`, `sockaddr_in6`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::OwnedFd;
+
+use crate::HostError;
+use crate::sys::open_socket;
 
 /// Room for either kind of address.
 pub(crate) const ADDRESS_LEN: usize = 28;
@@ -62,6 +66,13 @@ pub(crate) fn array<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; 
 /// The address family of `address` for `socket(2)`.
 pub(crate) fn family(address: IpAddr) -> libc::c_int {
     if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }
+}
+
+/// Opens a socket of the family of `address`.
+pub(super) fn open(address: SocketAddr) -> Result<OwnedFd, HostError> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    open_socket(family(address.ip()), kind, "open a UDP socket for")
+        .map_err(|error| error.on(address.to_string()))
 }
 
 #[cfg(test)]

@@ -85,6 +85,23 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Control<'_>> {
     })
 }
 
+/// A message header over the given parts, which must outlive every call that it is given to.
+pub(crate) fn message(name: &mut [u8], vector: Option<&mut libc::iovec>, control: &[u8]) -> libc::msghdr {
+    // SAFETY: a msghdr is pointers and integers, for which zero is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = name.as_mut_ptr().cast();
+    header.msg_namelen = libc::socklen_t::try_from(name.len()).unwrap_or(0);
+    if let Some(vector) = vector {
+        header.msg_iov = vector;
+        header.msg_iovlen = 1;
+    }
+    if !control.is_empty() {
+        header.msg_control = control.as_ptr().cast_mut().cast();
+        header.msg_controllen = control.len();
+    }
+    header
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::address;
 use super::control::{CONTROL_LEN, Control, messages};
 use super::receive::{empty_header, receive_header};
-use super::{StampingSocket, address};
+use super::stamping::StampingSocket;
 use crate::HostError;
 use crate::clock::Realtime;
 use crate::phc::PhcTime;

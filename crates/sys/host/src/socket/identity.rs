@@ -8,11 +8,24 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{CARD_STAMPS, KERNEL_STAMPS, address};
+use super::address;
+use super::control::{ControlWriter, message};
 use crate::HostError;
 use crate::clock::Realtime;
 use crate::sys::set_option;
 
+/// The stamps that are asked of the kernel: software stamps at departure and arrival, departures known by a number
+/// and handed back without the packet.
+const KERNEL_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_OPT_ID
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+/// What is asked for beside them where a network card is to stamp too: its stamps as they are, and of a departure both.
+const CARD_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+    | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
 /// The control message that gives a datagram its id (`include/uapi/asm-generic/socket.h`).
 pub(crate) const SCM_TS_OPT_ID: libc::c_int = 81;
 /// Datagrams whose stamps may be outstanding at once while we count ourselves.
@@ -150,13 +163,13 @@ fn probe_ids() -> Result<bool, HostError> {
     /// `MSG_PROBE` (`include/linux/socket.h`).
     const MSG_PROBE: libc::c_int = 0x10;
     let target = std::net::SocketAddr::from(([127, 0, 0, 1], 9));
-    let socket = super::open(target)?;
+    let socket = address::open(target)?;
     switch_on(socket.as_fd(), false)?;
     let mut name = [0; address::ADDRESS_LEN];
     let name_length = address::encode(target, &mut name);
-    let mut control = super::control::ControlWriter::new();
+    let mut control = ControlWriter::new();
     control.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &1_u32.to_ne_bytes());
-    let header = super::send::message(&mut name[..name_length], None, control.as_bytes());
+    let header = message(&mut name[..name_length], None, control.as_bytes());
     // SAFETY: `header` points to `name` and `control`, which outlive the call; the call only reads them.
     let answer =
         unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, libc::MSG_CONFIRM | MSG_PROBE) };

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use super::control::{CONTROL_LEN, messages};
-use super::send::is_earlier_error;
-use super::{Source, StampingSocket, address};
+use super::address;
+use super::control::{CONTROL_LEN, message, messages};
+use super::send::{Source, is_earlier_error};
+use super::stamping::StampingSocket;
 use crate::HostError;
 use crate::clock::{Realtime, realtime_now};
 use crate::phc::PhcTime;
@@ -224,7 +225,7 @@ pub(super) fn receive_header(
     control: &mut [u8; CONTROL_LEN],
 ) -> libc::mmsghdr {
     let mut header = empty_header();
-    header.msg_hdr = super::send::message(name, Some(vector), &[]);
+    header.msg_hdr = message(name, Some(vector), &[]);
     header.msg_hdr.msg_control = control.as_mut_ptr().cast();
     header.msg_hdr.msg_controllen = control.len();
     header

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::control::ControlWriter;
+use super::address;
+use super::control::{ControlWriter, message};
 use super::identity::{Identities, SCM_TS_OPT_ID, lock};
-use super::{StampingSocket, address};
+use super::stamping::{StampingSocket, forbid_fragments};
 use crate::HostError;
 use crate::clock::{Realtime, realtime_now};
 
@@ -88,9 +89,9 @@ impl StampingSocket {
             return self.try_to_hand_over(name, datagram, &control);
         }
         let is_ipv4 = self.local.is_ipv4();
-        super::forbid_fragments(self.as_fd(), is_ipv4, false)?;
+        forbid_fragments(self.as_fd(), is_ipv4, false)?;
         let answer = self.try_to_hand_over(name, datagram, &control);
-        super::forbid_fragments(self.as_fd(), is_ipv4, true)?;
+        forbid_fragments(self.as_fd(), is_ipv4, true)?;
         answer
     }
 
@@ -205,21 +206,4 @@ fn push_ttl(control: &mut ControlWriter, to: SocketAddr, ttl: u8) {
     } else {
         control.push(libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &value);
     }
-}
-
-/// A message header over the given parts, which must outlive every call that it is given to.
-pub(crate) fn message(name: &mut [u8], vector: Option<&mut libc::iovec>, control: &[u8]) -> libc::msghdr {
-    // SAFETY: a msghdr is pointers and integers, for which zero is valid.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = name.as_mut_ptr().cast();
-    header.msg_namelen = libc::socklen_t::try_from(name.len()).unwrap_or(0);
-    if let Some(vector) = vector {
-        header.msg_iov = vector;
-        header.msg_iovlen = 1;
-    }
-    if !control.is_empty() {
-        header.msg_control = control.as_ptr().cast_mut().cast();
-        header.msg_controllen = control.len();
-    }
-    header
 }

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use romer_units::Duration;
 
 use super::address;
-use super::control::ControlWriter;
-use super::send::message;
-use super::{ReceiveBatch, SocketOptions, StampingSocket};
+use super::control::{ControlWriter, message};
+use super::receive::ReceiveBatch;
+use super::stamping::{SocketOptions, StampingSocket};
 use crate::HostError;
 use crate::clock::{monotonic_now, realtime_now};
 use crate::sys::set_option_bytes;
