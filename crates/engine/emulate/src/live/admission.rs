@@ -6,7 +6,7 @@ use romer_record::emulation::PortDirection;
 use romer_record::warning::EmulationWarning;
 use romer_units::Duration;
 
-use super::LiveError;
+use super::error::LiveError;
 
 /// The most octets of frames that a bridge holds.
 pub const MOST_OCTETS: u64 = 1 << 30;

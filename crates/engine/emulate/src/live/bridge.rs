@@ -16,8 +16,8 @@ use romer_impair::{Cause, Config, Engine, Headers, Ledger, Outcome, Packet, Port
 use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::LiveError;
 use super::busy_poll::BusyPoll;
+use super::error::{LiveError, failed};
 use super::frames;
 use super::statistics::{DirectionTotals, LinkHistory, Raw, Snapshot};
 use super::subscription::{Producer, Producers, SubscriberSet};
@@ -206,7 +206,7 @@ impl Bridge {
             let side = &mut self.sides[way.index()];
             let mut frames = std::mem::take(&mut self.incoming);
             let received = side.port.rx_burst(&mut self.arena, &mut frames);
-            let received = received.map_err(|source| super::failed(&side.name, source))?;
+            let received = received.map_err(|source| failed(&side.name, source))?;
             side.refused[Cause::Queue.index()] += received.without_slot;
             side.homeless += received.without_slot;
             side.refused[Cause::Oversize.index()] += received.oversize;
@@ -426,7 +426,7 @@ impl Bridge {
     /// What the kernel dropped until now, between the opening of the ports and the beginning, is not counted.
     fn forget_drops(&mut self) -> Result<(), LiveError> {
         for side in &mut self.sides {
-            side.port.kernel_drops().map_err(|source| super::failed(&side.name, source))?;
+            side.port.kernel_drops().map_err(|source| failed(&side.name, source))?;
         }
         Ok(())
     }
@@ -435,7 +435,7 @@ impl Bridge {
         for way in PortId::BOTH {
             let side = &mut self.sides[way.index()];
             let drops = side.port.kernel_drops();
-            let drops = drops.map_err(|source| super::failed(&side.name, source))?;
+            let drops = drops.map_err(|source| failed(&side.name, source))?;
             self.engine.dropped_before(way, drops);
         }
         Ok(())

@@ -15,9 +15,10 @@ use romer_units::random::Seed;
 
 use super::admission::Room;
 use super::bridge::Command;
+use super::document;
+use super::error::LiveError;
 use super::statistics::{Raw, Snapshot};
 use super::subscription::{self, FeedOptions, MOST_FEEDS, SampleFeed};
-use super::{LiveError, document};
 use crate::scenario::Opened;
 
 /// How long an answer of the bridge may take; it looks at its commands many times a second.

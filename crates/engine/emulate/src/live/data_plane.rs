@@ -2,7 +2,7 @@
 
 use romer_port::{Arena, PacketPort, Port, PortName, XdpMode, XdpPort};
 
-use super::{LiveError, failed};
+use super::error::{LiveError, failed};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
