@@ -2,8 +2,8 @@
 
 use romer_record::warning::MeasurementWarning;
 
-use super::Row;
 use super::read::{CsvColumn, LARGEST, stamp, text, whole};
+use super::row::Row;
 
 /// What becomes of a last line without a line end: whoever wrote it may have been interrupted in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

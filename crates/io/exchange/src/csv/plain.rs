@@ -1,7 +1,7 @@
 //! Lines of plain numbers, which are nearly all: read in one pass, the same as the others.
 
-use super::Row;
 use super::read::{CsvColumn, FARTHEST, LARGEST};
+use super::row::Row;
 
 /// Digits that fit 64 bits whatever they are.
 const DIGITS: usize = 19;

@@ -7,7 +7,8 @@ use romer_units::counted;
 use thiserror::Error;
 
 use super::last::{Before, Unended, beginning};
-use super::{Row, Shape, plain};
+use super::plain;
+use super::row::{Row, Shape};
 use crate::line::{LONGEST, LineEnd, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.

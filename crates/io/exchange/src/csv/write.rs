@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place};
 
-use super::Shape;
+use super::row::Shape;
 
 /// From which place each of the four stamps is taken; `None` for what the reflected packet tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

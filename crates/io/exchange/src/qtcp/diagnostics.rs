@@ -3,7 +3,7 @@
 use romer_record::event::EventLocation;
 use romer_record::warning::MeasurementWarning;
 
-use super::UNIT_NS;
+use super::entry::UNIT_NS;
 
 /// What was noticed while reading, in numbers; [`Notes::warnings`] gives what a reader should know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

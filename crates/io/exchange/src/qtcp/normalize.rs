@@ -1,6 +1,7 @@
 //! The normalising steps of Qtcp, Appendix A.
 
-use super::{Entry, Spread};
+use super::entry::Entry;
+use super::spread::Spread;
 
 /// The three steps of Appendix A: the lowest send time is subtracted from all send times, then from all receive times,
 /// then the lowest latency from all receive times. A lowest latency below zero (a receiver whose clock is behind the

@@ -2,8 +2,8 @@
 
 use romer_units::counted;
 
+use super::entry::{Entry, TOO_SMALL};
 use super::read::Options;
-use super::{Entry, TOO_SMALL};
 
 /// The largest stamp: times of two files must be subtracted from each other.
 const LARGEST: i64 = i64::MAX / 4;

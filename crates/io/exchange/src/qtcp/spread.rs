@@ -1,6 +1,6 @@
 //! Between what the stamps of a run lie.
 
-use super::Entry;
+use super::entry::Entry;
 
 /// The ends of what the packets of a run have, as they come. Times are in units of 100 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::Entry;
+use super::entry::Entry;
 use super::read::Options;
 use super::record::{beginning, entry};
 use crate::csv::Fault;

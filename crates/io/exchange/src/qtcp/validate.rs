@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::diagnostics::Notes;
+use super::entry::Entry;
 use super::numbers::{Numbers, TooScattered};
-use super::{Entry, Notes};
 use crate::csv::Fault;
 
 /// A gap in the numbers of more packets than this is no loss but another run, unless the file is as long.

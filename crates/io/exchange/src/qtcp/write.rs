@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::iter::Peekable;
 
-use super::{Entry, Spread};
+use super::entry::Entry;
+use super::spread::Spread;
 
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
