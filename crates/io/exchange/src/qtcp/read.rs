@@ -2,9 +2,10 @@
 
 use std::io::BufRead;
 
+use super::diagnostics::Notes;
+use super::entry::Entry;
 use super::stream::{Record, Records};
 use super::validate::{Validation, Validator, scattered};
-use super::{Entry, Notes};
 use crate::csv::Fault;
 
 /// The most records that are taken into memory, of 32 octets each.
@@ -39,7 +40,7 @@ pub struct FileContent {
 /// 2^32 are continued. What is kept does not grow with the number of packets, but for a bit of each at most.
 ///
 /// # Errors
-/// [`Fault`] where it is none, holds no packet, or holds two runs; why `each` wants no more, for the line that it was given
+/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks more packets than it has; why `each` wants no more, for the line that it was given
 /// last.
 pub fn examine(
     inner: impl BufRead,
@@ -61,7 +62,16 @@ pub fn examine(
     examiner.notes.wrapped = records.wrapped();
     (examiner.notes.mismatches, examiner.notes.trusted) = (records.mismatches(), options.trust_latency);
     (examiner.notes.cut, examiner.notes.zeros) = records.dropped();
-    examiner.finish()
+    let examined = examiner.finish()?;
+    let (arrived, lost) = (examined.packets, examined.lost_count());
+    if lost > arrived.saturating_mul(LOST_PER_RECORD).saturating_add(ALWAYS) {
+        let why = format!(
+            "{arrived} packets arrived and {lost} sequence numbers between them are missing, which no run loses; cut the file where the \
+             numbers jump"
+        );
+        return Err(Fault::Line { line: 1, why });
+    }
+    Ok(examined)
 }
 
 /// Reads a whole file into memory. `admit` refuses more packets, arrived and lost, than there may be.
@@ -85,14 +95,7 @@ pub fn read(
     })?;
     entries.shrink_to_fit();
     let (arrived, lost) = (entries.len() as u64, examined.lost_count());
-    let refused = |why| Fault::Line { line: 1, why };
-    if lost > arrived.saturating_mul(LOST_PER_RECORD).saturating_add(ALWAYS) {
-        return Err(refused(format!(
-            "{arrived} packets arrived and {lost} sequence numbers between them are missing, which no run loses; cut the file where the \
-             numbers jump"
-        )));
-    }
-    admit(arrived.saturating_add(lost)).map_err(refused)?;
+    admit(arrived.saturating_add(lost)).map_err(|why| Fault::Line { line: 1, why })?;
     Ok(FileContent { entries, lost: examined.lost().collect(), notes: examined.notes })
 }
 
@@ -113,7 +116,10 @@ mod tests {
             read(text.as_bytes(), Options::default(), |_| Ok(())).map(|file| file.lost.len() as u64)
         };
         assert_eq!(lost(&with(3 + most)).unwrap(), most);
-        assert!(refusal(with(4 + most).as_bytes()).1.contains("cut the file where the numbers jump"));
+        let beyond = with(4 + most);
+        assert!(refusal(beyond.as_bytes()).1.contains("cut the file where the numbers jump"));
+        // Also where nothing is taken into memory.
+        assert!(examine(beyond.as_bytes(), Options::default(), |_| Ok(())).is_err());
         let refused = read(GOOD.as_bytes(), Options::default(), |packets| Err(format!("no {packets}")));
         assert!(matches!(refused, Err(Fault::Line { why, .. }) if why == "no 3"));
     }
