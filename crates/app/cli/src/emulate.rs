@@ -10,7 +10,6 @@ mod words;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
@@ -26,7 +25,7 @@ use romer_server::Server;
 use romer_units::random::Seed;
 use romer_units::{Duration, Layer};
 
-use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
+use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs, PortArgument};
 use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::tui::{self, EmulationPicture, Screen};
@@ -35,31 +34,6 @@ use crate::{console, output, signals};
 /// How often the signals are looked at, and how often the line of a terminal is renewed.
 const LOOK: StdDuration = StdDuration::from_millis(50);
 const RENEW: StdDuration = StdDuration::from_secs(1);
-
-/// A port as it is given: `a=IF` or `b=IF`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PortArgument {
-    /// 0 for a, 1 for b.
-    place: usize,
-    name: PortName,
-}
-
-impl FromStr for PortArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let shown = romer_units::excerpt(text, 64);
-        let (place, name) = match text.split_once('=') {
-            Some(("a", name)) => (0, name),
-            Some(("b", name)) => (1, name),
-            _ => return Err(format!("{shown:?} is neither a=IF nor b=IF; write a=eth1 or b=NETNS/eth1")),
-        };
-        let name = name.parse().map_err(|error: PortError| {
-            format!("{error}; write an interface, or NETNS/IF for one of another network namespace")
-        })?;
-        Ok(Self { place, name })
-    }
-}
 
 /// Emulates until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {

@@ -41,7 +41,7 @@ pub(crate) struct Narrator {
 impl Narrator {
     /// A narrator of a measurement whose packets go `way`, that takes `expected`.
     pub(crate) fn new(talk: Talk, way: ProbeDirection, expected: Option<Duration>) -> Self {
-        let shown = !talk.quiet && io::stderr().is_terminal() && !is_dumb();
+        let shown = !talk.quiet && io::stderr().is_terminal() && !output::is_dumb();
         Self {
             talk,
             view: LiveView::new(way, expected.map(Duration::as_nanos)),
@@ -116,11 +116,6 @@ impl ReportedEvents {
         self.0.push_back((text.to_owned(), BTreeSet::from([stream])));
         true
     }
-}
-
-/// A terminal that draws nothing but lines.
-pub(crate) fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 /// Some lines at the bottom of the terminal.

@@ -99,6 +99,11 @@ pub(crate) fn eprint_line(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escape::data(text));
 }
 
+/// A terminal that draws nothing but lines.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 /// When colour is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
@@ -119,7 +124,7 @@ impl Color {
             Self::Never => false,
             Self::Auto => {
                 terminal.is_terminal()
-                    && !crate::live::is_dumb()
+                    && !is_dumb()
                     && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
             }
         }

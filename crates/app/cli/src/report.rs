@@ -17,7 +17,7 @@ use romer_units::counted;
 use crate::args::{ExportDirection, ReportArgs};
 use crate::bench::shown;
 use crate::command;
-use crate::emulate;
+use crate::emulate::shown as emulated;
 use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::reported::Reported;
@@ -118,8 +118,8 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit, Failure> {
         output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
     for folder in &arguments.runs {
-        if emulate::shown::is_emulation(folder) {
-            emulate::shown::report(folder, arguments)?;
+        if emulated::is_emulation(folder) {
+            emulated::report(folder, arguments)?;
             continue;
         }
         if shown::is_benchmark(folder) {

@@ -12,33 +12,6 @@ use romer_units::random::Seed;
 use crate::args::TrafficArgs;
 use crate::failure::Failure;
 
-/// What `--help` says of `--traffic`.
-pub(crate) const HELP: &str = "When probes leave, and how large they are:
-
-  periodic              at exact multiples of the interval
-  poisson               at independent, exponentially distributed gaps
-  melp                  MELP speech: 7 B every 22.5 ms, two frames to a packet
-  g711, g729            telephone speech in RTP, every 20 ms
-  opus[:RATE]           Opus speech in RTP, every 20 ms, at 32kbit or RATE
-  amr-wb[:RATE]         AMR-WB speech in RTP, every 20 ms, at 12.65kbit or RATE
-  evs[:RATE]            EVS speech in RTP, every 20 ms, at 24.4kbit or RATE
-  im                    like instant messaging: about every 5 s, mostly small
-  talkspurt:MODEL[@CODEC]
-                        alternating talk and silence (models p59, brady, hyper),
-                        with the packets of CODEC, or one every --interval
-                        (default 20 ms)
-  onoff:ON,OFF[@CODEC]  lengths exponential (1s), constant (=1s) or mixed
-                        (0.7*400ms+0.3*2s)
-  imix:simple, imix:chadda2004, imix:GENOME
-                        frame sizes in turn; a genome of RFC 6985 such as
-                        aaafg, 20(abcd)5(ggga) or AAZ,A=70B,Z=1400B
-  trace:FILE            as recorded: a table with the header offset_ns,size, or
-                        a packet log
-  token-bucket:RATE,DEPTH
-                        as fast as the bucket lets packets of --size pass;
-                        both count payload: token-bucket:16kBps,64B
-";
-
 /// How long is measured when nothing is said.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// The same of messages, of which there is one in five seconds.

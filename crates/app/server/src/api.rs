@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::heads::{self, LARGEST_BODY};
 use crate::problem::Problem;
 
-pub(crate) use openapi::{document, may_be_left_out};
+pub(crate) use openapi::document;
 
 /// How long a body may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);

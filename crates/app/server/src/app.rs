@@ -78,7 +78,7 @@ pub(crate) struct Interface {
 /// An emulation that is to be started.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::api::may_be_left_out)]
+#[schemars(transform = crate::optional::may_be_left_out)]
 pub(crate) struct Start {
     /// Port a: `[NETNS/]IFACE`.
     a: String,

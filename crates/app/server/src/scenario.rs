@@ -45,7 +45,7 @@ const ORDER: [&str; 17] = [
 /// A scenario that is given.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a text as \"toml\" or an object as \"scenario\"")]
-#[schemars(transform = crate::api::may_be_left_out)]
+#[schemars(transform = crate::optional::may_be_left_out)]
 pub(crate) struct Given {
     /// The text of a scenario file. Either this or `scenario`.
     #[serde(default)]

@@ -1,14 +1,15 @@
 //! Arguments of `romer emulate`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
+use romer_port::{PortError, PortName};
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
 
 use super::console::{SERVING, ServingArgs};
 use super::shared::{ADVANCED, OUTPUT, OutputArgs};
-use crate::emulate::PortArgument;
 use crate::formats::Format;
 use crate::values;
 
@@ -145,4 +146,29 @@ pub(crate) enum DataPlane {
     Packet,
     /// AF_XDP sockets: twice the rate; needs root, one receive queue, and an MTU of at most 3,814 bytes (less with some drivers)
     Xdp,
+}
+
+/// A port as it is given: `a=IF` or `b=IF`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortArgument {
+    /// 0 for a, 1 for b.
+    pub(crate) place: usize,
+    pub(crate) name: PortName,
+}
+
+impl FromStr for PortArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown = romer_units::excerpt(text, 64);
+        let (place, name) = match text.split_once('=') {
+            Some(("a", name)) => (0, name),
+            Some(("b", name)) => (1, name),
+            _ => return Err(format!("{shown:?} is neither a=IF nor b=IF; write a=eth1 or b=NETNS/eth1")),
+        };
+        let name = name.parse().map_err(|error: PortError| {
+            format!("{error}; write an interface, or NETNS/IF for one of another network namespace")
+        })?;
+        Ok(Self { place, name })
+    }
 }

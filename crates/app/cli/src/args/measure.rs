@@ -11,7 +11,7 @@ use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
 use super::shared::{CLOCK, KeepArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, ThreadArgs, VoiceArgs};
-use crate::turns::{self, Start};
+use super::start::{self, Start};
 use crate::values;
 
 /// Headings of the help.
@@ -20,6 +20,33 @@ const TRAFFIC: &str = "Traffic";
 const SCHEDULE: &str = "Schedule";
 const MARKING: &str = "Marking";
 const LIMITS: &str = "Limits";
+
+/// What `--help` says of `--traffic`.
+const TRAFFIC_MODELS: &str = "When probes leave, and how large they are:
+
+  periodic              at exact multiples of the interval
+  poisson               at independent, exponentially distributed gaps
+  melp                  MELP speech: 7 B every 22.5 ms, two frames to a packet
+  g711, g729            telephone speech in RTP, every 20 ms
+  opus[:RATE]           Opus speech in RTP, every 20 ms, at 32kbit or RATE
+  amr-wb[:RATE]         AMR-WB speech in RTP, every 20 ms, at 12.65kbit or RATE
+  evs[:RATE]            EVS speech in RTP, every 20 ms, at 24.4kbit or RATE
+  im                    like instant messaging: about every 5 s, mostly small
+  talkspurt:MODEL[@CODEC]
+                        alternating talk and silence (models p59, brady, hyper),
+                        with the packets of CODEC, or one every --interval
+                        (default 20 ms)
+  onoff:ON,OFF[@CODEC]  lengths exponential (1s), constant (=1s) or mixed
+                        (0.7*400ms+0.3*2s)
+  imix:simple, imix:chadda2004, imix:GENOME
+                        frame sizes in turn; a genome of RFC 6985 such as
+                        aaafg, 20(abcd)5(ggga) or AAZ,A=70B,Z=1400B
+  trace:FILE            as recorded: a table with the header offset_ns,size, or
+                        a packet log
+  token-bucket:RATE,DEPTH
+                        as fast as the bucket lets packets of --size pass;
+                        both count payload: token-bucket:16kBps,64B
+";
 
 /// Arguments of `romer measure`.
 #[derive(Debug, Args)]
@@ -180,7 +207,7 @@ pub(crate) struct TrafficArgs {
     #[arg(long, short, value_name = "BYTES", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
     /// Traffic: periodic, poisson, g711, ... (see --help)
-    #[arg(long = "traffic", value_name = "MODEL", long_help = crate::traffic::HELP, default_value = "periodic", value_parser = values::parsed::<TrafficModel>)]
+    #[arg(long = "traffic", value_name = "MODEL", long_help = TRAFFIC_MODELS, default_value = "periodic", value_parser = values::parsed::<TrafficModel>)]
     pub(crate) model: TrafficModel,
     /// Size of the IP packet in bytes, instead of --size
     #[arg(long, help_heading = TRAFFIC, value_name = "BYTES", value_parser = values::size, allow_hyphen_values = true, hide_short_help = true)]
@@ -210,6 +237,6 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "N", value_parser = values::times, allow_hyphen_values = true, requires = "every", help_heading = SCHEDULE)]
     pub(crate) times: Option<u64>,
     /// Start at this time (2026-11-22T09:00:00Z), or after this delay (+10s)
-    #[arg(long, value_name = "TIME|+D", value_parser = turns::start, help_heading = SCHEDULE)]
+    #[arg(long, value_name = "TIME|+D", value_parser = start::start, help_heading = SCHEDULE)]
     pub(crate) start: Option<Start>,
 }

@@ -20,6 +20,7 @@ mod reading;
 mod report;
 mod respond;
 mod shared;
+mod start;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -34,7 +35,7 @@ pub(crate) use completions::CompletionsArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, SampleArgs};
+pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, PortArgument, SampleArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
@@ -45,6 +46,7 @@ pub(crate) use reading::{Invocation, read};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
+pub(crate) use start::Start;
 
 /// A network-performance laboratory: measure a path, and know how far each number can be trusted.
 #[derive(Debug, Parser)]

@@ -111,7 +111,7 @@ impl Drop for Screen {
 /// # Errors
 /// There is none.
 pub(crate) fn check() -> Result<(), Failure> {
-    if io::stderr().is_terminal() && io::stdin().is_terminal() && !crate::live::is_dumb() {
+    if io::stderr().is_terminal() && io::stdin().is_terminal() && !crate::output::is_dumb() {
         return Ok(());
     }
     Err(Failure::usage(

@@ -1,7 +1,7 @@
 //! The description of the interface (OpenAPI 3.1), made from the table and the types.
 
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::{AnswerKind, Endpoint, handlers};
@@ -45,23 +45,6 @@ pub(crate) fn document() -> Value {
             },
         },
     })
-}
-
-/// What a request may leave out, as it has a default, is not required of it.
-pub(crate) fn may_be_left_out(schema: &mut Schema) {
-    let has_default: Vec<String> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter(|(_, property)| property.get("default").is_some())
-        .map(|(name, _)| name.clone())
-        .collect();
-    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else { return };
-    required.retain(|name| !has_default.iter().any(|other| name == other.as_str()));
-    if required.is_empty() {
-        schema.remove("required");
-    }
 }
 
 fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerator) -> Value {

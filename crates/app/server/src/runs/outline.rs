@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{benchmarking, measuring};
+use crate::{benchmarking, limits};
 
 /// Octets of a document that is read for the list.
 const LARGEST: u64 = 16 << 20;
@@ -110,7 +110,7 @@ pub(super) fn measurement(folder: &Path, partial: bool) -> Outline {
             .filter_map(|way| figures(&streams, way))
             .collect(),
         limits: limits.iter().map(|(_, limits)| limits.len() as u64).sum(),
-        broken: measuring::broken(&limits, partial),
+        broken: limits::broken(&limits, partial),
     }
 }
 
