@@ -27,7 +27,7 @@ impl Text {
     pub(crate) fn before_tests(&self) -> &str {
         let is_module = |from: usize| {
             let line = self.content[from..].lines().next().unwrap_or_default();
-            line.trim_start_matches("pub(crate) ").starts_with("mod ") && line.ends_with('{')
+            line.trim_start_matches("pub(crate) ").starts_with("mod ") && line.contains('{')
         };
         let mut marks = self.content.match_indices("\n#[cfg(test)]\n");
         let tests = marks.find(|(at, mark)| is_module(at + mark.len()));
