@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use super::Message;
+use super::message::Message;
 
 /// The longest frame, type octet and body.
 pub const LONGEST_FRAME: usize = 64 * 1024;

@@ -5,9 +5,10 @@ use romer_traffic::{Departure, Schedule};
 use romer_units::{Dscp, Duration, counted};
 use romer_wire::oneway_probe;
 
-use super::server::{Limits, Others};
+use super::message::{RefusalCode, Refused, Request};
+use super::server::limits::{Limits, Others};
+use super::stream::FarStream;
 use super::stream::StreamLoad;
-use super::{FarStream, RefusalCode, Refused, Request};
 use crate::sender::SHORTEST_PAYLOAD;
 
 const LONGEST: u32 = 65_507;

@@ -6,7 +6,7 @@
 
 use romer_wire::stamp::Key;
 
-use super::{Challenge, Proof, hex, unhex};
+use super::message::{Challenge, Proof, hex, unhex};
 use crate::association::Token;
 
 /// Which end proves.

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Message, Received, Resume, unhex};
+use super::message::{Message, Received, Resume, unhex};
 use crate::association::Token;
 
 impl Message {

@@ -8,18 +8,17 @@ use romer_record::log::{Card, FarSent, ResponderRecord};
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use super::codec::{CodecError, Decoder, LONGEST_FRAME};
 use super::granting::refusal;
-use super::resuming::Kept;
-use super::{
-    Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, RESUME, Request, Resume,
-    SILENCE, SessionTotals, VERSION, Welcome, hex,
+use super::message::{
+    Associated, CARDS, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, Events, Granted, Heard,
+    Hello, LAST_WORD, Message, Moved, RESUME, Request, Resume, SILENCE, SessionTotals, VERSION, Welcome, hex,
 };
+use super::resuming::Kept;
 use crate::association::Token;
 pub use fruitless::Fruitless;
-pub use limits::Limits;
+pub use limits::{Limits, Others};
 use proving::Lock;
-pub use shares::Others;
 
 /// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
 const MOST_FAULTS: u32 = 10;
@@ -696,7 +695,7 @@ fn complain(code: ComplaintCode, message: String) -> Action {
 mod cards;
 mod ending;
 mod fruitless;
-mod limits;
+pub(super) mod limits;
 mod proving;
 mod resumption;
 mod shares;

@@ -5,7 +5,7 @@ use romer_units::Duration;
 use romer_units::random::Seed;
 use serde::{Deserialize, Serialize};
 
-use super::Message;
+use super::message::Message;
 
 /// What the model of a stream is called whose departures were recorded; what its file was called is nobody's business.
 const RECORDED: &str = "trace:recorded";

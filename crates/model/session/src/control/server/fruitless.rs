@@ -1,6 +1,6 @@
 //! Conversations that come to nothing.
 
-use super::super::Message;
+use super::super::message::Message;
 use super::{Action, Server};
 
 /// Why a conversation has come to nothing.

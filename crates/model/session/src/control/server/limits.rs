@@ -2,7 +2,28 @@
 
 use romer_units::Duration;
 
-use super::Others;
+/// What other sessions have of what a responder grants: those of a sender's network, and those of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Packets a second that senders of the network send.
+    pub coming: u64,
+    /// Packets a second that the responder sends to the network.
+    pub own: u64,
+    /// Bits a second that the responder sends to the network.
+    pub own_bits: u64,
+    /// Bits a second that the responder sends to all networks.
+    pub all_own_bits: u64,
+    /// Packets a second that all networks send.
+    pub all_coming: u64,
+    /// Packets a second that the responder sends to all networks.
+    pub all_own: u64,
+    /// The network has as many sessions as one may have.
+    pub all_sessions: bool,
+    /// The responder sends in as many sessions with the network as it may with one.
+    pub network_sends: bool,
+    /// The responder sends in as many sessions as it may with all networks.
+    pub all_send: bool,
+}
 
 /// What a responder grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use romer_wire::stamp::Key;
 
-use super::super::{ComplaintCode, Message, Proof, possession};
+use super::super::message::{ComplaintCode, Message, Proof};
+use super::super::possession;
 use super::{Action, Server, State, complain};
 use crate::association::Token;
 

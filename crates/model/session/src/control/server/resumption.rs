@@ -2,7 +2,8 @@
 
 use romer_units::{Monotonic, Timestamp};
 
-use super::super::{Decoder, Message, RefusalCode, Refused, Resume, Resumed, SILENCE, hex};
+use super::super::codec::Decoder;
+use super::super::message::{Message, RefusalCode, Refused, Resume, Resumed, SILENCE, hex};
 use super::{Action, Server, State};
 use crate::association::Token;
 

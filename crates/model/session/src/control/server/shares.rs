@@ -3,31 +3,9 @@
 use romer_record::document::ProbeDirection;
 use romer_units::{Monotonic, Timestamp};
 
-use super::super::SILENCE;
+use super::super::message::SILENCE;
+use super::limits::Others;
 use super::{Server, State};
-
-/// What other sessions have of what a responder grants: those of a sender's network, and those of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
-    /// Packets a second that senders of the network send.
-    pub coming: u64,
-    /// Packets a second that the responder sends to the network.
-    pub own: u64,
-    /// Bits a second that the responder sends to the network.
-    pub own_bits: u64,
-    /// Bits a second that the responder sends to all networks.
-    pub all_own_bits: u64,
-    /// Packets a second that all networks send.
-    pub all_coming: u64,
-    /// Packets a second that the responder sends to all networks.
-    pub all_own: u64,
-    /// The network has as many sessions as one may have.
-    pub all_sessions: bool,
-    /// The responder sends in as many sessions with the network as it may with one.
-    pub network_sends: bool,
-    /// The responder sends in as many sessions as it may with all networks.
-    pub all_send: bool,
-}
 
 impl Server {
     /// What other sessions have at present, how many departures of a recorded stream this sender may still tell, and how many
