@@ -7,6 +7,7 @@ use crate::sure::Sure;
 
 /// One of the three ways that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "the field calls it a round trip")]
 pub(crate) enum Trip {
     Forward,
     Reverse,

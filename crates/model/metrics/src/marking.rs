@@ -64,7 +64,7 @@ impl Markings {
             }
             match (row.forward_tos, row.reverse_tos) {
                 (None, Some(tos)) if row.way == ProbeDirection::Reverse => {
-                    *back.entry((*sent, tos)).or_default() += 1
+                    *back.entry((*sent, tos)).or_default() += 1;
                 }
                 (Some(arrived), Some(tos)) if *responder_log => {
                     *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;

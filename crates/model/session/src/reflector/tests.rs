@@ -98,7 +98,7 @@ fn short_requests_get_base_replies() {
         let incoming = incoming(&bytes, "192.0.2.1:5000");
         match reflector.on_datagram(&incoming, Timestamp::from_nanos(0)) {
             ReflectorAction::Refused(refusal) => {
-                assert!(length < 14 && refusal == Refusal::TooShort, "{length}")
+                assert!(length < 14 && refusal == Refusal::TooShort, "{length}");
             }
             ReflectorAction::Answer(answer) => {
                 let mut reply = [0; 300];
