@@ -49,6 +49,8 @@ pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &
     related.not_identifiable = estimate.why_not;
     if let Some(found) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {
         warnings = vec![MeasurementWarning::OneWayDelaysRefused(found)];
+    } else {
+        related.convert_responder_time();
     }
     Corrected { related, warnings }
 }

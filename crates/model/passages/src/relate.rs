@@ -111,6 +111,30 @@ impl Related {
         self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own)
     }
 
+    /// Converts the responder's time in each round trip, t3 - t2, from the responder's clock to the sender's by the estimated rate.
+    pub(crate) fn convert_responder_time(&mut self) {
+        let [forward, reverse] = &self.corrections;
+        let faster = |at: i64| {
+            if forward.is_empty() { -reverse.slope_at(at) } else { forward.slope_at(at) }
+        };
+        for passage in &mut self.round_trip {
+            let Some(((departure, arrival), delay)) =
+                passage.departure.zip(passage.arrival).zip(passage.delay)
+            else {
+                continue;
+            };
+            let measured = across(departure, arrival) - i128::from(delay.as_nanos());
+            let rate = faster(departure.as_nanos());
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                reason = "rounded to a nanosecond"
+            )]
+            let excess = (measured as f64 * rate / (1.0 + rate)).round() as i64;
+            passage.delay = Some(delay + Duration::from_nanos(excess));
+        }
+    }
+
     /// Takes no one-way delay, and no order, from stamps of two clocks that cannot be related.
     pub(crate) fn refuse_one_way(&mut self) {
         self.one_way_refused = true;
@@ -227,6 +251,8 @@ pub struct Relating {
     one_way: bool,
     all_returned: bool,
     all_told: bool,
+    /// A reply that came back has no time stamp of its departure: without one, a packet may have been sent all the same.
+    any_undated_reply: bool,
     far_stamps: FarStamps,
     forward: Vec<Passage>,
     replies: Replies,
@@ -255,6 +281,7 @@ impl Relating {
             one_way: false,
             all_returned: true,
             all_told: true,
+            any_undated_reply: false,
             far_stamps: FarStamps::default(),
             forward: Vec::new(),
             replies: Replies::default(),
@@ -316,6 +343,9 @@ impl Relating {
         self.far_stamps.take(probe);
         stream.forward(probe, &mut self.forward);
         if first.way == ProbeDirection::RoundTrip {
+            let is_undated =
+                |row: &RoundTrip| row.returned && !row.far_stamps_rejected && row.t3.nearest().is_none();
+            self.any_undated_reply |= probe.iter().any(is_undated);
             self.not_replied += not_replied(probe);
             if probe.iter().any(arrived_there) && !probe.iter().any(replied) {
                 self.unanswered.push(first.sequence);
@@ -343,6 +373,8 @@ impl Relating {
     pub fn finish_unrelated(self) -> Related {
         let Stream { relation, responder_log, waiting_time, .. } = self.stream;
         let Self { mut forward, mut replies, mut round_trip, mut missing, far_stamps, .. } = self;
+        let (not_replied, unanswered) =
+            if self.any_undated_reply { (0, Vec::new()) } else { (self.not_replied, self.unanswered) };
         let far_time_unknown = far_stamps.returned && !far_stamps.differ;
         if far_time_unknown {
             far_stamps.forgive(&mut missing);
@@ -382,9 +414,11 @@ impl Relating {
             one_way_refused: false,
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
-            not_replied: self.not_replied,
-            unanswered: self.unanswered,
-            reverse_complete: (responder_log == ResponderLog::Complete && self.all_told)
+            not_replied,
+            unanswered,
+            reverse_complete: (responder_log == ResponderLog::Complete
+                && self.all_told
+                && !self.any_undated_reply)
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),
             numbers,

@@ -427,6 +427,34 @@ fn placeholder_of_a_lost_packet() {
     assert_eq!(m.reverse.packets.lost_at_least.or(m.reverse.packets.lost), Some(6));
 }
 
+/// Replies without time stamps of their departure do not show whether a reply that did not come back was sent.
+#[test]
+fn replies_without_departure_may_be_lost() {
+    let m = with_stamps("no-departures", |n, row| {
+        row[2] = None;
+        if n % 20 == 7 {
+            row[3] = None;
+        }
+    });
+    assert_eq!((m.forward.packets.lost, m.round_trip.packets.lost), (Some(0), Some(12)));
+    assert_eq!((m.reverse.packets.lost, m.reverse.packets.not_sent.unwrap_or(0)), (None, 0));
+    assert!(!said(&m).contains("packets-not-sent"), "{}", said(&m));
+}
+
+/// A responder that takes 15 ms by a clock that runs 500 ppm fast adds nothing to the round trip.
+#[test]
+fn responder_time_by_a_fast_clock() {
+    let m = with_stamps("fast-responder", |_, row| {
+        let elapsed = |at: i64| at + (at - 500 * SECOND) / 2_000;
+        row[1] = row[1].map(elapsed);
+        row[2] = row[2].map(|at| elapsed(at + 15 * MS));
+        row[3] = row[3].map(|at| at + 15 * MS);
+    });
+    assert!(m.clock.skew_ppm.is_some(), "{:?}", m.clock);
+    let least = m.round_trip.delay_ns.min.unwrap();
+    assert!((least - 10e6).abs() < 1e3, "{least}");
+}
+
 /// A clock that is set near an end of the run reorders no packet.
 #[test]
 fn step_near_an_end_keeps_order() {
