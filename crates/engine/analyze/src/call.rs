@@ -149,7 +149,7 @@ mod tests {
         let short = VoiceRequest { jitter_buffer_ns: Some(20_000_000), ..VoiceRequest::default() };
         assert!(codec(&short, &traffic("g711"), None).is_ok());
         let why = codec(&short, &traffic("melp"), None).unwrap_err();
-        assert!(why.contains("a frame of melp, 22.5ms"), "{why}");
+        assert!(why.contains("the minimum is one melp frame, 22.5ms"), "{why}");
         let why = codec(&short, &traffic("periodic"), Some(20_000_000)).unwrap_err();
         assert!(why.contains("no telephone call"), "{why}");
     }
