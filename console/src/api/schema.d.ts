@@ -733,7 +733,7 @@ export interface components {
             offered_pps: number;
             /**
              * Format: uint64
-             * @description Of these, at the most so many that no counter of drops and no standstill tells of: in a trial they would pass for the
+             * @description Upper bound of the lost frames that neither a drop counter nor a pause explains: in a trial they would pass for the
              *     device's loss.
              */
             unaccounted: number;
@@ -891,7 +891,7 @@ export interface components {
             ended: string;
             /** @description What happened to the device and to the tester. */
             events: components["schemas"]["BenchmarkEvent"][];
-            /** @description Limits that were stated, and whether they held. */
+            /** @description Limits that were stated, and whether they passed. */
             limits: components["schemas"]["Limit"][];
             /**
              * @description The same over all frames and loads together, where there is more than one of these.
@@ -938,12 +938,13 @@ export interface components {
             dropped?: components["schemas"]["DroppedFrames"] | null;
             /**
              * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-             *     trial), `device-stalled` (it stood still, and went on), `link-lost` (a reset took the link
+             *     trial), `device-stalled` (it paused, and went on), `link-lost` (a reset took the link
              *     from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
              *     `size-silent` (nothing of a size came any more, while others did),
              *     `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
              *     `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
-             *     or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+             *     or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`,
+             *     `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
              */
             kind: string;
             /** @description In words. */
@@ -1023,7 +1024,7 @@ export interface components {
             interval: number[] | null;
             /**
              * Format: double
-             * @description The load that was asked for, percent of the line rate; `null` where the load is what was found.
+             * @description The load that was requested, percent of the line rate; `null` where the load is what was found.
              */
             load_percent: number | null;
             /**
@@ -1455,6 +1456,8 @@ export interface components {
             /** @constant */
             reason: "other-version";
         };
+        /** @description How a finding is to be taken. */
+        CheckVerdict: "good" | "limited" | "missing";
         /**
          * @description Datagrams that the kernels of the two hosts dropped over the run because their UDP checksum was wrong (`InCsumErrors`), of
          *     all programs in the network namespace. Damaged probes are among them, and count as lost.
@@ -1499,7 +1502,7 @@ export interface components {
         /** @description Something that happened to a clock or to the path. */
         ClockEvent: {
             /**
-             * @description What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
+             * @description What it may be as well, of these three, because the data do not decide: delays are as for `kind`, and `delay_error_ns` has in it
              *     that it may have been the other. `null` where it is known.
              * @default null
              */
@@ -1514,7 +1517,7 @@ export interface components {
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
-             * @description What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
+             * @description Lower and upper bound of that: by the host's own clocks, where they have told the step; else at 95 %, by how well the
              *     delays on either side tell their levels. `null` where the method of `--skew` does not say.
              * @default null
              */
@@ -1576,7 +1579,7 @@ export interface components {
              */
             before_ns: number;
             /**
-             * @description What that is at the least and at the most, by how far apart the host's clocks were read before and after, and by how much
+             * @description Lower and upper bound of that, by how far apart the host's clocks were read before and after, and by how much
              *     one may have been slewed meanwhile; `null` where that is not known.
              * @default null
              */
@@ -1624,7 +1627,7 @@ export interface components {
             synchronised: boolean | null;
             /**
              * Format: int32
-             * @description International atomic time minus this clock, seconds; 0 where nobody has told the kernel.
+             * @description International atomic time minus this clock, seconds; 0 if the kernel does not know it.
              * @default null
              */
             tai_offset_s: number | null;
@@ -1676,7 +1679,7 @@ export interface components {
             /** @description Each figure. */
             figures: components["schemas"]["ComparedFigure"][];
             /** @description The verdict by the metric `by`. */
-            verdict: components["schemas"]["Verdict2"];
+            verdict: components["schemas"]["ComparisonVerdict"];
             /** @description The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none. */
             words: string;
         };
@@ -1737,6 +1740,8 @@ export interface components {
                 text: string;
             })[];
         };
+        /** @description What the data show. */
+        ComparisonVerdict: "more" | "less" | "none_shown" | "not_known";
         /** @description A warning of a comparison. */
         ComparisonWarning: {
             /** @constant */
@@ -1975,11 +1980,28 @@ export interface components {
         /** @description What this machine can do. */
         Doctor: {
             /** @description The findings, the important ones first. */
-            findings: components["schemas"]["Finding"][];
+            findings: components["schemas"]["DoctorFinding"][];
             /** @description `romer/doctor/1`. */
             schema: string;
             /** @description Version of romer. */
             software: string;
+        };
+        /** @description One thing the doctor looked at. */
+        DoctorFinding: {
+            /** @description What follows for the user. */
+            consequence: string;
+            /** @description What to do about it, where something can be done. */
+            fix: string | null;
+            /** @description What was found, in words. */
+            found: string;
+            /** @description What was looked at, a stable name. */
+            name: string;
+            /** @description Values behind it, by name. */
+            values: {
+                [key: string]: unknown;
+            };
+            /** @description How it stands. */
+            verdict: components["schemas"]["CheckVerdict"];
         };
         /** @description Frames that a device drops which is there. */
         DroppedFrames: {
@@ -1989,7 +2011,7 @@ export interface components {
             frames: string;
             /**
              * Format: double
-             * @description The load that was asked for, percent of the line.
+             * @description The load that was requested, percent of the line.
              */
             load_percent: number;
         };
@@ -2068,13 +2090,13 @@ export interface components {
             changed: boolean | null;
             /**
              * @description Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
-             *     began, where it was killed). Its timeline was there then. `null` in documents of before.
+             *     began, where it was killed). Its timeline was there then. `null` in documents of older versions.
              * @default null
              */
             in_force_ns: number[] | null;
             /** @description Everything passed through untouched then, and the scenario was only kept. */
             passing: boolean;
-            /** @description What was asked for when the measurement began, as a scenario file says it. */
+            /** @description What was requested when the measurement began, as a scenario file says it. */
             scenario: string;
             /** @description `romer/emulated/1`. */
             schema: string;
@@ -2083,7 +2105,7 @@ export interface components {
             /** @description Which of the emulation's directions the packets took that went there. */
             there: components["schemas"]["PortDirection"];
         };
-        /** @description What became of packets within a time. */
+        /** @description Outcome of packets within a time. */
         EmulatedCounts: {
             /**
              * Format: double
@@ -2130,7 +2152,7 @@ export interface components {
             reordered: number;
             /**
              * Format: double
-             * @description Mean of the delays asked for, of packets that left; `null` where none left, or the summaries were begun anew
+             * @description Mean of the delays requested, of packets that left; `null` where none left, or the summaries were begun anew
              *     meanwhile.
              * @default null
              */
@@ -2204,11 +2226,11 @@ export interface components {
              * @default 0
              */
             overtaken: number;
-            /** @description Packets and copies held when each packet arrived, itself and its copies not counted: 0 where nothing is held. */
+            /** @description Packets and copies in the emulator when each packet arrived, itself and its copies not counted: 0 where nothing is held. */
             queue_depth: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Packets and copies held; 0 at the end.
+             * @description Packets and copies in the emulator; 0 at the end.
              */
             queued: number;
             /**
@@ -2245,7 +2267,7 @@ export interface components {
              * @description Packets and copies that others went past because they were displaced by the reordering stage.
              */
             reordered: number;
-            /** @description Delays asked for, of packets that left. */
+            /** @description Delays requested, of packets that left. */
             requested_delay_ns: components["schemas"]["Summary"];
             /**
              * @description From when a packet arrived until it was given to the port: the delay that it got here in all, with its waiting for
@@ -2286,7 +2308,7 @@ export interface components {
             /** @description The bridge that it was taken out of and put back into; `null`: it was in none. */
             taken_from_bridge: string | null;
         };
-        /** @description What an emulator was asked for, and what it did. */
+        /** @description The requested emulation, and what the emulator did. */
         Emulation: {
             /** @description What arrived at a. */
             a_to_b: components["schemas"]["EmulatedDirection"];
@@ -2316,8 +2338,8 @@ export interface components {
                 [key: string]: components["schemas"]["EmulatedPort"];
             };
             /**
-             * @description What was asked for, as a scenario file says it; where everything passed through untouched at the end, what was
-             *     asked for before that.
+             * @description What was requested, as a scenario file says it; where everything passed through untouched at the end, what was requested
+             *     before that.
              */
             scenario: string;
             /** @description `romer/emulation/1`. */
@@ -2826,7 +2848,7 @@ export interface components {
             detail: string;
             /**
              * Format: int64
-             * @description Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
+             * @description Where it happened while the program there paused, and no packet tells when: it was at some moment of so many
              *     nanoseconds before `at_ns`, which is when it was noticed.
              */
             detection_latency_ns?: number | null;
@@ -2872,30 +2894,13 @@ export interface components {
              */
             line: number | null;
         };
-        /** @description One thing the doctor looked at. */
-        Finding: {
-            /** @description What follows for the user. */
-            consequence: string;
-            /** @description What to do about it, where something can be done. */
-            fix: string | null;
-            /** @description What was found, in words. */
-            found: string;
-            /** @description What was looked at, a stable name. */
-            name: string;
-            /** @description Values behind it, by name. */
-            values: {
-                [key: string]: unknown;
-            };
-            /** @description How it stands. */
-            verdict: components["schemas"]["Verdict"];
-        };
         /**
          * @description A pattern that was found.
          *
          *     Only what passes a test is told: `false_alarm_probability` bounds the probability with which a stream without the
          *     pattern, looked through for all its periods, places and sizes, would have shown one as clear. It is at most 1e-6.
          */
-        Finding2: {
+        Finding: {
             /**
              * Format: int64
              * @description When it begins, after the first departure of that direction; `null` where it holds throughout.
@@ -3214,7 +3219,7 @@ export interface components {
              */
             frame_size: number | null;
             /**
-             * @description Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them, or because chance
+             * @description Whether it holds; `null`: the trials decide neither, because the device, or its host, paused in them, or because chance
              *     may do as much to so few frames (see what was found).
              */
             holds: boolean | null;
@@ -3258,7 +3263,7 @@ export interface components {
         };
         /** @description A stated limit and its verdict. */
         Limit: {
-            /** @description Whether it held. */
+            /** @description Whether it passed. */
             held: boolean;
             /** @description As it was stated. */
             limit: string;
@@ -3510,7 +3515,7 @@ export interface components {
              * @description Patterns in the packets that chance does not explain.
              * @default []
              */
-            findings: components["schemas"]["Finding2"][];
+            findings: components["schemas"]["Finding"][];
             /** @description From sender to responder. */
             forward: components["schemas"]["DirectionResults"];
             /**
@@ -3518,7 +3523,7 @@ export interface components {
              * @default
              */
             interval_method: string;
-            /** @description Limits that were stated, and whether they held. */
+            /** @description Limits that were stated, and whether they passed. */
             limits: components["schemas"]["Limit"][];
             /**
              * @description How much later or earlier the program's own stamps were than the best ones (Chen et al. 2013): departure = best -
@@ -3533,14 +3538,14 @@ export interface components {
              */
             not_logged?: components["schemas"]["NotLogged"][];
             /**
-             * @description The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
-             *     log did not come back whole, or this host's own was not kept whole: the statistics are those of a part.
+             * @description The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the log of
+             *     the responder or of this host is incomplete: the statistics are those of a part.
              */
             partial: boolean;
             /** @description What came to the measuring host's port besides good replies. Left out where nothing did. */
             replies?: components["schemas"]["Replies"];
             /**
-             * @description The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
+             * @description The responder's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
              *     did not arrive there, or was not sent. `null` where it keeps none.
              * @default null
              */
@@ -4842,13 +4847,13 @@ export interface components {
             /** @description Driver of the outgoing interface. */
             nic_driver: string | null;
             /**
-             * @description Synchronisation of the far end's clock, where a romer there tells it.
+             * @description Synchronisation of the responder's clock, where a romer there tells it.
              * @default null
              */
             responder_clock_sync: components["schemas"]["ClockSync"] | null;
-            /** @description Version of romer at the far end, where it is one. */
+            /** @description Version of romer at the responder, where it is one. */
             responder_software: string | null;
-            /** @description The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not asked for. */
+            /** @description The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not requested. */
             route: components["schemas"]["Hop"][] | null;
             /** @description Version of romer. */
             software: string;
@@ -5406,7 +5411,7 @@ export interface components {
              */
             excess_stopped: number;
             /**
-             * @description All frames together; absent in documents of before this was told.
+             * @description All frames together; absent in documents of older versions.
              * @default null
              */
             together: components["schemas"]["PolicedTogether"] | null;
@@ -5500,7 +5505,7 @@ export interface components {
         /** @description What users think of such calls (G.107 table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /**
-         * @description Datagrams that came to the measuring host's port and were no replies (of one-way probes from the far end: no probes) of the
+         * @description Datagrams that came to the measuring host's port and were no replies (of one-way probes from the responder: no probes) of the
          *     stream, each counted under the first cause that applies.
          */
         Rejected: {
@@ -5618,7 +5623,7 @@ export interface components {
              */
             unnamed: number;
         };
-        /** @description A load that is asked for. */
+        /** @description A load that is requested. */
         RequestedLoad: {
             /**
              * Format: double
@@ -5850,7 +5855,7 @@ export interface components {
         };
         /** @description A moment at which a packet is stamped. */
         StampMoment: "sender-departure" | "responder-arrival" | "responder-departure" | "sender-arrival";
-        /** @description Where each stamp was taken; `null` where the far end does not say. */
+        /** @description Where each stamp was taken; `null` where the responder does not say. */
         StampPlaces: {
             /** @description What a delay spans, in words. */
             delay_definition: string;
@@ -5869,7 +5874,7 @@ export interface components {
             /** @description t1; `null` where nothing left. */
             sender_departure: components["schemas"]["Place"] | null;
         };
-        /** @description Stamps asked for (`--stamp`). */
+        /** @description Stamps requested (`--stamp`). */
         StampRequest: "best" | "nic" | "kernel" | "user";
         /** @description What would give the time stamps that a file lacks. */
         StampsRemedy: "csv" | "irtt";
@@ -6002,7 +6007,7 @@ export interface components {
             schema: string;
             /**
              * Format: uint64
-             * @description Probes sent from the start up to now (a running total), by both ends; of the far end's those that are known of.
+             * @description Probes sent from the start up to now (a running total), by both ends; of the responder's those that are known of.
              */
             sent: number;
             /**
@@ -6076,7 +6081,7 @@ export interface components {
             frame_octets: number | null;
             /**
              * Format: uint64
-             * @description Frames asked for.
+             * @description Frames requested.
              */
             intended: number;
             /**
@@ -6185,7 +6190,7 @@ export interface components {
              */
             pdv_ns: components["schemas"]["Summary"];
             /**
-             * @description What became of its frames by their size, smallest first; empty where all have one size.
+             * @description Frames by size: sent, received, lost, smallest first; empty where all have one size.
              * @default []
              */
             per_size: components["schemas"]["SizeResult"][];
@@ -6283,7 +6288,8 @@ export interface components {
              */
             mean: number | null;
             /**
-             * @description 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample that it does not
+             * @description 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
+             *     that it does not
              *     tell how well their mean is known. Intervals of quantiles likewise.
              */
             mean_interval: number[] | null;
@@ -6456,7 +6462,7 @@ export interface components {
         Traffic: {
             /**
              * Format: uint64
-             * @description Probes asked for; `null` where a duration was.
+             * @description Probes requested; `null` where a duration was.
              */
             count: number | null;
             /**
@@ -6472,16 +6478,16 @@ export interface components {
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint8
-             * @description Code point asked for; `null` where it is not known.
+             * @description Code point requested; `null` where it is not known.
              */
             dscp: number | null;
             /**
              * Format: int64
-             * @description Time asked for; `null` where a count was.
+             * @description Time requested; `null` where a count was.
              */
             duration_ns: number | null;
             /**
-             * @description ECN bits asked for: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
+             * @description ECN bits requested: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
              * @default null
              */
             ecn: string | null;
@@ -6526,7 +6532,7 @@ export interface components {
             seed: number[] | null;
             /**
              * Format: uint8
-             * @description TTL or hop limit asked for; `null` for the system's default.
+             * @description TTL or hop limit requested; `null` for the system's default.
              */
             ttl: number | null;
             /**
@@ -6605,7 +6611,7 @@ export interface components {
             /** @description Why the trial tells nothing of the device; `null`: it does. */
             invalid: string | null;
             /**
-             * @description Of which kind that is; `null`: it tells of the device, or the document is from before this was told.
+             * @description Of which kind that is; `null`: the trial is valid, or the document is from an older version.
              * @default null
              */
             invalid_cause: components["schemas"]["InvalidCause"] | null;
@@ -6635,7 +6641,8 @@ export interface components {
             /** @description The jitters, as in a measurement; of the stream with the most frames. */
             jitter_ns: components["schemas"]["Jitter"];
             /**
-             * @description The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+             * @description The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that
+             *     came one after the
              *     other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
              *     the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
              * @default {
@@ -6702,7 +6709,7 @@ export interface components {
             /**
              * @description Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
              *     as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
-             *     dropped unread. `null` in documents from before this was told.
+             *     dropped unread. `null` in documents of older versions.
              * @default null
              */
             lost_by_device: number[] | null;
@@ -6791,7 +6798,7 @@ export interface components {
              */
             repeat: number;
             /**
-             * @description What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
+             * @description What was requested, before whole frames and chance made a schedule of it; `null` in documents of older versions.
              * @default null
              */
             requested_load: components["schemas"]["RequestedLoad"] | null;
@@ -6803,7 +6810,7 @@ export interface components {
             size_lost: boolean;
             /**
              * Format: uint64
-             * @description Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
+             * @description Frames that left in bursts that the schedule does not have, because the tester had paused, or in their wake.
              * @default 0
              */
             stall_affected: number;
@@ -6814,7 +6821,7 @@ export interface components {
              */
             stall_affected_lost: number;
             /**
-             * @description The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
+             * @description Pauses of the device or its host; `null` in documents of older versions.
              * @default null
              */
             standstills: components["schemas"]["Standstills"] | null;
@@ -6848,7 +6855,7 @@ export interface components {
             unlinked_between_ns: number[] | null;
             /**
              * Format: uint64
-             * @description Frames asked for that the tester did not send; they are not lost.
+             * @description Frames requested that the tester did not send; they are not lost.
              */
             unsent: number;
             /**
@@ -6977,10 +6984,6 @@ export interface components {
         UnratedReason: "too-few-packets" | "losses-unknown" | "delays-unknown";
         /** @description Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it. */
         VariationBasis: "one-way" | "round-trip";
-        /** @description How a finding is to be taken. */
-        Verdict: "good" | "limited" | "missing";
-        /** @description What the data show. */
-        Verdict2: "more" | "less" | "none_shown" | "not_known";
         /** @description The rating of a call's one direction. */
         Voice: {
             /**

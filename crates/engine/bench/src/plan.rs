@@ -11,7 +11,7 @@ use crate::classes::discipline_text as discipline_words;
 use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, StreamOptions};
 
 impl BenchOptions {
-    /// Everything that the trials depend on, in words, by the option that says it: two benchmarks in which all of it is
+    /// All settings that the trials depend on, by the option that says it: two benchmarks in which all of it is
     /// the same ask for the same trials.
     pub fn asked(&self) -> BTreeMap<String, String> {
         let frames = self.frames.iter().map(ToString::to_string);

@@ -98,6 +98,9 @@ fn bucket(
                     tenths(together.latest_ns),
                     tenths(together.fills_in_ns)
                 );
+            } else if edge > 0 && policed.together.is_some() {
+                // The frames at the limit are decided by the total.
+                let _ = write!(found, "; {passed} of {all} frames passed, and the bucket allows {nominal}");
             }
             Judgement {
                 case: trial.case.clone(),

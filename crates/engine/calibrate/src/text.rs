@@ -169,19 +169,9 @@ impl Page {
         ));
     }
 
-    /// A time with three digits that count, and its unit.
+    /// A time with three significant digits, and its unit.
     fn time(self, nanos: f64) -> String {
-        let micro = if self.unicode { "µs" } else { "us" };
-        let units = [(1e9, "s"), (1e6, "ms"), (1e3, micro), (1.0, "ns")];
-        let (scale, unit) = units.into_iter().find(|(scale, _)| nanos.abs() >= *scale).unwrap_or((1.0, "ns"));
-        let value = nanos / scale;
-        let decimals = match value.abs() {
-            _ if unit == "ns" => 0,
-            value if value < 10.0 => 2,
-            value if value < 100.0 => 1,
-            _ => 0,
-        };
-        format!("{value:.decimals$} {unit}")
+        romer_report::maybe_time(Some(nanos), self.unicode).replace('\u{a0}', " ")
     }
 }
 
@@ -223,13 +213,6 @@ fn real(nanos: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_three_digits_and_the_unit_that_fits() {
-        let page = Page { unicode: false, color: false };
-        let shown = [0.0, 213.4, -1_234.0, 45_600.0, 12_345_678.0, 2.5e9].map(|nanos| page.time(nanos));
-        assert_eq!(shown, ["0 ns", "213 ns", "-1.23 us", "45.6 us", "12.3 ms", "2.50 s"]);
-    }
 
     #[test]
     fn a_check_that_late_stamps_can_have_broken_is_disturbed_and_one_that_they_cannot_does_not_hold() {

@@ -77,9 +77,13 @@ pub(super) fn reach(
     }
     let plan = plans.swap_remove(place);
     if let Some((_, why)) = absent.iter().find(|(address, _)| *address == plan.address) {
+        let remedy = match why {
+            Absent::NoRoute(_) => "check the route to it",
+            _ => "start `romer respond` there",
+        };
         notes.push(format!(
-            "no romer responder at {} ({}): start `romer respond` there; measuring with plain STAMP on UDP port {}, which does not \
-             show the direction of a loss",
+            "no romer responder at {} ({}): {remedy}; measuring with plain STAMP on UDP port {}, which does not show the direction \
+             of a loss",
             plan.address,
             why.why(),
             stamp::PORT

@@ -20,13 +20,12 @@ const SKETCH_LEAST: f64 = 1e-3;
 const SKETCH_BINS: u32 = 32_768;
 
 /// How the intervals of a summary are found, as the documents say it.
-pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the mean (of packets' values no narrower than \
-    Hall's of 1992, for their skewness) and the binomial order statistics for quantiles; where values depend on those before them (block_length), widened by the variance that the moving-block \
-    bootstrap has for the mean, and for the share of values below the quantile (Kuensch 1989), with the block length of \
-    Politis and White (2004, 2009), and by no less than what a first-order autoregression would with the correlation of \
-    neighbours (Marriott and Pope 1954) and a standard error more: null where the values are worth fewer than ten independent ones by it; deviations from the mean with that mean's own error; the means of \
-    ipdv_ns and inter_arrival_ns by how far delays far apart differ; a loss ratio's is Wilson's, widened \
-    likewise where losses come together";
+pub const INTERVAL_METHOD: &str = "95 %. Mean: Student (for packets at least Hall 1992, for skewed values). Quantiles: \
+    binomial order statistics. Dependent values: moving-block bootstrap (Künsch 1989; block length by Politis and White 2004, \
+    2009), with at least the width of a first-order autoregression of the observed correlation plus its standard error \
+    (Marriott and Pope 1954). null: the effective sample size is below 10. Deviations from the mean: with the error of that \
+    mean. Means of ipdv_ns and inter_arrival_ns: from the difference of distant delays. Loss ratio: Wilson, widened where \
+    losses come together";
 
 /// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
 /// are nearly normal, as singletons are not.

@@ -22,7 +22,7 @@ pub const BENCHMARK: &str = "romer/benchmark/1";
 /// The name of the schema of an interrupted benchmark's plan.
 pub const BENCHMARK_PLAN: &str = "romer/benchmark-plan/1";
 
-/// What a benchmark's folder says of what was asked for, so that it can go on after an interruption.
+/// What a benchmark's folder says of what was requested, so that it can go on after an interruption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkPlan {
     /// `romer/benchmark-plan/1`.
@@ -33,7 +33,7 @@ pub struct BenchmarkPlan {
     pub arguments: Vec<String>,
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
-    /// Everything that the trials depend on, in words: a benchmark goes on only where all of it is the same.
+    /// All settings that the trials depend on: a benchmark goes on only where all of it is the same.
     pub asked: BTreeMap<String, String>,
 }
 
@@ -98,7 +98,7 @@ pub struct Benchmark {
     pub calibration: Option<Baseline>,
     /// Whether the tester is what it claims to be; `null` where that was not tested.
     pub self_test: Option<SelfTest>,
-    /// Limits that were stated, and whether they held.
+    /// Limits that were stated, and whether they passed.
     pub limits: Vec<Limit>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<BenchmarkWarning>,
@@ -170,7 +170,7 @@ pub struct Load {
     pub payload_percent: f64,
 }
 
-/// A load that is asked for.
+/// A load that is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestedLoad {
     /// Of the line rate, by layer 1.
@@ -197,7 +197,7 @@ pub struct Trial {
     pub at_ns: i64,
     /// How long it was to send.
     pub duration_ns: i64,
-    /// What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
+    /// What was requested, before whole frames and chance made a schedule of it; `null` in documents of older versions.
     #[serde(default)]
     pub requested_load: Option<RequestedLoad>,
     /// What was due by that schedule: whole frames, of random gaps and sizes as many as chance had.
@@ -207,7 +207,7 @@ pub struct Trial {
     /// What came out, each frame once. Its rates are of what came in the time in which frames were sent, later by the least latency; of
     /// streams of which the device held no more at the end than before, of all that came.
     pub carried: Load,
-    /// Frames asked for that the tester did not send; they are not lost.
+    /// Frames requested that the tester did not send; they are not lost.
     pub unsent: u64,
     /// Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
     /// long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.
@@ -226,7 +226,7 @@ pub struct Trial {
     pub last_loss_ns: Option<i64>,
     /// Of those, how many the tester itself may have dropped unread.
     pub tester_drops: u64,
-    /// Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
+    /// Frames that left in bursts that the schedule does not have, because the tester had paused, or in their wake.
     #[serde(default)]
     pub stall_affected: u64,
     /// Of these, those that did not come.
@@ -238,7 +238,7 @@ pub struct Trial {
     pub lost_by_tester: u64,
     /// Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
     /// as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
-    /// dropped unread. `null` in documents from before this was told.
+    /// dropped unread. `null` in documents of older versions.
     #[serde(default)]
     pub lost_by_device: Option<[u64; 2]>,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
@@ -255,7 +255,7 @@ pub struct Trial {
     pub corrupted: u64,
     /// Why the trial tells nothing of the device; `null`: it does.
     pub invalid: Option<String>,
-    /// Of which kind that is; `null`: it tells of the device, or the document is from before this was told.
+    /// Of which kind that is; `null`: the trial is valid, or the document is from an older version.
     #[serde(default)]
     pub invalid_cause: Option<InvalidCause>,
     /// Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
@@ -275,7 +275,7 @@ pub struct Trial {
     /// with its frames: the device translates or encapsulates. Of frames that are in others, length and markings are not compared.
     #[serde(default)]
     pub other_headers: BTreeMap<String, u64>,
-    /// The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
+    /// Pauses of the device or its host; `null` in documents of older versions.
     #[serde(default)]
     pub standstills: Option<Standstills>,
     /// Latency of every frame.
@@ -291,7 +291,8 @@ pub struct Trial {
     pub latency_by_definition_ns: Option<LatencyByDefinition>,
     /// The jitters, as in a measurement; of the stream with the most frames.
     pub jitter_ns: Jitter,
-    /// The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+    /// The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that
+    /// came one after the
     /// other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
     /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
     #[serde(default)]
@@ -397,7 +398,7 @@ pub struct Policed {
     /// Of these, how many were dropped or remarked.
     #[serde(default)]
     pub at_boundary_stopped: u64,
-    /// All frames together; absent in documents of before this was told.
+    /// All frames together; absent in documents of older versions.
     #[serde(default)]
     pub together: Option<PolicedTogether>,
 }
@@ -431,7 +432,7 @@ pub struct StreamResult {
     /// The device is to drop all of it: what of it does not come is in no loss of the trial.
     #[serde(default)]
     pub expect_drop: bool,
-    /// Frames asked for.
+    /// Frames requested.
     pub intended: u64,
     /// Frames given to the device.
     pub offered: u64,
@@ -485,7 +486,7 @@ pub struct StreamResult {
     pub pdv_ns: Summary,
     /// Code points that it came out with.
     pub dscp_out: BTreeMap<String, u64>,
-    /// What became of its frames by their size, smallest first; empty where all have one size.
+    /// Frames by size: sent, received, lost, smallest first; empty where all have one size.
     #[serde(default)]
     pub per_size: Vec<SizeResult>,
     /// The policer's decisions on its frames, where it has a bucket of its own; `null` elsewhere.
@@ -514,7 +515,7 @@ pub struct BenchmarkResult {
     pub case: String,
     /// Octets of the frames; `null` for a mixture.
     pub frame_size: Option<u32>,
-    /// The load that was asked for, percent of the line rate; `null` where the load is what was found.
+    /// The load that was requested, percent of the line rate; `null` where the load is what was found.
     pub load_percent: Option<f64>,
     /// What was found: `carried_percent`, `latency_ns`, `throughput_pps`, ...
     pub quantity: String,
@@ -616,7 +617,7 @@ pub struct Judgement {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
-    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them, or because chance
+    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, paused in them, or because chance
     /// may do as much to so few frames (see what was found).
     pub holds: Option<bool>,
 }
@@ -648,12 +649,13 @@ pub struct BenchmarkEvent {
     /// When, nanoseconds after the benchmark began.
     pub at_ns: i64,
     /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-    /// trial), `device-stalled` (it stood still, and went on), `link-lost` (a reset took the link
+    /// trial), `device-stalled` (it paused, and went on), `link-lost` (a reset took the link
     /// from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
     /// `size-silent` (nothing of a size came any more, while others did),
     /// `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
     /// `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
-    /// or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+    /// or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`,
+    /// `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,
@@ -669,6 +671,6 @@ pub struct DroppedFrames {
     pub frames: String,
     /// The case.
     pub case: String,
-    /// The load that was asked for, percent of the line.
+    /// The load that was requested, percent of the line.
     pub load_percent: f64,
 }

@@ -37,11 +37,11 @@ pub struct ClockProof {
     pub steps: Vec<PretendedStep>,
     /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
     pub invented_at_ns: Vec<i64>,
-    /// Whether everything was found as it was asked for, and nothing else.
+    /// Whether everything was found as it was requested, and nothing else.
     pub held: bool,
 }
 
-/// A figure that was asked for, and what was found.
+/// A figure that was requested, and what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofFigure {
     /// What the pretended clock does.
@@ -50,7 +50,7 @@ pub struct ProofFigure {
     pub found: Option<f64>,
     /// 95 % interval of what was found.
     pub interval: Option<[f64; 2]>,
-    /// Whether what was asked for lies in the interval, or no further beside it than the interval is wide, or than 10 us of
+    /// Whether what was requested lies in the interval, or no further beside it than the interval is wide, or than 10 us of
     /// change in the path's own least time would move it.
     pub held: bool,
 }

@@ -36,7 +36,8 @@ pub struct Concatenation {
 pub struct ConcatenatedDirection {
     /// `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// What is added. Variable delays are those above the median (half of them are below it, and negative), and only their shape is held against
+    /// What is added. Variable delays are those above the median (half of them are below it, and negative), and only their shape
+    /// is compared with
     /// the third.
     pub delay_kind: DelayKind,
     /// Whether the two networks' delays depend on each other, which adding them takes them not to do; `null` where they
@@ -47,7 +48,7 @@ pub struct ConcatenatedDirection {
     pub predicted_delay_ns: Summary,
     /// Delays that were measured there.
     pub measured_delay_ns: Option<Summary>,
-    /// The two distributions held against each other.
+    /// Comparison of the two distributions.
     pub test: Option<DistributionTest>,
     /// Figures of both.
     pub figures: Vec<ConcatenatedFigure>,

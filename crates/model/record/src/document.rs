@@ -64,7 +64,8 @@ pub struct Summary {
     pub p99: Option<f64>,
     /// 99.9 % quantile.
     pub p99_9: Option<f64>,
-    /// 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample that it does not
+    /// 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
+    /// that it does not
     /// tell how well their mean is known. Intervals of quantiles likewise.
     pub mean_interval: Option<[f64; 2]>,
     /// 95 % confidence interval of the median.
@@ -119,14 +120,14 @@ pub struct Measurement {
     pub started: String,
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
-    /// The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
-    /// log did not come back whole, or this host's own was not kept whole: the statistics are those of a part.
+    /// The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the log of
+    /// the responder or of this host is incomplete: the statistics are those of a part.
     pub partial: bool,
     /// Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
     /// `received_at_least` of the packets says so.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
-    /// The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
+    /// The responder's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
     /// did not arrive there, or was not sent. `null` where it keeps none.
     #[serde(default)]
     pub responder_log_complete: Option<bool>,
@@ -138,7 +139,7 @@ pub struct Measurement {
     pub traffic: Traffic,
     /// The tool's own baseline on this machine, where `romer calibrate` has found it.
     pub calibration: Option<Calibration>,
-    /// Limits that were stated, and whether they held.
+    /// Limits that were stated, and whether they passed.
     pub limits: Vec<Limit>,
     /// What came to the measuring host's port besides good replies. Left out where nothing did.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
@@ -186,7 +187,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether no packet left, and none was refused, though none was not what was asked for.
+    /// Whether no packet left, and none was refused, though none was not what was requested.
     pub fn sent_nothing(&self) -> bool {
         let ways = [&self.forward.packets, &self.reverse.packets, &self.round_trip.packets];
         let counts = ways.iter().flat_map(|way| [way.sent, way.received, way.not_sent]);
@@ -271,16 +272,16 @@ pub struct Traffic {
     pub payload_octets_max: Option<u32>,
     /// IP packet with `payload_octets` of payload, octets; `null` where the version of IP is not known.
     pub packet_octets: Option<u32>,
-    /// Probes asked for; `null` where a duration was.
+    /// Probes requested; `null` where a duration was.
     pub count: Option<u64>,
-    /// Time asked for; `null` where a count was.
+    /// Time requested; `null` where a count was.
     pub duration_ns: Option<i64>,
-    /// Code point asked for; `null` where it is not known.
+    /// Code point requested; `null` where it is not known.
     pub dscp: Option<u8>,
-    /// ECN bits asked for: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
+    /// ECN bits requested: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
     #[serde(default)]
     pub ecn: Option<String>,
-    /// TTL or hop limit asked for; `null` for the system's default.
+    /// TTL or hop limit requested; `null` for the system's default.
     pub ttl: Option<u8>,
     /// Seed of random schedules, six unsigned 32-bit integers.
     pub seed: Option<[u32; 6]>,
@@ -343,11 +344,11 @@ pub struct Limit {
     pub limit: String,
     /// The measured value.
     pub value: Option<f64>,
-    /// Whether it held.
+    /// Whether it passed.
     pub held: bool,
 }
 
-/// Where each stamp was taken; `null` where the far end does not say.
+/// Where each stamp was taken; `null` where the responder does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampPlaces {
     /// t1; `null` where nothing left.
@@ -447,7 +448,7 @@ pub struct ClockEvent {
     pub until_ns: Option<i64>,
     /// `clock-step`, `slew` or `path-change`.
     pub kind: String,
-    /// What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
+    /// What it may be as well, of these three, because the data do not decide: delays are as for `kind`, and `delay_error_ns` has in it
     /// that it may have been the other. `null` where it is known.
     #[serde(default)]
     pub alternative_kind: Option<String>,
@@ -456,7 +457,7 @@ pub struct ClockEvent {
     /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
     /// minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
     pub size_ns: Option<i64>,
-    /// What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
+    /// Lower and upper bound of that: by the host's own clocks, where they have told the step; else at 95 %, by how well the
     /// delays on either side tell their levels. `null` where the method of `--skew` does not say.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
@@ -476,9 +477,9 @@ pub struct Demo {
     pub schema: String,
     /// The streams that were measured.
     pub measurement: Measurements,
-    /// What the emulator between the hosts was asked for and did; `null` where it said nothing.
+    /// The requested emulation between the hosts, and its counts; `null` where it said nothing.
     pub emulation: Option<crate::emulation::Emulation>,
-    /// What it was asked for, beside what was measured; `null` where nothing was.
+    /// The requested emulation, compared with what was measured; `null` where nothing was.
     pub comparison: Option<crate::fidelity::Fidelity>,
 }
 
@@ -570,7 +571,7 @@ pub struct StreamInterval {
     pub target: String,
     /// Since the start.
     pub elapsed_ns: i64,
-    /// Probes sent from the start up to now (a running total), by both ends; of the far end's those that are known of.
+    /// Probes sent from the start up to now (a running total), by both ends; of the responder's those that are known of.
     pub sent: u64,
     /// Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
     pub returned: u64,

@@ -11,7 +11,7 @@ use crate::warning::EmulationWarning;
 /// The name of the emulation document's schema.
 pub const EMULATION: &str = "romer/emulation/1";
 
-/// What an emulator was asked for, and what it did.
+/// The requested emulation, and what the emulator did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Emulation {
     /// `romer/emulation/1`.
@@ -28,8 +28,8 @@ pub struct Emulation {
     pub generator: String,
     /// How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files.
     pub data_plane: String,
-    /// What was asked for, as a scenario file says it; where everything passed through untouched at the end, what was
-    /// asked for before that.
+    /// What was requested, as a scenario file says it; where everything passed through untouched at the end, what was requested
+    /// before that.
     pub scenario: String,
     /// Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
     /// where the scenario held at the end.
@@ -79,7 +79,7 @@ pub struct Emulated {
     pub b: String,
     /// Six numbers that replay every decision of chance.
     pub seed: [u32; 6],
-    /// What was asked for when the measurement began, as a scenario file says it.
+    /// What was requested when the measurement began, as a scenario file says it.
     pub scenario: String,
     /// Everything passed through untouched then, and the scenario was only kept.
     pub passing: bool,
@@ -87,7 +87,7 @@ pub struct Emulated {
     /// measurement was killed.
     pub changed: Option<bool>,
     /// Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
-    /// began, where it was killed). Its timeline was there then. `null` in documents of before.
+    /// began, where it was killed). Its timeline was there then. `null` in documents of older versions.
     #[serde(default)]
     pub in_force_ns: Option<[u64; 2]>,
     /// What arrived at a while it was measured, other packets included; `null` where that is not known.
@@ -107,7 +107,7 @@ pub enum PortDirection {
     BToA,
 }
 
-/// What became of packets within a time.
+/// Outcome of packets within a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedCounts {
     /// Packets that arrived.
@@ -129,7 +129,7 @@ pub struct EmulatedCounts {
     /// Octets of the frames that the other port sent.
     #[serde(default)]
     pub transmitted_octets: Option<u64>,
-    /// Mean of the delays asked for, of packets that left; `null` where none left, or the summaries were begun anew
+    /// Mean of the delays requested, of packets that left; `null` where none left, or the summaries were begun anew
     /// meanwhile.
     #[serde(default)]
     pub requested_delay_mean_ns: Option<f64>,
@@ -162,7 +162,7 @@ pub struct EmulatedDirection {
     pub received: u64,
     /// Packets and copies that left.
     pub transmitted: u64,
-    /// Packets and copies held; 0 at the end.
+    /// Packets and copies in the emulator; 0 at the end.
     pub queued: u64,
     /// Copies made.
     pub duplicates_created: u64,
@@ -187,7 +187,7 @@ pub struct EmulatedDirection {
     /// it cannot be told, and of a law without a variance.
     #[serde(default)]
     pub effective_values: Option<f64>,
-    /// Delays asked for, of packets that left.
+    /// Delays requested, of packets that left.
     pub requested_delay_ns: Summary,
     /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
     pub actual_delay_ns: Summary,
@@ -205,7 +205,7 @@ pub struct EmulatedDirection {
     pub inter_arrival_ns: Summary,
     /// Between departures.
     pub inter_departure_ns: Summary,
-    /// Packets and copies held when each packet arrived, itself and its copies not counted: 0 where nothing is held.
+    /// Packets and copies in the emulator when each packet arrived, itself and its copies not counted: 0 where nothing is held.
     pub queue_depth: Summary,
 }
 
@@ -236,7 +236,7 @@ impl EmulatedDirection {
     }
 }
 
-/// A packet or a copy, and what became of it: a line of an emulator's samples, as far as figures need it.
+/// A packet or a copy, and its outcome: a line of an emulator's samples, as far as figures need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedPacket {
     /// Which arrival of its port it was, from 0.
@@ -247,7 +247,7 @@ pub struct EmulatedPacket {
     pub arrival_ns: i64,
     /// When it left; `None` where it did not.
     pub departure_ns: Option<i64>,
-    /// The delay that was asked for; `None` where it was lost before there was one.
+    /// The delay that was requested; `None` where it was lost before there was one.
     pub requested_delay_ns: Option<i64>,
     /// Whether it was lost.
     pub is_lost: bool,

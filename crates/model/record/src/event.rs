@@ -34,19 +34,19 @@ pub enum EventKind {
     ClockStep,
     /// The host was suspended.
     Suspend,
-    /// The program stood still, though the host did not.
+    /// The program paused, though the host did not.
     Pause,
     /// An interface was switched off or lost its carrier.
     LinkDown,
     /// It is back.
     LinkUp,
-    /// Probes leave from another address, or an address went or came. With a length: for so long the session was not at
-    /// home anywhere; on the path, a NAT made a new mapping at some moment of that time, which
+    /// Probes leave from another address, or an address went or came. With a length: the session had no address for this time; on
+    /// the path, a NAT made a new mapping at some moment of that time, which
     /// lies between the last packet that came by the old one and the first by the new.
     AddressChange,
     /// The control conversation broke off, and the session goes on over another connection.
     Resumed,
-    /// The control conversation broke off for good, from when on it was known to be no more until it was given up: the far end
+    /// The control conversation broke off for good, from when on it was known to be no more until it was given up: the responder
     /// went away, or its session did.
     ResponderLost,
     /// The largest packet that can leave changed.
@@ -70,7 +70,7 @@ pub enum EventKind {
 pub struct ClockStep {
     /// How much was added.
     pub size_ns: i64,
-    /// What that is at the least and at the most, by how far apart the host's clocks were read before and after, and by how much
+    /// Lower and upper bound of that, by how far apart the host's clocks were read before and after, and by how much
     /// one may have been slewed meanwhile; `null` where that is not known.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
@@ -107,7 +107,7 @@ pub struct Event {
     /// to get there. Octets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
+    /// Where it happened while the program there paused, and no packet tells when: it was at some moment of so many
     /// nanoseconds before `at_ns`, which is when it was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection_latency_ns: Option<i64>,

@@ -62,7 +62,7 @@ pub enum FidelityVerdict {
     TooFew,
 }
 
-/// A figure, asked for and measured.
+/// A figure, requested and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FidelityFigure {
     /// `loss_ratio` (of the packets that were sent; those that the scenario damages without repairing their checksums are

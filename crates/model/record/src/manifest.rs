@@ -90,7 +90,7 @@ pub struct Stream {
     /// Why nothing was measured: the target, one of several, did not answer or refused; `null` where it did not.
     #[serde(default)]
     pub unreachable: Option<String>,
-    /// Stamps asked for.
+    /// Stamps requested.
     pub stamp_request: StampRequest,
     /// How the clocks are to be related, where they are not one.
     #[serde(default)]
@@ -132,7 +132,7 @@ pub enum EntryKind {
     DepartureStamp,
     /// A packet arrived here.
     Arrival,
-    /// What the far end's log has of a packet.
+    /// What the responder's log has of a packet.
     FarRecord,
     /// A network card's stamp.
     CardStamp,
@@ -205,17 +205,17 @@ pub struct CalibrationUse {
 pub enum CutShort {
     /// Its user ended it.
     Interrupted,
-    /// The far end went away.
+    /// The responder went away.
     ResponderLost,
-    /// The far end broke the control protocol, and its conversation was closed.
+    /// The responder broke the control protocol, and its conversation was closed.
     ResponderFault,
-    /// This host had no way to the far end any more.
+    /// This host had no way to the responder any more.
     NoRoute,
     /// Its program was killed, and the run completed from its log.
     Killed,
 }
 
-/// Stamps asked for (`--stamp`).
+/// Stamps requested (`--stamp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StampRequest {

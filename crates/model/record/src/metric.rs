@@ -401,7 +401,8 @@ fn missing(text: &str, rest: &str) -> String {
     format!("{text} is not one number; write {text}.{example}, or continue with one of {}", known.join(", "))
 }
 
-/// The document of a measurement in which paths lead to numbers: with the ratings of calls by direction, and the longest loss period also where it is of one packet or none.
+/// The document of a measurement in which paths lead to numbers: with the ratings of calls by direction, and the longest loss
+/// period also where it is of one packet or none.
 pub fn numbers(measurement: &Measurement) -> Value {
     let mut document = serde_json::to_value(measurement).unwrap_or_default();
     for (name, direction) in ["forward", "reverse", "round_trip"].into_iter().zip([

@@ -17,7 +17,7 @@ pub struct Respond {
     pub software: String,
     /// When it started, RFC 3339.
     pub started: String,
-    /// The time that the counts are of, RFC 3339: just after the signal that asked for them.
+    /// The time that the counts are of, RFC 3339: just after the signal that requested them.
     pub at: String,
     /// Where test packets are received.
     pub test_addresses: Vec<String>,
@@ -199,7 +199,7 @@ pub struct RespondSessionsRefused {
 }
 
 impl RespondSessionsRefused {
-    /// All sessions among them: conversations in which none was asked for are none.
+    /// All sessions among them: conversations in which none was requested are none.
     pub const fn all(&self) -> u64 {
         let Self { busy, rate, length, size, invalid, gone, not_allowed, unheard, .. } = *self;
         busy + rate + length + size + invalid + gone + not_allowed + unheard

@@ -12,7 +12,7 @@ pub struct Stamps<C: Clock> {
     pub kernel: Option<Timestamp<C>>,
     /// Taken by the program.
     pub user: Option<Timestamp<C>>,
-    /// What the reflected packet itself says; its place is the far end's secret unless that end is romer.
+    /// What the reflected packet itself says; its place is the responder's secret unless that end is romer.
     pub told: Option<Timestamp<C>>,
 }
 
@@ -43,7 +43,7 @@ impl<C: Clock> Stamps<C> {
     }
 }
 
-/// One probe and what became of it: the row of the packet log. A probe whose reflection came back more than once
+/// One probe and its outcome: the row of the packet log. A probe whose reflection came back more than once
 /// has a row for each copy; one that never came back has one row with what is known.
 ///
 /// The four moments are those of RFC 5357 and of Chen et al. 2013: `t1` sent, `t2` arrived at the responder, `t3` left
@@ -138,7 +138,7 @@ pub struct Passage {
     pub copy: u32,
     /// Payload of UDP in octets.
     pub size: u32,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
     /// When it left, by the chosen stamp; `None` where that is missing.
     pub departure: Option<Timestamp<Departure>>,

@@ -19,7 +19,7 @@ use crate::output::Sheet;
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let forecast = romer_bench::forecast(options);
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {}, plus repeated trials; seed {}",
+        "benchmark {}: {} to {}, {} -> {}; {}; line rate {} Mbit/s (layer 1); {}, plus repeated trials; seed {}",
         options.name,
         options.tx,
         options.rx,
@@ -262,7 +262,9 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
 
 /// A row for each case, size and load.
 fn table(document: &Benchmark, columns: &[&str]) -> String {
-    let heads = ["case", "frames", "load %"].map(str::to_owned).into_iter();
+    let at_loads =
+        document.results.iter().any(|one| one.quantity == columns[0] && one.load_percent.is_some());
+    let heads = ["case", "frame size"].into_iter().chain(at_loads.then_some("load %")).map(str::to_owned);
     let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
     // Of what is found at a load or by a search, the row says what it comes to.
     let judges = columns.contains(&BITS);
@@ -270,8 +272,10 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
     let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), verdict_head)];
     for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
+        let load = at_loads.then_some(load);
         let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
-        let mut cells = vec![romer_report::escape::terminal(&first.case), size, load];
+        let mut cells = vec![romer_report::escape::terminal(&first.case), size];
+        cells.extend(load);
         let mut bounds: Vec<String> = Vec::new();
         let beside = |quantity: &str| {
             document.results.iter().find(|result| {
@@ -305,7 +309,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         let cells = rows.iter().filter_map(|(cells, _)| cells.get(place));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns.len() + 3).map(width).collect();
+    let widths: Vec<usize> = (0..rows[0].0.len()).map(width).collect();
     let mut text = String::from("\n");
     for (cells, bounds) in &rows {
         for (place, (cell, width)) in cells.iter().zip(&widths).enumerate() {
@@ -653,9 +657,9 @@ mod tests {
         document.setup.line_rate_bps = 1e8;
         let text = summary(&document, false, Sheet::default());
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[2].join(" "), "case frames load % frames/s Mbit/s % of line verdict", "{text}");
-        assert_eq!(lines[3].join(" "), "baseline 64 B - 73824 49.610 49.61 limit of the device", "{text}");
-        assert_eq!(lines[4].join(" "), "baseline 128 B - 21115 25.000 25.00 bounded by the tester", "{text}");
+        assert_eq!(lines[2].join(" "), "case frame size frames/s Mbit/s % of line verdict", "{text}");
+        assert_eq!(lines[3].join(" "), "baseline 64 B 73824 49.610 49.61 limit of the device", "{text}");
+        assert_eq!(lines[4].join(" "), "baseline 128 B 21115 25.000 25.00 bounded by the tester", "{text}");
         assert!(text.find("self-test: a claim") > text.find("bounded by"), "{text}");
     }
 

@@ -17,8 +17,7 @@ fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
     std::fs::write(&raw, (0..50).map(line).collect::<String>()).unwrap();
     let told = "`--unit 1us` states that";
     let warnings = || warned(&analyzed(&[], &[&raw]));
-    let each =
-        "units of 100 ns, by which a packet was sent every 2.00 ms; if that is wrong, state the unit with";
+    let each = "units of 100 ns, a packet was sent every 2.00 ms; for another unit, use";
     assert!(warnings().contains(each), "{}", warnings());
     assert!(process::run(romer(["qtcp", "--force", "-F"]).arg(&raw)).with_code(0).stderr.contains(each));
     let reported = process::run(romer(["report"]).arg(&raw)).with_code(0).stdout;

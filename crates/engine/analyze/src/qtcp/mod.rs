@@ -149,8 +149,7 @@ fn no_fit(why: Option<&SkewUnknown>) -> SkewRefusal {
 }
 
 /// That a fit is not to calibration packets.
-const NO_CALIBRATION: &str =
-    "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
+const NO_CALIBRATION: &str = "no calibration packets (-c): the skew is fitted to all packets";
 
 /// That calibration packets are stated and nothing is fitted.
 fn unheeded(calibration: u64) -> Option<String> {

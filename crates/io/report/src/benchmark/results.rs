@@ -261,7 +261,11 @@ fn value(result: &BenchmarkResult, shown: Shown, line: f64) -> String {
         Shown::Percent => numbers(2),
         Shown::Bits => numbers(3),
         Shown::Ratio => {
-            let most = result.interval.map(|[_, high]| format!("(≤{NO_BREAK}{})", percent(high)));
+            // A bound that is too small to show begins with its own sign.
+            let most = result.interval.map(|[_, high]| match percent(high) {
+                below if below.starts_with('<') => format!("({below})"),
+                most => format!("(≤{NO_BREAK}{most})"),
+            });
             (percent(mean), most)
         }
         Shown::Time => match half.filter(|half| *half > 0.0) {

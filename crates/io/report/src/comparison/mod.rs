@@ -100,8 +100,8 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
     };
     format!(
         "{intervals} The leading metric differs clearly if its interval excludes 0. Any other metric differs clearly only if an \
-         interval {CLEAR} times as wide also excludes 0. With this rule, about one in 20 unchanged directions is reported as changed \
-         by chance."
+         interval {CLEAR} times as wide also excludes 0. In about 1 of 10 unchanged directions some metric differs clearly by \
+         chance: 1 of 20 for the leading metric, 1 of 20 for the others."
     )
 }
 

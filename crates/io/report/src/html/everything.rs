@@ -117,13 +117,13 @@ fn pattern(values: &[u64], all: Option<&Tally>) -> String {
     by_power_of_two(&tally.by_power_of_two, tally.max)
 }
 
-/// `980 of 1, 30 of 2 to 3, 1 of 128 to 200`, of counts from each power of two up to the next; the last go up to `most`.
+/// `980 × 1, 30 × 2 to 3, 1 × 128 to 200`, of counts from each power of two up to the next; the last go up to `most`.
 fn by_power_of_two(counts: &[u64], most: u64) -> String {
     let bins = counts.iter().enumerate().filter(|(_, number)| **number > 0).map(|(power, number)| {
         let from = 1_u64.checked_shl(u32::try_from(power).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
         let to = from.saturating_mul(2).saturating_sub(1).min(most);
         let span = if to > from { format!("{} to {}", count(from), count(to)) } else { count(from) };
-        format!("{} of {span}", count(*number))
+        format!("{} × {span}", count(*number))
     });
     bins.collect::<Vec<_>>().join(", ")
 }
@@ -230,14 +230,11 @@ mod tests {
         assert_eq!(pattern(&[3, 1, 2], None), "3 1 2");
         let mut lengths = vec![1; 980];
         lengths.extend([200, 2, 2, 2]);
-        assert_eq!(pattern(&lengths, None), "980 of 1, 3 of 2, 1 of 200");
+        assert_eq!(pattern(&lengths, None), "980 × 1, 3 × 2, 1 × 200");
         let distances: Vec<u64> = (1..=20).collect();
-        assert_eq!(
-            pattern(&distances, None),
-            "1 of 1, 2 of 2 to 3, 4 of 4 to 7, 8 of 8 to 15, 5 of 16 to 20"
-        );
+        assert_eq!(pattern(&distances, None), "1 × 1, 2 × 2 to 3, 4 × 4 to 7, 8 × 8 to 15, 5 × 16 to 20");
         let tally = Tally { count: 12_001, max: 128, by_power_of_two: vec![12_000, 0, 0, 0, 0, 0, 0, 1] };
-        assert_eq!(pattern(&[1; 10_000], Some(&tally)), "12,000 of 1, 1 of 128");
+        assert_eq!(pattern(&[1; 10_000], Some(&tally)), "12,000 × 1, 1 × 128");
         assert_eq!(pattern(&[], None), "");
     }
 }

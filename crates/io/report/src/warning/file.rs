@@ -123,8 +123,7 @@ pub(super) fn text(warning: &Warning) -> String {
             )
         }
         Warning::TimeUnitAssumed { interval_ns } => format!(
-            "its time stamps are read in units of 100 ns, by which a packet was sent every {}; if that is wrong, state the unit with \
-             --unit",
+            "assuming time stamps in units of 100 ns, a packet was sent every {}; for another unit, use --unit",
             length(*interval_ns)
         ),
         Warning::MissingNotLost { not_lost, unread } => {

@@ -53,8 +53,7 @@ impl Text for Warning {
                 overflow(*side, *while_stopped, *while_running)
             }
             Self::NextHopUnresolved { probes } => format!(
-                "this host dropped {} after it had accepted them, because the next hop did not answer requests for its hardware \
-                 address (ARP, NDP)",
+                "this host dropped {} after it had accepted them: ARP or neighbour discovery for the next hop failed",
                 counted(*probes, "probe")
             ),
             Self::PortUnreachable { probes } => format!(
@@ -225,7 +224,7 @@ impl Text for Warning {
             ),
             Self::DepartureHeldByHost { side, late_ns } => format!(
                 "a packet left {} after its program had sent it, and those sent in the meantime left in a burst with it: {} queued \
-                 them, as during address resolution (ARP, NDP)",
+                 them, as during ARP or neighbour discovery",
                 length(*late_ns),
                 host(*side)
             ),

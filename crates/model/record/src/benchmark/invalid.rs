@@ -23,7 +23,7 @@ pub enum InvalidCause {
     ClockSet,
     /// The device was away.
     DeviceUnreachable,
-    /// The device, or its host, stood still, so that a claim is not decided.
+    /// The device, or its host, paused, so that a claim is not decided.
     DeviceStalled,
 }
 

@@ -43,7 +43,7 @@ pub struct Accounted {
     pub offered: u64,
     /// Of these, frames that did not come.
     pub lost: u64,
-    /// Of these, at the most so many that no counter of drops and no standstill tells of: in a trial they would pass for the
+    /// Upper bound of the lost frames that neither a drop counter nor a pause explains: in a trial they would pass for the
     /// device's loss.
     pub unaccounted: u64,
 }

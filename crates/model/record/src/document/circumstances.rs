@@ -18,15 +18,15 @@ pub struct Metadata {
     pub clock_source: Option<String>,
     /// Its synchronisation.
     pub clock_sync: ClockSync,
-    /// The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not asked for.
+    /// The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not requested.
     pub route: Option<Vec<Hop>>,
     /// The command that repeats this measurement.
     pub command: String,
     /// Version of romer.
     pub software: String,
-    /// Version of romer at the far end, where it is one.
+    /// Version of romer at the responder, where it is one.
     pub responder_software: Option<String>,
-    /// Synchronisation of the far end's clock, where a romer there tells it.
+    /// Synchronisation of the responder's clock, where a romer there tells it.
     #[serde(default)]
     pub responder_clock_sync: Option<ClockSync>,
 }
@@ -46,7 +46,7 @@ pub struct ClockSync {
     /// By how much the kernel speeds the clock up (positive) or slows it down.
     #[serde(default)]
     pub frequency_ppm: Option<f64>,
-    /// International atomic time minus this clock, seconds; 0 where nobody has told the kernel.
+    /// International atomic time minus this clock, seconds; 0 if the kernel does not know it.
     #[serde(default)]
     pub tai_offset_s: Option<i32>,
     /// Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.

@@ -33,7 +33,7 @@ impl AddAssign<&Self> for Replies {
     }
 }
 
-/// Datagrams that came to the measuring host's port and were no replies (of one-way probes from the far end: no probes) of the
+/// Datagrams that came to the measuring host's port and were no replies (of one-way probes from the responder: no probes) of the
 /// stream, each counted under the first cause that applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejected {
