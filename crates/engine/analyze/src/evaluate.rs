@@ -29,6 +29,7 @@ use under_way::mark_in_flight;
 use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
+use coarse::Units;
 use figures::StreamFigures;
 use phases::Phases;
 pub(crate) use steps_seen::with_steps;
@@ -36,6 +37,7 @@ pub(crate) use workers::Workers;
 
 mod cards;
 mod carried;
+mod coarse;
 mod figures;
 mod happened;
 mod not_logged;
@@ -389,6 +391,7 @@ fn concluded(
     let responder_log_complete = stream.responder_log.then_some(stream.responder_log_complete);
     let lacks = responder_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
+    let resolutions_ns = related.resolutions_ns();
     far_stamps.withdraw(&mut related);
     let Corrected { related, warnings: mut clock_warnings } = clocks(related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
@@ -416,6 +419,8 @@ fn concluded(
         let StreamFigures { forward, reverse, round_trip, .. } = figures;
         Box::new(CalibrationPhase { packets: phases.packets, forward, reverse, round_trip })
     });
+    let units = Units::new(resolutions_ns, &related);
+    units.widen([&mut figures.forward, &mut figures.reverse, &mut figures.round_trip]);
     small::leave_out(&mut figures.findings, &figures.location_error, &selection, &measured.corrections);
     let ways = [&figures.forward, &figures.reverse, &figures.round_trip];
     // What was to leave and was refused, each of it, is nothing as well.
@@ -472,9 +477,11 @@ fn concluded(
     (measurement.voice, measurement.voice_unrated) = crate::call::ratings(stream, measured, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
+    measurement.warnings.extend(without_delay(stream, &related, far_stamps.rejected.back.replies));
     measurement.warnings.extend(far_stamps.warnings());
     measurement.warnings.extend(rejected::without_order(&related));
     measurement.warnings.extend(rejected::too_quick(&related));
+    measurement.warnings.extend(units.note(&measurement));
     measurement.warnings.extend(stamps::includes_responder(&measurement, &related));
     measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {
@@ -613,6 +620,5 @@ fn warnings(
         replies,
     }));
     warnings.extend(stamps::missing(&related.missing, selection));
-    warnings.extend(without_delay(stream, related));
     warnings
 }

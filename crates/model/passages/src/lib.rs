@@ -53,6 +53,7 @@ mod due;
 pub mod instrument;
 mod link;
 mod location;
+mod neighbours;
 mod numbers;
 mod quick;
 mod rejected;

@@ -13,10 +13,20 @@ use romer_clock::across;
 use romer_record::Passage;
 use romer_record::manifest::ClockRelation;
 
-use crate::rejected::{
-    FALSE_NEIGHBOURS, FEW, NEIGHBOURS, SHARE_OF_ROUND_TRIP, SPREADS, UNITS, low, nanos, upper_quartile_apart,
-};
+use crate::neighbours::UNITS;
+use crate::rejected::nanos;
 use crate::single::{are_no_single_ones, number_copies, unit, withdraw};
+
+/// Packets on each side that one is compared with.
+const NEIGHBOURS: usize = 8;
+/// Of the neighbours that follow so many may be false as well; those before were accepted.
+const FALSE_NEIGHBOURS: usize = 2;
+/// A delay is too low by more than so many spreads of its neighbours.
+const SPREADS: i128 = 4;
+/// On one clock it is too low by more than one in so many of the least delay.
+const SHARE: i128 = 4;
+/// Of fewer differences between neighbours there is no spread.
+const FEW: usize = 6;
 
 /// The packets of a direction that are too quick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +108,22 @@ fn seen(passage: &Passage) -> Option<Seen> {
     Some(Seen { sequence: passage.sequence, size: passage.size, raw })
 }
 
+/// The least of a side, where so many may be false.
+fn low(side: &[i128], may_be_false: usize) -> Option<i128> {
+    let mut ascending = side.to_vec();
+    ascending.sort_unstable();
+    ascending.get(may_be_false).copied()
+}
+
+/// How far values of neighbours lie apart from one to the next: the upper quartile, which a false one among them does not change
+/// much; and of how many differences it is.
+fn upper_quartile_apart(sides: [&[i128]; 2]) -> (i128, usize) {
+    let pairs = sides.into_iter().flat_map(|side| side.windows(2));
+    let mut apart: Vec<i128> = pairs.map(|pair| (pair[1] - pair[0]).abs()).collect();
+    apart.sort_unstable();
+    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
+}
+
 /// What the middle half of both sides spans.
 fn middle_half(before: Vec<i128>, after: Vec<i128>) -> i128 {
     let mut all = [before, after].concat();
@@ -106,8 +132,9 @@ fn middle_half(before: Vec<i128>, after: Vec<i128>) -> i128 {
     at(3) - at(1)
 }
 
-fn range(side: &[i128]) -> i128 {
-    let ends = side.iter().max().zip(side.iter().min());
+/// What a side spans, where so many of the lowest may be false.
+fn range(side: &[i128], may_be_false: usize) -> i128 {
+    let ends = side.iter().copied().max().zip(low(side, may_be_false));
     ends.map_or(0, |(most, least)| most - least)
 }
 
@@ -134,12 +161,12 @@ fn too_low(
     }
     // At an end of the stream one side alone speaks: delays that fall and begin anew, as by a schedule, are below it by their whole range.
     let spread = if before.is_empty() || after.len() <= FALSE_NEIGHBOURS {
-        range(&before).max(range(&after))
+        range(&before, 0).max(range(&after, FALSE_NEIGHBOURS))
     } else {
         spread
     };
     // On one clock it is known how long the path is.
-    let share = if relation == ClockRelation::Shared { lowest / SHARE_OF_ROUND_TRIP } else { 0 };
+    let share = if relation == ClockRelation::Shared { lowest / SHARE } else { 0 };
     // Delays may change little from one to the next, and much over a few.
     let limit = (SPREADS * spread).max(middle_half(before, after)).max(share);
     (by > limit).then_some((by, lowest))

@@ -4,15 +4,15 @@
 //! bounds the offset of the clocks (responder minus sender) from both sides: t3 - t4 <= offset <= t2 - t1. Two rules follow:
 //!
 //! - Where a round trip's own bounds cross, or t3 lies before t2, one of the two stamps is false. This rule needs no threshold.
-//! - Where a bound lies below those of the neighbours on either side, one of the two directions would have been faster than the path.
-//!   A probe that really was faster came back earlier by as much, because t4 - t1 does not depend on the responder's stamps. What t4 - t1
-//!   does not explain is compared with the spread of the neighbours' own offsets. Above that, both stamps are rejected.
+//! - A queue only raises a delay above its floor. A false pair of stamps raises one direction and lowers the other one by as much, and
+//!   t4 - t1 does not change. So a delay below the floor of its neighbours, before and after, is false, unless the round trip was shorter
+//!   too. The threshold is the spread of the neighbours' delays in this direction ([`Side`]). The trend of the delays, which contains the rate between
+//!   the clocks, is removed.
 //!
-//! Several replies in a row may be false, and then neighbours of each other: each is compared with those behind them as well, within 64
-//! round trips.
+//! Several replies in a row may be false. The packets after a run of up to 64 then have the floor of those before it.
 //!
-//! At an end of the stream there are neighbours on one side only. Of those that follow one may be false itself. A clock that drifts, is
-//! slewed, or is set keeps its stamps: from that moment on the neighbours after it agree with it.
+//! A clock that drifts, is slewed or is set keeps its stamps: from that moment on the packets after it agree with it. At an end of the
+//! stream there are neighbours on one side only, and a change that lasts for three packets is taken for false stamps.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -21,8 +21,8 @@ use romer_record::warning::FalseUnit;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
 
+use crate::neighbours::{BEFORE, EXCURSION, Judgement, NEAR, Neighbours, Seen, trends};
 use crate::selection::Selection;
-use romer_clock::skew::Step;
 use romer_clock::{across, elapsed};
 
 /// From one rejected reply in so many on, all of the responder's stamps are wrong in themselves ...
@@ -85,49 +85,10 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
     replies >= LEAST && replies.saturating_mul(SHARE) >= compared
 }
 
-/// Round trips on each side that one is compared with.
-pub(crate) const NEIGHBOURS: usize = 8;
-/// So many round trips after one may be false as well where those behind them agree with those before: the clock showed another time for a
-/// while, and came back. A clock that is set stays, and one that is slewed moves from each neighbour to the next.
-const EXCURSION: usize = 64;
-/// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
-/// round trips than these and one, it cannot be told from false stamps.
-pub(crate) const FALSE_NEIGHBOURS: usize = 1;
-/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 4 spreads
-/// apart once in 10^12.
-pub(crate) const SPREADS: i128 = 4;
-/// It is too low by more than one in so many of the least round trip: a path may hide rare shortcuts of less.
-pub(crate) const SHARE_OF_ROUND_TRIP: i128 = 4;
-/// It is too low by more than so many units of the stamps, which neighbours may share by chance.
-pub(crate) const UNITS: i128 = 2;
-/// Of fewer differences between neighbours there is no spread: only the round trip itself is compared.
-pub(crate) const FEW: usize = 6;
+/// The trend of the delays is estimated again after so many decisions.
+const TREND_PERIOD: usize = 8;
 /// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
 const WAITING: u64 = 65_536;
-
-/// The four stamps of a round trip that does not contradict itself, and where its rows are.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    sequence: u64,
-    /// The number of its first row among all, and how many rows it has.
-    rows: (u64, u64),
-    /// t1, t2, t3, t4; each pair by one clock.
-    stamps: [i64; 4],
-    /// t2 - t1 and t4 - t3: the delays of both ways, with the offset in them.
-    raw: [i128; 2],
-}
-
-impl Seen {
-    /// The time away: t4 - t1.
-    fn away(&self) -> i128 {
-        i128::from(self.stamps[3]) - i128::from(self.stamps[0])
-    }
-
-    /// Twice the offset of the clocks, if both ways take the same time.
-    const fn offset_doubled(&self) -> i128 {
-        self.raw[0] - self.raw[1]
-    }
-}
 
 /// What a round trip says of the responder's stamps.
 enum Verdict {
@@ -149,8 +110,12 @@ pub struct StampCheck {
     /// How many rows were taken, and how many of these were passed on.
     taken: u64,
     passed: u64,
-    /// The last round trips that were accepted.
-    before: VecDeque<Seen>,
+    /// The last round trips that were accepted, and how many of these came before the clock was set.
+    accepted: VecDeque<Seen>,
+    outdated: usize,
+    /// The trend of both delays, and how many round trips were decided on.
+    trends: [f64; 2],
+    decided: usize,
     /// Those that are not decided on: the next ones decide.
     open: VecDeque<Seen>,
     /// The rows from the first of these on.
@@ -186,8 +151,7 @@ impl StampCheck {
                 self.open.push_back(Seen { sequence: row.sequence, rows, stamps, raw });
             }
             let waits = |open: &VecDeque<Seen>| {
-                open.front()
-                    .is_some_and(|one| open.len() > NEIGHBOURS + EXCURSION || begin - one.rows.0 > WAITING)
+                open.front().is_some_and(|one| open.len() > NEAR + EXCURSION || begin - one.rows.0 > WAITING)
             };
             while waits(&self.open) {
                 self.decide();
@@ -245,21 +209,40 @@ impl StampCheck {
 
     /// Accepts or rejects the first round trip that is not decided on, by its neighbours.
     fn decide(&mut self) {
+        if self.decided.is_multiple_of(TREND_PERIOD) {
+            let accepted = &self.accepted.make_contiguous()[self.outdated..];
+            self.trends = trends(accepted, self.open.make_contiguous());
+        }
+        self.decided += 1;
         let Some(one) = self.open.pop_front() else { return };
-        let after: Vec<Seen> = self.open.iter().take(NEIGHBOURS + EXCURSION).copied().collect();
-        let before = self.before.make_contiguous();
-        let next = &after[..after.len().min(NEIGHBOURS)];
-        let alone = too_low(&one, before, next);
-        if let Some(by) = alone.or_else(|| too_low_for_a_while(&one, before, &after)) {
-            self.rejected.apart.count(one.sequence, nanos(by));
-            self.rejected.apart.in_a_row += u64::from(alone.is_none());
-            self.false_rows.extend(one.rows.0..one.rows.0 + one.rows.1);
-            return;
+        let neighbours = Neighbours {
+            one,
+            accepted: self.accepted.make_contiguous(),
+            outdated: self.outdated,
+            after: self.open.make_contiguous(),
+            trends: self.trends,
+        };
+        match neighbours.judge() {
+            Judgement::False { by, run } => {
+                self.reject(&one, by, !run.is_empty());
+                let later: Vec<Seen> = run.iter().rev().filter_map(|at| self.open.remove(*at)).collect();
+                later.iter().rev().for_each(|other| self.reject(other, by, true));
+                return;
+            }
+            Judgement::Set => self.outdated = self.accepted.len(),
+            Judgement::Possible => {}
         }
-        if self.before.len() >= NEIGHBOURS {
-            self.before.pop_front();
+        if self.accepted.len() >= BEFORE {
+            self.accepted.pop_front();
+            self.outdated = self.outdated.saturating_sub(1);
         }
-        self.before.push_back(one);
+        self.accepted.push_back(one);
+    }
+
+    fn reject(&mut self, one: &Seen, by: i128, in_a_row: bool) {
+        self.rejected.apart.count(one.sequence, nanos(by));
+        self.rejected.apart.in_a_row += u64::from(in_a_row);
+        self.false_rows.extend(one.rows.0..one.rows.0 + one.rows.1);
     }
 
     /// The arrivals at the responder whose stamps contradict themselves, by their numbers.
@@ -307,65 +290,6 @@ impl StampCheck {
         let raw = [across(t1.renamed(), t2.renamed()), across(t3.renamed(), t4.renamed())];
         Verdict::Possible([t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()], raw)
     }
-}
-
-/// The same beside round trips that may be false as well, by those before and any that follow each other behind them.
-fn too_low_for_a_while(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
-    let is_lower = |way: usize| before.iter().all(|other| one.raw[way] < other.raw[way]);
-    if before.len() < NEIGHBOURS || !(is_lower(0) || is_lower(1)) {
-        return None;
-    }
-    after.windows(NEIGHBOURS).skip(1).find_map(|behind| too_low(one, before, behind))
-}
-
-/// By how much a bound of `one` lies below those of the round trips before and after it, if that is too much for a path.
-fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
-    let sides = [before, after];
-    let below = |way: usize| {
-        let [before, after] =
-            [before, after].map(|side| side.iter().map(|one| one.raw[way]).collect::<Vec<i128>>());
-        let lowest = low(&before, 0).into_iter().chain(low(&after, FALSE_NEIGHBOURS)).min()?;
-        Some(lowest - one.raw[way])
-    };
-    let by = below(0).max(below(1)).filter(|by| *by > 0)?;
-    let mut away: Vec<i128> = sides.into_iter().flatten().map(Seen::away).collect();
-    away.sort_unstable();
-    let (least, usual) = (away[0], away[away.len() / 2]);
-    let unexplained = by - (usual - one.away()).max(0);
-    let offsets = sides.map(|side| side.iter().map(Seen::offset_doubled).collect::<Vec<i128>>());
-    let (spread, differences) = upper_quartile_apart([&offsets[0], &offsets[1]]);
-    let spread = spread / 2;
-    let share = if differences < FEW { 1 } else { SHARE_OF_ROUND_TRIP };
-    let limit = (SPREADS * spread).max(least / share);
-    let is_false = unexplained > limit && unexplained > UNITS * i128::from(unit(sides));
-    is_false.then_some(by)
-}
-
-/// The least of a side, where so many may be false.
-pub(crate) fn low(side: &[i128], may_be_false: usize) -> Option<i128> {
-    let mut ascending = side.to_vec();
-    ascending.sort_unstable();
-    ascending.get(may_be_false).copied()
-}
-
-/// How far values of neighbours lie apart from one to the next: the upper quartile, which a false one among them does not change
-/// much; and of how many differences it is.
-pub(crate) fn upper_quartile_apart(sides: [&[i128]; 2]) -> (i128, usize) {
-    let pairs = sides.into_iter().flat_map(|side| side.windows(2));
-    let mut apart: Vec<i128> = pairs.map(|pair| (pair[1] - pair[0]).abs()).collect();
-    apart.sort_unstable();
-    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
-}
-
-/// The unit of the stamps, as far as the neighbours show it: the coarser one of the two clocks.
-fn unit(sides: [&[Seen]; 2]) -> u64 {
-    let of_clock = |places: [usize; 2]| {
-        let mut step = Step::default();
-        let all = sides.into_iter().flatten().flat_map(|one| places.map(|place| one.stamps[place]));
-        all.for_each(|stamp| step.take(stamp));
-        step.length()
-    };
-    of_clock([0, 3]).max(of_clock([1, 2]))
 }
 
 /// By how much a reply came back before its probe left, by the sender's clock.
@@ -434,6 +358,7 @@ impl Fractions {
         let most = self.most_ns.filter(|most| *most > 0 && self.sender.count_ones() > 8)?;
         match most {
             most if most <= whole(1_000_000) => Some(FalseUnit::Microseconds),
+            most if most < 1_000_000 => Some(FalseUnit::MicrosecondsForNanoseconds),
             most if most <= whole(1_000_000_000) => Some(FalseUnit::Nanoseconds),
             _ => None,
         }

@@ -13,7 +13,7 @@ use crate::delays;
 use crate::numbers::{self, ReplyNumbers};
 use crate::quick::{self, TooQuick};
 use crate::selection::{self, Selection, arrived_there, replied};
-use crate::single::number_copies;
+use crate::single::{number_copies, resolution};
 use romer_clock::skew::Correction;
 use romer_clock::{across, elapsed, length};
 use romer_units::Direction;
@@ -133,6 +133,12 @@ impl Related {
             let excess = (measured as f64 * rate / (1.0 + rate)).round() as i64;
             passage.delay = Some(delay + Duration::from_nanos(excess));
         }
+    }
+
+    /// The least difference that the stamps resolve, nanoseconds: those of one-way delays, and those of the sender alone. 1 where they
+    /// show none. Delays that are all the same are no evidence of a unit: then the stamps have to be multiples of it.
+    pub fn resolutions_ns(&self) -> [i64; 2] {
+        [[&self.forward[..], &self.reverse], [&self.round_trip, &[]]].map(resolution)
     }
 
     /// Takes no one-way delay, and no order, from stamps of two clocks that cannot be related.

@@ -529,7 +529,7 @@ pub struct BenchmarkResult {
     pub min: Option<f64>,
     /// Greatest.
     pub max: Option<f64>,
-    /// The 95 % interval of the mean.
+    /// The 95 % interval of the mean; `null` where the tester bounds the result, which is a lower bound then.
     pub interval: Option<[f64; 2]>,
     /// How the interval was found: `student`; or `none-of-n`, where no frame was lost in any trial: up to the ratio at which
     /// none of so many would be lost with a probability of 5 %.

@@ -113,7 +113,7 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
         ErrorKind::MissingRequiredArgument => {
             let (command, path) = called(arguments);
             let what = if argument.starts_with('-') { "option" } else { "argument" };
-            let fix = example(&command, &path)
+            let fix = example(&command, &path, Some(&flag).filter(|flag| flag.starts_with('-')))
                 .map_or_else(|| format!("see `{path} --help`"), |example| format!("e.g. {example}"));
             format!("missing {what} ({argument}): it is required; {fix}")
         }
@@ -186,7 +186,9 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     // The command's own come first: of two that are as near, its own is meant.
     let all = own.iter().copied().chain(everywhere.iter().map(|(option, _)| *option));
     let begins = || own.iter().copied().find(|own| written.len() >= BEGINNING && own.starts_with(written));
-    let best = nearest(written, all).or_else(begins)?;
+    // One or two letters are near to many names.
+    let is_long = |best: &&str| *best == written || written.len() >= BEGINNING;
+    let best = nearest(written, all).or_else(begins).filter(is_long)?;
     if own.contains(&best) && best == written {
         return Some(format!("it is an option of `{path}`; write it after `{path}`"));
     }
@@ -228,12 +230,15 @@ fn called(arguments: &[OsString]) -> (clap::Command, String) {
     (called, path)
 }
 
-/// The first example of a command's help that calls it.
-fn example(command: &clap::Command, path: &str) -> Option<String> {
+/// The first example of a command's help that calls it, with this option if one is given.
+fn example(command: &clap::Command, path: &str, option: Option<&String>) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     help.lines()
         .map(str::trim)
-        .find(|line| line.starts_with("romer ") && line.contains(path))
+        .find(|line| {
+            let has_option = option.is_none_or(|option| line.contains(option.as_str()));
+            line.starts_with("romer ") && line.contains(path) && has_option
+        })
         .map(str::to_owned)
 }
 
@@ -287,6 +292,7 @@ mod tests {
             ("romer measure", "e.g. romer measure "),
             ("romer compare before", "e.g. romer compare "),
             ("romer emulate", "e.g. romer emulate --port a="),
+            ("romer analyze --capture-a a.pcap", "e.g. romer analyze --capture-a "),
         ] {
             match read(words.split(' ').map(OsString::from)) {
                 Err(failure) => assert!(failure.text().contains(example), "{words}: {}", failure.text()),
@@ -312,6 +318,7 @@ mod tests {
             (["romer", "measure", "h", "--dir", "both"], "did you mean --direction?"),
             (["romer", "measure", "h", "--json=x", "--tragets"], "see `romer measure --help`"),
             (["romer", "measure", "h", "--json=x", "-z"], "see `romer measure --help`"),
+            (["romer", "measure", "h", "--json=x", "--x"], "see `romer measure --help`"),
             (
                 ["romer", "--prefix", "x", "lab", "run"],
                 "option of `romer lab run`; write it after `romer lab run`",

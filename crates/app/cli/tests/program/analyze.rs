@@ -254,7 +254,7 @@ fn what_gives_a_table_the_far_ends_stamps_is_said_of_romer_and_not_of_another_pr
     let document = analyzed(&table(folder.path(), "two.csv", FOUR, &lines), &[]);
     let warnings = warned(&document);
     assert!(
-        warnings.contains("t2_ns and t3_ns are missing") && warnings.contains("romer respond"),
+        warnings.contains("t2_ns and t3_ns are missing, empty or zero") && warnings.contains("romer respond"),
         "{warnings}"
     );
     assert!(!warnings.contains("irtt"), "{warnings}");

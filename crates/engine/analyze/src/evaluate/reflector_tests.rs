@@ -219,7 +219,8 @@ fn false_return_is_rejected() {
         assert_eq!(m.round_trip.delay_ns.count, count - 1, "{is_stamped}");
         assert!(m.round_trip.delay_ns.min.unwrap() > 9e6, "{:?}", m.round_trip.delay_ns);
         let said = said_of(&m);
-        assert!(said.contains("delay-missing") && !said.contains("round-trips-negative"), "{said}");
+        let is_named = said.contains("replies-before-departure") && !said.contains("delay-missing");
+        assert!(is_named && !said.contains("round-trips-negative"), "{said}");
     }
 }
 
@@ -309,6 +310,79 @@ fn false_stamps_lose_nothing() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// The responder's clock measures the time of an answer; round trips have it as the sender's clock would have measured it.
+#[test]
+fn round_trips_are_by_the_senders_clock() {
+    let run = |answer: i64| ReflectorRun { count: 1_000, answer, ..ReflectorRun::default() };
+    let median = |m: &Measurement| m.round_trip.delay_ns.median.unwrap();
+    for (ppm, answer) in [(83_300, 15 * MS), (500, 15 * MS), (-500, 15 * MS), (50, 200 * MS)] {
+        let exact = |at: i64| at + (at - START) * ppm / 1_000_000;
+        let found = run(answer).document(|m| (exact(m.t2), exact(m.t3)));
+        let expected = run(answer).document(|m| (m.t2, m.t3));
+        let off = median(&found) - median(&expected);
+        assert!(off.abs() < 100.0, "{ppm} ppm: off by {off} ns, {:?}", found.clock);
+        let [most, expected] = [&found, &expected].map(|m| m.forward.delay_ns.max.unwrap());
+        assert!((most - expected).abs() < 2_000.0, "{ppm} ppm: {most} for {expected}");
+    }
+}
+
+/// Of stamps in whole units the intervals of delays contain what is known of them, and a note names the unit; of stamps in nanoseconds
+/// there is none.
+#[test]
+fn coarse_stamps_widen_intervals() {
+    let run = ReflectorRun { count: 1_000, ..ReflectorRun::default() };
+    let exact = run.document(|m| (m.t2, m.t3));
+    assert!(!said_of(&exact).contains("time-stamps-coarse"), "{}", said_of(&exact));
+    for unit in [MS, 10 * MS] {
+        fn whole<C: Clock>(stamps: &mut Stamps<C>, unit: i64) {
+            for stamp in [&mut stamps.kernel, &mut stamps.user, &mut stamps.told] {
+                *stamp = stamp.map(|at| Timestamp::from_nanos(at.as_nanos().div_euclid(unit) * unit));
+            }
+        }
+        let mut rows = run.rows(|m| (m.t2, m.t3));
+        for row in &mut rows {
+            whole(&mut row.t1, unit);
+            whole(&mut row.t2, unit);
+            whole(&mut row.t3, unit);
+            whole(&mut row.t4, unit);
+        }
+        let m = run.evaluated(&rows);
+        assert!(said_of(&m).contains(&format!(r#""resolution_ns":{unit}"#)), "{}", said_of(&m));
+        let [found, expected] = [&m, &exact].map(|m| &m.round_trip.delay_ns);
+        let holds = |interval: Option<[f64; 2]>, value: Option<f64>| {
+            interval.zip(value).is_none_or(|([low, high], value)| (low..=high).contains(&value))
+        };
+        assert!(holds(found.median_interval, expected.median), "{found:?}");
+        assert!(holds(found.mean_interval, expected.mean) && found.mean_interval.is_some(), "{found:?}");
+    }
+}
+
+/// Where every reply lacks the time of its departure, a probe that was not answered may have been answered.
+#[test]
+fn unstamped_departures_are_no_missing_answers() {
+    let run = ReflectorRun::default();
+    let mut rows = run.rows(|m| (m.t2, m.t3));
+    for row in &mut rows {
+        row.t3 = Stamps::default();
+        row.seen_by_responder = true;
+        if row.sequence % 20 == 7 {
+            (row.returned, row.t4) = (false, Stamps::default());
+        }
+    }
+    let mut stream = Stream {
+        clock_relation: ClockRelation::Unknown,
+        responder_log: true,
+        responder_log_complete: true,
+        ..romer_testing::stream()
+    };
+    stream.traffic.direction = ProbeDirection::RoundTrip;
+    stream.traffic.waiting_time_ns = 2 * SECOND;
+    let m = evaluate(&stream, &rows, false).measurement;
+    assert!(!said_of(&m).contains("packets-not-sent"), "{}", said_of(&m));
+    assert_eq!((m.reverse.packets.sent, m.reverse.packets.lost), (None, None));
+    assert_eq!(m.round_trip.packets.lost, Some(10));
+}
+
 /// What is said of stamps that show no time: none were sent, or they stand still, or they are coarser than the round trip.
 #[test]
 fn useless_stamps_are_named() {
@@ -319,6 +393,9 @@ fn useless_stamps_are_named() {
     assert!(standing.contains(r#""zero":false"#), "{standing}");
     let constant = said(|_| (START + 77, START + 1_077));
     assert!(constant.contains(r#""zero":false"#), "{constant}");
+    let digits = |at: i64| at / SECOND * SECOND + at % SECOND / US;
+    let digits = said_of(&ReflectorRun::default().document(|m| (digits(m.t2), digits(m.t3))));
+    assert!(digits.contains("microseconds-for-nanoseconds"), "{digits}");
     let whole = said(|m| (m.t2 / SECOND * SECOND, m.t3 / SECOND * SECOND));
     assert!(whole.contains("one-way-delays-refused") && whole.contains("resolution_ns"), "{whole}");
 }

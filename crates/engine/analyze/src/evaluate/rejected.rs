@@ -60,7 +60,18 @@ impl FarStamps {
             self.false_unit.map(|unit| MeasurementWarning::ResponderTimeStampsWrongUnit { unit })
         };
         let of_each = if of_all.is_some() { [None, None] } else { [self.absent(), self.contradictory()] };
-        [of_all].into_iter().chain(of_each).flatten().collect()
+        [of_all, self.returned_early()].into_iter().chain(of_each).flatten().collect()
+    }
+
+    /// That replies came back before their probes left.
+    fn returned_early(&self) -> Option<MeasurementWarning> {
+        let Rejected { replies, first, most_ns, .. } = self.rejected.back;
+        Some(MeasurementWarning::RepliesBeforeDeparture {
+            replies,
+            compared: self.rejected.compared.saturating_add(replies),
+            first_sequence: first?,
+            most_ns,
+        })
     }
 
     /// That single replies have no stamps, where others have.

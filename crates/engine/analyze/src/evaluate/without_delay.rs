@@ -14,7 +14,12 @@ const MANY: f64 = 0.01;
 const UNEVEN: f64 = 0.1;
 
 /// For each direction, how many and when.
-pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
+/// Those of `returned_early` replies, which came back before their probes left, are not missing.
+pub(super) fn without_delay(
+    stream: &Stream,
+    related: &Related,
+    returned_early: u64,
+) -> Vec<MeasurementWarning> {
     // Whose log has not come back has not told its stamps, which is said.
     if stream.responder_log && !stream.responder_log_complete
         || stream.traffic.direction.is_one_way() && !stream.responder_log
@@ -24,7 +29,7 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<Measureme
     // Of packets without stamps because these are false, another warning speaks.
     let rejected = related.too_quick.map(|found| if found.are_kept() { 0 } else { found.packets });
     let ways: &[(ProbeDirection, &[Passage], u64)] = match stream.traffic.direction {
-        ProbeDirection::RoundTrip => &[(ProbeDirection::RoundTrip, &related.round_trip, 0)],
+        ProbeDirection::RoundTrip => &[(ProbeDirection::RoundTrip, &related.round_trip, returned_early)],
         _ => &[
             (ProbeDirection::Forward, &related.forward, rejected[0]),
             (ProbeDirection::Reverse, &related.reverse, rejected[1]),
@@ -33,14 +38,19 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<Measureme
     // A file has no host that could be helped.
     let is_live = stream.address.is_some();
     let of_way = |(direction, passages, rejected): &(ProbeDirection, &[Passage], u64)| {
-        let all = arrived(passages);
-        (all[1] as u64 > *rejected).then(|| warning(*direction, passages, is_live)).flatten()
+        warning(*direction, passages, *rejected, is_live)
     };
     ways.iter().filter_map(of_way).collect()
 }
 
-fn warning(direction: ProbeDirection, passages: &[Passage], live: bool) -> Option<MeasurementWarning> {
+fn warning(
+    direction: ProbeDirection,
+    passages: &[Passage],
+    rejected: u64,
+    live: bool,
+) -> Option<MeasurementWarning> {
     let [all, without] = arrived(passages);
+    let without = without.saturating_sub(usize::try_from(rejected).unwrap_or(usize::MAX));
     if without == 0 {
         return None;
     }
@@ -99,7 +109,7 @@ mod tests {
     #[test]
     fn how_many_have_no_delay_is_told_and_when_that_may_matter() {
         let warning =
-            |has_delay: fn(u64) -> bool| warning(ProbeDirection::Forward, &passages(has_delay), true);
+            |has_delay: fn(u64) -> bool| warning(ProbeDirection::Forward, &passages(has_delay), 0, true);
         let found = |packets, uneven| {
             Some(MeasurementWarning::DelayMissing {
                 direction: ProbeDirection::Forward,
@@ -110,7 +120,10 @@ mod tests {
             })
         };
         assert_eq!(warning(|_| true), None);
-        assert_eq!(super::warning(ProbeDirection::Forward, &[], true), None);
+        let all_rejected =
+            super::warning(ProbeDirection::Forward, &passages(|sequence| sequence != 7), 1, true);
+        assert_eq!(all_rejected, None);
+        assert_eq!(super::warning(ProbeDirection::Forward, &[], 0, true), None);
         assert_eq!(warning(|sequence| sequence != 7), found(1, None));
         assert_eq!(warning(|sequence| sequence % 5 != 0), found(2_000, None));
         let uneven = Uneven { min_ratio: 0.0, max_ratio: 1.0 };

@@ -1,4 +1,4 @@
-//! How a benchmark gets on: how much longer than forecast its trials take, and whether the tester falls short too often for it to come
+//! How a benchmark gets on: how many times as long as forecast its trials take, and whether the tester falls short too often for it to come
 //! to anything.
 
 use std::collections::BTreeMap;
@@ -50,9 +50,13 @@ impl Pacing {
         self.highest_pps
     }
 
-    /// How many times as long as forecast the trials took, 1 at the least.
+    /// How many times as long as forecast the trials took; 1 before the first.
     pub(super) fn slower(&self) -> f64 {
-        (self.spent.as_secs_f64() / self.forecast.as_secs_f64().max(1e-9)).max(1.0)
+        if self.forecast == Duration::ZERO {
+            1.0
+        } else {
+            self.spent.as_secs_f64() / self.forecast.as_secs_f64()
+        }
     }
 
     /// That the tester is the limit, where it was in so many trials that fewer than half of `all` can tell anything, or none has yet.
@@ -112,5 +116,7 @@ mod tests {
         assert!((pacing.slower() - 3.5).abs() < 1e-9);
         assert_eq!(scaled(Duration::from_secs(4), pacing.slower()), Duration::from_secs(14));
         assert!((Pacing::default().slower() - 1.0).abs() < 1e-9);
+        let faster = Pacing { spent: Duration::from_secs(5), ..pacing };
+        assert!((faster.slower() - 0.5).abs() < 1e-9);
     }
 }

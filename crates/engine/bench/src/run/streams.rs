@@ -68,9 +68,14 @@ impl<B: TestBed> Running<'_, B> {
             None => "they count as loss of the device",
             Some(_) => "the trial is inconclusive for another reason",
         };
+        let remedy = if found.from_the_first && found.to_the_last {
+            "; if the device is to drop this stream, declare it: --stream expect=drop (in a plan: expect = \"drop\")"
+        } else {
+            ""
+        };
         let text = format!(
             "stream {name}: none of {} frames came from {from:.1} s of a trial (case {case}, {frames}, {}; {since:.1} s \
-             after the start), for {length:.1} s{to}, while {:.1} % of the frames of other streams arrived; {and_so}",
+             after the start), for {length:.1} s{to}, while {:.1} % of the frames of other streams arrived; {and_so}{remedy}",
             found.frames,
             self.load_words(ask),
             found.others * 100.0

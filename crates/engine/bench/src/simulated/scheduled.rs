@@ -225,6 +225,7 @@ fn slow_tester_ends_search_early() {
     assert_eq!(limit, Some(["939", "8446"].map(str::to_owned)), "{:#?}", document.warnings);
     let found = document.results.iter().find(|result| result.quantity == "throughput_pps").unwrap();
     assert_eq!(found.bounded_by.as_deref(), Some("the tester"));
+    assert_eq!((found.interval, found.median_interval), (None, None), "a lower bound has no interval");
     assert!(found.mean.unwrap() > 840.0 && found.mean.unwrap() <= 940.0, "{found:#?}");
 }
 

@@ -158,17 +158,26 @@ impl Text for Warning {
                 format!("{what}: {WITHOUT_TIME_STAMPS}")
             }
             Self::ResponderTimeStampsWrongUnit { unit } => {
-                let (unit, most) = match unit {
-                    FalseUnit::Microseconds => ("microseconds", "0.24 ms"),
+                let fraction = "a fraction of 2^-32 s";
+                let (unit, right, most) = match unit {
+                    FalseUnit::Microseconds => ("microseconds", fraction, "0.24 ms"),
+                    FalseUnit::MicrosecondsForNanoseconds => ("microseconds", "nanoseconds", "1 ms"),
                     FalseUnit::Nanoseconds => {
-                        ("nanoseconds (PTP time stamps without the Z bit of the error estimate)", "0.24 s")
+                        let unit = "nanoseconds (PTP time stamps without the Z bit of the error estimate)";
+                        (unit, fraction, "0.24 s")
                     }
                 };
                 format!(
                     "the responder's time stamps are wrong: their part of a second never exceeds {most}, as if {unit} were written in \
-                     place of a fraction of 2^-32 s; {WITHOUT_TIME_STAMPS}"
+                     place of {right}; {WITHOUT_TIME_STAMPS}"
                 )
             }
+            Self::RepliesBeforeDeparture { replies, compared, first_sequence, most_ns } => format!(
+                "t4 is before t1 in {replies} of {compared} replies (by up to {}; first: packet {first_sequence}): their time stamps \
+                 are discarded, and they have no delay{}",
+                length(*most_ns),
+                if *replies == *compared { "; the columns or ends may be interchanged" } else { "" }
+            ),
             Self::ResponderTimeStampsAbsent { replies, first_sequence } => {
                 let (first_is, without) = first_and_rest(*replies);
                 format!(
@@ -210,7 +219,7 @@ impl Text for Warning {
                 let and_reverse = if *in_reverse { " and reverse" } else { "" };
                 let remedy = match remedy {
                     Some(StampsRemedy::Csv) => {
-                        " (the columns t2_ns and t3_ns are missing; a responder that runs romer respond stamps its packets, and \
+                        " (the columns t2_ns and t3_ns are missing, empty or zero; a responder that runs romer respond stamps its packets, and \
                          romer report --csv writes the time stamps of a run)"
                     }
                     Some(StampsRemedy::Irtt) => " (irtt client --tstamp=both records them)",
@@ -218,6 +227,11 @@ impl Text for Warning {
                 };
                 format!("{what}: round-trip{and_reverse} delays include the time that it took to answer{remedy}")
             }
+            Self::TimeStampsCoarse { resolution_ns } => format!(
+                "the time stamps are multiples of {unit}: each delay is known to {unit} either way, and so are the confidence \
+                 intervals of delays",
+                unit = length(*resolution_ns)
+            ),
             Self::RoundTripsNegative { packets } => format!(
                 "{packets} round trips are below zero, which no path can be: a clock was set, or the time stamps are not of the \
                  moments that they are taken for; they are in the statistics"
@@ -657,7 +671,8 @@ fn contradiction(found: &Contradiction) -> String {
         }
         Contradiction::OneWayBelowNeighbours { replies, most_ns } => (
             replies,
-            "took less time one way than the probes before and after, but not less there and back",
+            "took less time one way than the probes before and after, but not less there and back, as by false time stamps (or, \
+             rarely, by a path that was faster one way and slower the other)",
             most_ns,
         ),
     };

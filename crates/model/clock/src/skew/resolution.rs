@@ -42,6 +42,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Begins with the value 0, so that the step divides all values.
+    pub const fn from_zero() -> Self {
+        Self { first: Some(0), step: 0 }
+    }
+
     /// Takes the next value.
     pub fn take(&mut self, value: i64) {
         let first = *self.first.get_or_insert(value);

@@ -8,8 +8,13 @@ use romer_units::{Clock, Duration, Timestamp};
 
 const MS: i64 = 1_000_000;
 
-/// A hundred packets of one way, one in 20 ms, that take 5 ms and wait a little: each of `size`, and quicker by so much, by its number.
+/// A hundred packets of one way.
 fn related(quicker: impl Fn(i64) -> (u32, i64)) -> Related {
+    related_of(100, quicker)
+}
+
+/// Packets of one way, one in 20 ms, that take 5 ms and wait a little: each of `size`, and quicker by so much, by its number.
+fn related_of(count: i64, quicker: impl Fn(i64) -> (u32, i64)) -> Related {
     fn at<C: Clock>(nanos: i64) -> Stamps<C> {
         Stamps { user: Some(Timestamp::from_nanos(nanos)), ..Stamps::default() }
     }
@@ -26,7 +31,7 @@ fn related(quicker: impl Fn(i64) -> (u32, i64)) -> Related {
             ..RoundTrip::default()
         }
     };
-    let rows: Vec<RoundTrip> = (0..100).map(row).collect();
+    let rows: Vec<RoundTrip> = (0..count).map(row).collect();
     let selection = Selection::choose(&rows, StampRequest::User, true);
     relate(&rows, &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::Complete)
 }
@@ -47,6 +52,16 @@ fn single_quick_packets_are_rejected() {
             let [found, _] = related.too_quick;
             assert_eq!((found.compared, found.packets, found.are_kept()), (100, 1, false));
         }
+    }
+}
+
+/// Up to three packets at the beginning or the end of a stream, or anywhere in it, are rejected.
+#[test]
+fn few_quick_packets_are_rejected() {
+    for places in [[0, 1, 2], [397, 398, 399], [150, 151, 152]] {
+        let related = related_of(400, |number| (100, if places.contains(&number) { 3 * MS } else { 0 }));
+        assert_eq!(without_delay(&related), places.map(i64::unsigned_abs), "{places:?}");
+        assert!(!related.too_quick[0].are_kept());
     }
 }
 

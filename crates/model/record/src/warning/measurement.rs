@@ -214,6 +214,17 @@ MeasurementWarning {
         /// The unit.
         unit: FalseUnit,
     },
+    /// Replies arrived before their probes left, by the sender's own time stamps. Their time stamps are discarded, and they have no delay.
+    Warning RepliesBeforeDeparture {
+        /// The replies.
+        replies: u64,
+        /// Replies that were compared.
+        compared: u64,
+        /// The number of the first packet.
+        first_sequence: u64,
+        /// The longest time by which one arrived early, nanoseconds.
+        most_ns: i64,
+    },
     /// Some replies have no time stamps of the responder. They have no one-way delays.
     Warning ResponderTimeStampsAbsent {
         /// The replies.
@@ -245,6 +256,12 @@ MeasurementWarning {
         /// What would give the missing time stamps, for a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remedy: Option<StampsRemedy>,
+    },
+    /// Time stamps are multiples of a unit that is not small beside the delays. Each delay is known to this unit, and the confidence intervals
+    /// of delays and of their variation include it.
+    Note TimeStampsCoarse {
+        /// The unit, nanoseconds.
+        resolution_ns: i64,
     },
     /// Round-trip delays are below zero: a clock was set, or the time stamps are of other moments. They are in the statistics.
     Error RoundTripsNegative {
@@ -750,13 +767,15 @@ pub struct Uneven {
     pub max_ratio: f64,
 }
 
-/// A unit that takes the place of fractions of a second of 2^-32.
+/// A unit that takes the place of the right one in the part of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FalseUnit {
-    /// Microseconds.
+    /// Microseconds in place of fractions of 2^-32 s.
     Microseconds,
-    /// Nanoseconds: PTP time stamps without the Z bit of the error estimate.
+    /// Microseconds in place of nanoseconds.
+    MicrosecondsForNanoseconds,
+    /// Nanoseconds in place of fractions of 2^-32 s: PTP time stamps without the Z bit of the error estimate.
     Nanoseconds,
 }
 
