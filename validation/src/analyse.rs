@@ -101,7 +101,7 @@ pub(crate) fn run(
             page_octets: octets(&file("report.html")),
             floor_seconds,
         };
-        say(&crate::page::progress_analysed(&one));
+        say(&crate::page::analyse::progress_analysed(&one));
         found.push(one);
     }
     Ok(found)

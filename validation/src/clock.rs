@@ -226,7 +226,7 @@ pub(crate) fn run(wanted: &Wanted<'_>, interrupted: &AtomicBool, say: &dyn Fn(&s
             cells.push(cell(job, *method, &mine, published_ppm));
         }
         if let Some(best) = cells.last() {
-            say(&crate::page::progress_clock(best));
+            say(&crate::page::clock::progress_clock(best));
         }
     }
     Ok(Clocks { plays: wanted.plays, seconds: began.elapsed().as_secs_f64(), cells })

@@ -4,10 +4,13 @@
 //! next to no time. What is measured there is the tool's own error. See `README.md` beside this crate.
 
 mod analyse;
+mod circumstances;
 mod clock;
 mod figures;
 mod hosts;
+mod machine;
 mod page;
+mod parameters;
 mod peers;
 mod results;
 mod romer_runner;
@@ -30,6 +33,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use hosts::Hosts;
+use machine::Machine;
+use parameters::ACCURACY;
 use results::{Claim, Results};
 use suite::Suite;
 
@@ -46,8 +51,6 @@ const PLAYS: u32 = 200;
 /// Packets of a run that is analysed.
 const PACKETS: u64 = 10_000_000;
 const RESULTS: &str = "validation/results";
-/// The group of the tables and the wake errors, which are one page.
-const ACCURACY: &str = "accuracy";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
 
@@ -124,22 +127,6 @@ impl SuitePart {
     const fn is_computed(self) -> bool {
         matches!(self, Self::Clock | Self::Analyse)
     }
-}
-
-/// Where and how it was measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Machine {
-    pub(crate) started_unix_s: u64,
-    pub(crate) ended_unix_s: u64,
-    pub(crate) software: &'static str,
-    pub(crate) kernel: String,
-    pub(crate) processor: String,
-    pub(crate) cores: usize,
-    pub(crate) clock_source: String,
-    /// Whether by root, and so with real-time threads, or in a user namespace.
-    pub(crate) root: bool,
-    pub(crate) runs: u32,
-    pub(crate) probes: u64,
 }
 
 #[derive(Serialize)]

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 pub(crate) use emulated::{Emulation, middle, target};
 
-use crate::ACCURACY;
 use crate::analyse::Analysed;
+use crate::circumstances::Circumstances;
 use crate::clock::Clocks;
 use crate::figures::{Figures, Lateness, median};
+use crate::parameters::{ACCURACY, PEER_SIZE};
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
 use crate::scale::many::Many;
 use crate::scale::voice::{CostOwner, Voice};
-use crate::steal_log::{Condition, HostGaps};
-use crate::suite::PEER_SIZE;
+use crate::steal_log::Condition;
 
 /// Least factor between the deviations of user and kernel stamps of the same packets where every core is busy.
 pub(crate) const LEAST_FACTOR: f64 = 20.0;
@@ -100,19 +100,6 @@ impl Tool {
             Self::Iperf => "iperf 2, one way",
         }
     }
-}
-
-/// The circumstances of one measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Circumstances {
-    /// From 1.
-    pub(crate) run: u32,
-    pub(crate) condition: Condition,
-    /// Load average over a minute as the run began, before its own load.
-    pub(crate) load_average: f64,
-    /// Whether other programs were at rest just before.
-    pub(crate) quiet: bool,
-    pub(crate) host: HostGaps,
 }
 
 /// Packets that met a gap, and the figures without them.
@@ -530,6 +517,7 @@ impl Results {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::steal_log::HostGaps;
 
     pub(crate) fn circumstances(run: u32, condition: Condition) -> Circumstances {
         Circumstances { run, condition, load_average: 0.5, quiet: true, host: HostGaps::default() }

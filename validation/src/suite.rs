@@ -11,28 +11,21 @@ use std::time::Duration as StdDuration;
 use anyhow::{Context, Result, bail};
 use romer_host::steal_monitor::Gaps;
 use romer_respond::Responder;
-use romer_units::Duration;
 
+use crate::circumstances::Circumstances;
 use crate::figures::{Figures, Lateness, Timed, untouched};
 use crate::hosts::Hosts;
 use crate::page;
+use crate::parameters::{INTERVAL, PEER_SIZE, WAKES};
 use crate::peers::sockperf::Manner;
 use crate::peers::{self, PeerSummary, Server, ditg, iperf, irtt, sockperf, stamp_suite};
-use crate::results::{Circumstances, Results, Tool, Trips, Wakes, Without};
+use crate::results::{Results, Tool, Trips, Wakes, Without};
 use crate::romer_runner::{self, Interrupted, RoundTrips, wake_errors};
 use crate::steal_log::{Condition, HostGaps, during, quiet};
 use tempfile::TempDir;
 
 /// The sizes of Chen et al. 2013, in octets of IP packet.
 pub(crate) const SIZES: [u32; 3] = [64, 512, 1_500];
-/// The size at which others are compared.
-pub(crate) const PEER_SIZE: u32 = 512;
-/// Time between two probes of the tables.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(2);
-/// Intervals at which wake errors are measured, each with the probes that are sent for every thousand of the tables.
-pub(crate) const WAKES: [(Duration, u64); 3] =
-    [(Duration::from_millis(45), 200), (Duration::from_millis(20), 500), (Duration::from_millis(1), 2_000)];
-
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {

@@ -1,6 +1,6 @@
 //! What it takes to analyse a long run.
 
-use super::{Out, head, row};
+use super::table::{Out, head, row};
 use crate::analyse::{Analysed, Cost};
 
 fn ways(run: &Analysed) -> &'static str {

@@ -1,6 +1,6 @@
 //! The clocks' table.
 
-use super::{Out, head, row};
+use super::table::{Out, head, row};
 use crate::clock::{Cell, Clocks, GROUP};
 
 /// Two or three digits that mean something.

@@ -1,6 +1,6 @@
 //! The emulator, table by table.
 
-use super::{Out, head, line, percent, row, us};
+use super::table::{Out, head, line, percent, row, us};
 use crate::results::{Emulation, Results, middle, target};
 use crate::scale::emulated::{Alone, Case, CaseGroup, Emulated, Resident};
 

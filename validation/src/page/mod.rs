@@ -1,37 +1,21 @@
 //! The results as a person reads them: lines while it goes on, and the page at the end.
 
-mod analyse;
-mod clock;
+pub(crate) mod analyse;
+pub(crate) mod clock;
 mod emulated;
 mod scale;
-
-use std::fmt::Write as _;
+mod table;
 
 use romer_units::Duration;
 
-use crate::Machine;
 use crate::figures::{Figures, Lateness, median};
+use crate::machine::Machine;
+use crate::parameters::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::steal_log::{Condition, HostGaps, KEPT, STOLEN};
-use crate::suite::{INTERVAL, PEER_SIZE, WAKES};
-pub(crate) use analyse::progress_analysed;
-pub(crate) use clock::progress_clock;
 pub(crate) use emulated::{progress_alone, progress_emulated, progress_resident};
 pub(crate) use scale::{progress_fast, progress_frames, progress_many, progress_sweep, progress_voice};
-
-/// Microseconds, with the digits that mean something.
-fn us(nanos: f64) -> String {
-    let micros = nanos / 1e3;
-    match micros.abs() {
-        below if below < 9.995 => format!("{micros:.2}"),
-        below if below < 99.95 => format!("{micros:.1}"),
-        _ => format!("{micros:.0}"),
-    }
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:.2} %", ratio * 100.0)
-}
+use table::{Out, head, line, percent, row, us};
 
 /// A sample of round trips in a line.
 pub(crate) fn progress_trips(trips: &Trips) -> String {
@@ -125,29 +109,6 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     analyse::analysed(&mut out, &results.analysed);
     gaps(&mut out, results);
     out
-}
-
-type Out = String;
-
-fn line(out: &mut Out, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
-    out.push('\n');
-}
-
-fn row<'a>(out: &mut Out, cells: impl IntoIterator<Item = &'a str>) {
-    out.push('|');
-    for cell in cells {
-        let _ = write!(out, " {cell} |");
-    }
-    out.push('\n');
-}
-
-/// A heading of a table; columns from `words` on are numbers.
-fn head(out: &mut Out, words: usize, names: &[&str]) {
-    out.push('\n');
-    row(out, names.iter().copied());
-    row(out, (0..names.len()).map(|column| if column < words { "---" } else { "---:" }));
 }
 
 fn about(out: &mut Out, machine: &Machine, results: &Results) {

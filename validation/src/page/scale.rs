@@ -1,6 +1,6 @@
 //! What is asked much of, and what costs little.
 
-use super::{Out, head, percent, row, us};
+use super::table::{Out, head, percent, row, us};
 use crate::results::Results;
 use crate::scale::fast::{Fast, INTERVAL};
 use crate::scale::frames::{Frames, SWEEP, Sweep};

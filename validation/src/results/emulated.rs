@@ -3,7 +3,8 @@
 use romer_units::Duration;
 use serde::Serialize;
 
-use super::{Circumstances, Claim, MOST_GROWTH_KIB};
+use super::{Claim, MOST_GROWTH_KIB};
+use crate::circumstances::Circumstances;
 use crate::figures::median;
 use crate::scale::emulated::{ALL, Alone, Case, CaseGroup, Cost, Emulated, Resident, Target};
 

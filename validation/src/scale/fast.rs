@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::process::share;
 use super::{Memory, measure, respond, watched};
+use crate::circumstances::Circumstances;
 use crate::hosts::{FAR, Hosts};
 use crate::peers::iperf;
-use crate::results::Circumstances;
 
 /// Time between two probes.
 pub(crate) const INTERVAL: Duration = Duration::from_micros(10);

@@ -16,9 +16,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::to_the_end;
+use crate::circumstances::Circumstances;
 use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts, NEAR};
-use crate::results::Circumstances;
 use crate::romer_runner::{self, RoundTrips};
 
 /// 148,809 frames of 64 octets a second, as `romer bench` takes it.

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use super::process::share;
 use super::{Usage, measure, respond, watched};
+use crate::circumstances::Circumstances;
 use crate::hosts::Hosts;
-use crate::results::Circumstances;
 use crate::romer_runner::RoundTrips;
 
 /// Targets.

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::process::share;
 use super::{Usage, measure, respond, watched};
+use crate::circumstances::Circumstances;
 use crate::hosts::{FAR, Hosts};
 use crate::peers::irtt;
-use crate::results::Circumstances;
 
 /// Time between two packets of MELP frames, bundled by two.
 const INTERVAL: Duration = Duration::from_millis(45);

@@ -20,9 +20,9 @@ use romer_units::Duration;
 use serde::Serialize;
 
 use super::{Memory, Running, Usage};
+use crate::circumstances::Circumstances;
 use crate::figures::Lateness;
 use crate::hosts::{Hosts, namespace};
-use crate::results::Circumstances;
 use crate::romer_runner::Interrupted;
 pub(crate) use cases::{Case, CaseGroup, MOST, Target, cases};
 pub(crate) use ends::Offered;
