@@ -1020,7 +1020,7 @@ export interface components {
              * @description Octets of the frames; `null` for a mixture.
              */
             frame_size: number | null;
-            /** @description The 95 % interval of the mean. */
+            /** @description The 95 % interval of the mean; `null` where the tester bounds the result, which is a lower bound then. */
             interval: number[] | null;
             /**
              * Format: double
@@ -2875,8 +2875,8 @@ export interface components {
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description Where something happened. */
         EventLocation: "sender" | "responder" | "path";
-        /** @description A unit that takes the place of fractions of a second of 2^-32. */
-        FalseUnit: "microseconds" | "nanoseconds";
+        /** @description A unit that takes the place of the right one in the part of a second. */
+        FalseUnit: "microseconds" | "microseconds-for-nanoseconds" | "nanoseconds";
         /** @description One thing that is wrong with a document. */
         FieldError: {
             /**
@@ -3888,6 +3888,31 @@ export interface components {
             unit: components["schemas"]["FalseUnit"];
         } | {
             /** @constant */
+            code: "replies-before-departure";
+            /**
+             * Format: uint64
+             * @description Replies that were compared.
+             */
+            compared: number;
+            /**
+             * Format: uint64
+             * @description The number of the first packet.
+             */
+            first_sequence: number;
+            /**
+             * Format: int64
+             * @description The longest time by which one arrived early, nanoseconds.
+             */
+            most_ns: number;
+            /**
+             * Format: uint64
+             * @description The replies.
+             */
+            replies: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
             code: "responder-time-stamps-absent";
             /**
              * Format: uint64
@@ -3936,6 +3961,16 @@ export interface components {
             in_reverse: boolean;
             /** @description What would give the missing time stamps, for a file. */
             remedy?: components["schemas"]["StampsRemedy"] | null;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "time-stamps-coarse";
+            /**
+             * Format: int64
+             * @description The unit, nanoseconds.
+             */
+            resolution_ns: number;
             /** @constant */
             severity: "note";
         } | {
