@@ -73,7 +73,7 @@ fn rating_follows_traffic() {
         (&["--limit", "voice.forward.mos>=4"][..], "is no telephone call"),
         (&["--traffic", "melp", "--limit", "voice.forward.mos>=4"], "--voice-ie"),
         (&["--traffic", "g711", "--codec", "g729"], "the stream is of g711"),
-        (&["--traffic", "melp", "--jitter-buffer", "20ms"], "a frame of melp, 22.5ms"),
+        (&["--traffic", "melp", "--jitter-buffer", "20ms"], "one melp frame, 22.5ms"),
     ] {
         let mut command = romer(["measure", "--quiet", FAR]);
         let refused = process::run(command.args(more)).with_code(2).stderr;
