@@ -558,7 +558,7 @@ fn log_is_rated_for_stated_codec() {
     assert!((number(&stated, "/voice/0/r") - 82.2).abs() < 0.5, "{stated:#}");
     for (wrong, part) in [
         (&["--jitter-buffer", "60ms"][..], "no telephone call"),
-        (&["--codec", "melp", "--jitter-buffer", "20ms"], "a frame of melp, 22.5ms"),
+        (&["--codec", "melp", "--jitter-buffer", "20ms"], "one melp frame, 22.5ms"),
         (&["--codec", "g999"], "amr-wb[:RATE]"),
         (&["--voice-scale", "wideband"], "--voice-ie"),
     ] {
