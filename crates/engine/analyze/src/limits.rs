@@ -26,7 +26,7 @@ pub struct Limit {
 impl FromStr for Limit {
     type Err = String;
 
-    /// Reads `PATH RELATION BOUND`: a [`Path`] or an alias (`forward.delay_ns.p99`, `loss`), one of `<`, `<=`, `>`, `>=`, and a
+    /// Reads `PATH RELATION BOUND`: a [`MetricPath`] or an alias (`forward.delay_ns.p99`, `loss`), one of `<`, `<=`, `>`, `>=`, and a
     /// bound with the unit of that number (`30ms` of a time, `1%` of a ratio, a plain number of a count).
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =

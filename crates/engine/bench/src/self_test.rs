@@ -504,7 +504,7 @@ mod tests {
         let missed = SelfTestItem { name: "gap-200us".into(), ..SelfTestItem::default() };
         let found = SelfTest { tests: vec![missed], highest_pps: Some(14_881.0), ..SelfTest::default() };
         let told = claims(&found, Some(127_052.0), None, false);
-        assert!(told[0].starts_with("14881 64-byte frames/s"), "{told:?}");
+        assert!(told[0].starts_with("64-byte frames: 14881 frames/s"), "{told:?}");
         assert!(told[1].starts_with("self-test failed: gap-200us"), "{told:?}");
         assert!(told[2] == "tester jitter (75th percentile): 127.1 µs", "{told:?}");
     }

@@ -136,7 +136,7 @@ fn the_document_is_that_of_the_schema(doctor: &Doctor) {
     };
     fits(&json, &schema);
     for finding in json["findings"].as_array().expect("findings") {
-        fits(finding, &schema["$defs"]["Finding"]);
+        fits(finding, &schema["$defs"]["DoctorFinding"]);
     }
     assert_eq!(json["schema"], "romer/doctor/1");
     let again: Doctor = serde_json::from_value(json).expect("the same document");

@@ -415,14 +415,15 @@ impl Conversation {
         }
     }
 
-    /// Whether the far end has confirmed the association; waits for it up to `time`.
+    /// Whether the next message, for which it waits up to `time`, confirms the association.
     pub(super) fn associated(&mut self, time: StdDuration) -> Result<bool, EndpointError> {
         match self.hear(time) {
             Ok(Some(Message::Associated(associated))) => {
                 self.seen_at = Some(associated.address);
                 Ok(true)
             }
-            Ok(_) => Ok(false),
+            Ok(None) => Err(self.lost(&io::ErrorKind::UnexpectedEof.into())),
+            Ok(Some(_)) => Ok(false),
             Err(error) if timed_out(&error) => Ok(false),
             Err(error) => Err(self.lost(&error)),
         }
@@ -727,6 +728,7 @@ fn plain(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "nothing listens at the control port".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
+        io::ErrorKind::UnexpectedEof => "the responder closed the connection".into(),
         _ => error.to_string(),
     }
 }

@@ -193,8 +193,12 @@ fn associate(
     let deadline = Instant::now() + ASSOCIATION;
     while Instant::now() < deadline {
         let refused = shared.associate().err();
-        if conversation.associated(REPETITION)? {
-            return Ok(conversation);
+        // One datagram each repetition, however many messages come meanwhile.
+        let next = Instant::now() + REPETITION;
+        while let Some(left) = next.checked_duration_since(Instant::now()) {
+            if conversation.associated(left)? {
+                return Ok(conversation);
+            }
         }
         if let Some(error) = refused.filter(romer_host::HostError::is_permission) {
             return Err(EndpointError::host(

@@ -16,8 +16,9 @@ const APART: usize = 32;
 /// was faster, the round trip is shorter by all of that. If the stamps are false, it is as long as usual.
 const SHARE: f64 = 0.5;
 /// A delay is too low by more than so many differences between its neighbours' median and lower quartile. For waiting times by an
-/// exponential law four are 1.6 times the mean, and for a normal law 2.7 times the standard deviation.
-const SPREADS: f64 = 4.0;
+/// exponential law eight are 3.2 times the mean, and for a normal law 5.4 times the standard deviation. Delays on a busy host have more
+/// extreme values than either law.
+const SPREADS: f64 = 8.0;
 /// Of fewer neighbours the spread is too uncertain: a delay has to contradict the shortest round trip.
 const FEW: usize = 16;
 /// The floor of so many neighbours is closer to the true one than half of them are to each other. The floor of fewer lies higher, in

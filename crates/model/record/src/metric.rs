@@ -1,6 +1,6 @@
 //! The numbers of a measurement that limits and comparisons name.
 //!
-//! A [`Path`] is written `[DIRECTION.]METRIC[.STATISTIC]`: `forward.delay_ns.p99`, `loss.ratio`, `voice.forward.mos`.
+//! A [`MetricPath`] is written `[DIRECTION.]METRIC[.STATISTIC]`: `forward.delay_ns.p99`, `loss.ratio`, `voice.forward.mos`.
 //! [`METRICS`], [`STATISTICS`] and [`ALIASES`] are all that there are; `romer help metrics` and the reference print them.
 //! [`quantity`](crate::quantity) has those of benchmarks.
 

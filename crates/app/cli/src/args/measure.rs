@@ -206,7 +206,7 @@ pub(crate) struct TrafficArgs {
     /// Round trips need at least 36 bytes; 44 with reflectors other than romer.
     #[arg(long, short, value_name = "BYTES", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
-    /// Traffic: periodic, poisson, g711, ... (see --help)
+    /// Traffic model, such as g711 (see --help)
     #[arg(long = "traffic", value_name = "MODEL", long_help = TRAFFIC_MODELS, default_value = "periodic", value_parser = values::parsed::<TrafficModel>)]
     pub(crate) model: TrafficModel,
     /// Size of the IP packet in bytes, instead of --size

@@ -377,3 +377,15 @@ fn what_comes_right_before_the_connection_breaks_counts_as_heard_and_is_told() {
     assert_eq!((told.departed, conversation.is_broken()), (Some(7), true));
     assert_eq!(conversation.way_on().unwrap().heard, 1);
 }
+
+/// A responder that hangs up before it confirms the association ends the attempt at once, with the reason.
+#[test]
+fn hang_up_before_the_association() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let stream = std::net::TcpStream::connect(address).unwrap();
+    drop(listener.accept().unwrap());
+    let mut conversation = Conversation::over(address, Box::new(stream), None);
+    let error = conversation.associated(StdDuration::from_secs(600)).unwrap_err().to_string();
+    assert!(error.contains("the responder closed the connection"), "{error}");
+}

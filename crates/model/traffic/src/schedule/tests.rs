@@ -67,7 +67,10 @@ fn a_request_that_contradicts_itself_is_refused() {
     let sized = Request { trace: trace("offset_ns,size\n0,44\n"), ..of("trace:x") };
     let late = trace("offset_ns,size\n5000000000,44\n");
     for (wrong, part) in [
-        (Request { interval: Some(Duration::from_millis(45)), ..melp.clone() }, "melp sends every 45ms"),
+        (
+            Request { interval: Some(Duration::from_millis(45)), ..melp.clone() },
+            "melp sends a packet every 45ms",
+        ),
         (Request { size: Some(13), ..melp.clone() }, "at least 14B"),
         (Request { bundle: Some(6), ..melp }, "use 2 to 5"),
         (Request { bundle: Some(2), ..periodic.clone() }, "periodic has no frames"),
@@ -81,7 +84,7 @@ fn a_request_that_contradicts_itself_is_refused() {
         (Request { interval: twenty, ..bucket.clone() }, "use another rate or size"),
         (Request { size: Some(65), ..bucket.clone() }, "a packet of 65"),
         (Request { size: Some(0), ..bucket }, "a packet of 0"),
-        (Request { interval: twenty, ..of("talkspurt:p59@g711") }, "sends every 20ms"),
+        (Request { interval: twenty, ..of("talkspurt:p59@g711") }, "sends a packet every 20ms"),
         (Request { interval: Some(Duration::from_secs(2)), ..of("talkspurt:p59") }, "on for 1.004s"),
         (Request { size: Some(100), ..of("imix:simple") }, "sizes of its own"),
         (Request { size: Some(100), ..of("im") }, "sizes of its own"),
