@@ -5,7 +5,7 @@ import type { Counts } from './ledger';
 import { count } from './quantity';
 
 type Schemas = components['schemas'];
-type Direction = Schemas['Direction'];
+type Direction = Schemas['DirectionResults'];
 
 /** What an emulation did in one direction, as far as that is known. */
 export interface Did extends Counts {

@@ -105,7 +105,7 @@ export function latest(points: readonly Point[] | undefined, of: (point: Point) 
 export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
 
 /** How the share that is lost is titled where packets go this way; null where the curves of each way show it. */
-export function lossWords(direction: Schemas['Way'] | undefined): { title: string; unit: string } | null {
+export function lossWords(direction: Schemas['ProbeDirection'] | undefined): { title: string; unit: string } | null {
   switch (direction) {
     case 'reverse':
       return null;
