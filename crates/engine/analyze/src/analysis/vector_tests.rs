@@ -455,6 +455,19 @@ fn responder_time_by_a_fast_clock() {
     assert!((least - 10e6).abs() < 1e3, "{least}");
 }
 
+/// A clock that is set back by more than the run is long reorders no packet, also where one direction queues.
+#[test]
+fn step_longer_than_the_run_keeps_order() {
+    let m = with_stamps("long-step", |n, row| {
+        row[3] = row[3].map(|at| at + n * 7_919 % 97 * 80_000);
+        if n >= 80 {
+            (row[1], row[2]) = (row[1].map(|at| at - 10 * SECOND), row[2].map(|at| at - 10 * SECOND));
+        }
+    });
+    let reordered = [&m.forward, &m.reverse].map(|way| way.packets.reordered);
+    assert_eq!(reordered, [Some(0); 2], "{:?}", m.clock.events);
+}
+
 /// A clock that is set near an end of the run reorders no packet.
 #[test]
 fn step_near_an_end_keeps_order() {

@@ -93,15 +93,15 @@ impl Judge {
         packet.raw(heading) - self.leg.at(packet.at.saturating_sub(self.origin_ns))
     }
 
-    /// Judges by the packets beside the step of which the stamps tell on which side they are: the queue stood as high for those between.
-    /// `None` where there are none.
+    /// Judges by the packets beside the step whose stamps show on which side of it they are: the queue stood as high for those between.
+    /// Without such packets on either side, the floor decides, as for a run shorter than twice the step.
     fn by_neighbours(
         &mut self,
         size_ns: i64,
         between: [i64; 2],
         packets: &[PacketMoment],
         heading: Direction,
-    ) -> Option<()> {
+    ) {
         let is_later = |packet: &&PacketMoment| packet.stamp > between[1];
         let is_earlier = |packet: &&PacketMoment| packet.stamp.saturating_sub(size_ns) < between[0];
         let median = |packets: Vec<PacketMoment>| {
@@ -110,9 +110,8 @@ impl Judge {
         };
         let first = packets.iter().filter(is_later).filter(|one| !is_earlier(one)).take(NEIGHBOURS);
         let last = packets.iter().rev().filter(is_earlier).filter(|one| !is_later(one)).take(NEIGHBOURS);
-        let levels = (median(first.copied().collect())?, median(last.copied().collect())?);
-        self.below = f64::midpoint(levels.0, levels.1);
-        Some(())
+        let levels = median(first.copied().collect()).zip(median(last.copied().collect()));
+        self.below = levels.map_or(self.below, |(later, earlier)| f64::midpoint(later, earlier));
     }
 }
 
@@ -287,7 +286,7 @@ fn set(
     let between = between(step.size_ns, &judges[place], told, (cuts[place], beside(told.1, room)?))?;
     if let Some(heading) = full {
         let place = 1 - place;
-        judges[place].by_neighbours(step.size_ns, between, &packets[place], heading)?;
+        judges[place].by_neighbours(step.size_ns, between, &packets[place], heading);
     }
     for (place, leg) in [(0, forward), (1, reverse)] {
         without(&mut corrections[place], leg, Direction::BOTH[place], step.size_ns);
