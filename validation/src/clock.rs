@@ -11,8 +11,7 @@ use std::thread;
 use anyhow::{Result, bail};
 use romer_clock::skew::{Estimate, Estimator, Method};
 use romer_sim::clocks::{Play, Scenario, random_scenario, standard_scenarios};
-use romer_units::Direction;
-use romer_units::{Duration, Timestamp};
+use romer_units::{Direction, Duration, Timestamp};
 use serde::Serialize;
 
 use crate::figures::median;

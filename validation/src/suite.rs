@@ -26,6 +26,7 @@ use tempfile::TempDir;
 
 /// The sizes of Chen et al. 2013, in octets of IP packet.
 pub(crate) const SIZES: [u32; 3] = [64, 512, 1_500];
+
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {

@@ -118,15 +118,13 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
         )));
     }
     // A file before a preset of its name.
-    match scenario.to_str().filter(|_| !scenario.exists()) {
-        Some(name) if romer_scenario::preset(name).is_ok() => Ok(romer_emulate::open_preset(name)?),
-        Some(name) if !name.contains(['/', '.']) => {
-            let why = romer_scenario::preset(name).err().unwrap_or_default();
-            Err(Failure::usage(format!(
-                "no such scenario (--against {}): no file, and {why}",
-                escape::terminal(name)
-            )))
-        }
+    let name = scenario.to_str().filter(|_| !scenario.exists());
+    match name.map(|name| (name, romer_scenario::preset(name))) {
+        Some((name, Ok(_))) => Ok(romer_emulate::open_preset(name)?),
+        Some((name, Err(why))) if !name.contains(['/', '.']) => Err(Failure::usage(format!(
+            "no such scenario (--against {}): no file, and {why}",
+            escape::terminal(name)
+        ))),
         _ => Ok(romer_emulate::open_scenario(scenario)?),
     }
 }

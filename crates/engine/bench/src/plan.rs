@@ -7,7 +7,7 @@ use romer_method::mlr;
 use romer_method::policing::{Profile, TokenUnit};
 use romer_method::search::Goal;
 
-use crate::classes::discipline_text as discipline_words;
+use crate::classes::discipline_text;
 use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, StreamOptions};
 
 impl BenchOptions {
@@ -162,7 +162,7 @@ fn claims(claims: &Claims) -> String {
     let profile = claims.profile.map(|profile| format!("a profile of {}", bucket(&profile)));
     let scheduler = claims
         .scheduler
-        .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_words(discipline)));
+        .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_text(discipline)));
     let markings = claims.markings.iter().map(|claim| match claim.field {
         Field::CodePoint => claim.to_string(),
         field => format!("{} {claim}", field.text()),

@@ -728,7 +728,9 @@ fn plain(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "nothing listens at the control port".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
-        io::ErrorKind::UnexpectedEof => "the responder closed the connection".into(),
+        io::ErrorKind::UnexpectedEof => {
+            "the responder closed the connection, or sent no message of romer".into()
+        }
         _ => error.to_string(),
     }
 }

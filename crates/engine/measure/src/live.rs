@@ -10,8 +10,7 @@ use romer_metrics::summary;
 use romer_record::document::{ClockSoFar, ProbeDirection, STREAM, StreamInterval};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_store::{LogThread, Watermark};
-use romer_units::Direction;
-use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
+use romer_units::{Direction, Duration, Monotonic, Timestamp, saturating_sum};
 
 use super::observer::Observer;
 use super::options::MeasureOptions;

@@ -16,7 +16,7 @@ use romer_record::warning::MeasurementWarning;
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
-use romer_units::Duration;
+use romer_units::{Direction, Duration};
 use romer_wire::oneway_probe;
 use romer_wire::stamp;
 
@@ -155,12 +155,8 @@ const FAR_WITHOUT_CARD: &str = "the responder takes no time stamps in its networ
     respond --stamp nic` there, if its interface can";
 
 fn session_of(number: u16, way: ProbeDirection, key: [u8; 16]) -> oneway_probe::Session {
-    let heading = if way == ProbeDirection::Reverse {
-        romer_units::Direction::Reverse
-    } else {
-        romer_units::Direction::Forward
-    };
-    oneway_probe::Session { number, key: oneway_probe::Key::new(key), direction: heading }
+    let direction = if way == ProbeDirection::Reverse { Direction::Reverse } else { Direction::Forward };
+    oneway_probe::Session { number, key: oneway_probe::Key::new(key), direction }
 }
 
 /// The socket that sends the probes, and the one that receives the reflections.

@@ -81,16 +81,6 @@ fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
     })
 }
 
-/// The directions of the streams of a target.
-const fn ways(direction: ProbeDirection) -> &'static [ProbeDirection] {
-    match direction {
-        ProbeDirection::Both => &[ProbeDirection::Forward, ProbeDirection::Reverse],
-        ProbeDirection::RoundTrip => &[ProbeDirection::RoundTrip],
-        ProbeDirection::Forward => &[ProbeDirection::Forward],
-        ProbeDirection::Reverse => &[ProbeDirection::Reverse],
-    }
-}
-
 /// All directions of one target.
 fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
     let mut notes = Vec::new();
@@ -98,7 +88,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         Ok(addresses) => addresses,
         Err(error) => return TargetResult { prepared: Err(error), notes },
     };
-    let prepared = ways(options.direction).iter().map(|way| {
+    let prepared = options.direction.parts().iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
         let prepared = preparing::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
         // Both directions are between the same two addresses.
@@ -165,7 +155,7 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
                 .into(),
         ));
     }
-    let streams = options.streams.len() * ways(options.direction).len();
+    let streams = options.streams.len() * options.direction.parts().len();
     if streams > MOST_STREAMS {
         return Err(EndpointError::Usage(format!(
             "too many targets (TARGET): a run has at most {MOST_STREAMS} streams, and these are {streams}; measure them in \

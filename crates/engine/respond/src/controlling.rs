@@ -34,9 +34,8 @@ use romer_session::control::{
 use romer_session::network::ClientNetwork;
 use romer_session::reflector::Prefix;
 use romer_session::send_limit::SendLimit;
-use romer_units::Direction;
-use romer_units::{Dscp, Duration, Monotonic, Timestamp};
-use romer_wire::oneway_probe::{self};
+use romer_units::{Direction, Dscp, Duration, Monotonic, Timestamp};
+use romer_wire::oneway_probe;
 use romer_wire::stamp::Key;
 
 use self::connection::{Connection, Granted, report_checksum_errors};
@@ -466,7 +465,7 @@ impl Controlling {
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let key = oneway_probe::Key::new(possession::probe_key(self.key.as_deref(), session.key));
-        let probes = |heading| oneway_probe::Session { number: session.ssid, key, direction: heading };
+        let probes = |direction| oneway_probe::Session { number: session.ssid, key, direction };
         let request = session.request;
         let sends = request.stream.as_ref().map(|stream| {
             Box::new(SocketOptions {

@@ -15,7 +15,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::figure::{Axis, Figure, Ink, Labels, Layer, decade_label, decades, peaks};
 use crate::input::ReportError;
-use crate::number::{grouped, percent, time};
+use crate::number::{grouped, percent, three_digits, time};
 
 /// A chart's proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(crate) fn rooms(figures: &[Figure]) -> Vec<u32> {
             letters_width(longest.max().unwrap_or(0))
         }
         _ => {
-            let beyond = figure.most_beyond().map_or(0, |most| label_beyond(most).chars().count());
+            let beyond = figure.most_beyond().map_or(0, |most| three_digits(most).chars().count());
             label_width(&figure.y, beyond)
         }
     };
@@ -218,7 +218,7 @@ fn strip<'a>(
         let y = bottom - above(axis, most, value);
         let line = PathElement::new(vec![(left, y), (right, y)], Ink::Grid.marker().stroke_width(FINE));
         root.draw(&line)?;
-        root.draw_text(&label_beyond(value), &style, (left - text / 3, y))?;
+        root.draw_text(&three_digits(value), &style, (left - text / 3, y))?;
     }
     let edge = PathElement::new(
         vec![(left, bottom), (right, bottom)],
@@ -291,15 +291,6 @@ fn row_lines<'a>(
         }
     }
     Ok(())
-}
-
-fn label_beyond(value: f64) -> String {
-    let decimals = match value {
-        value if value < 9.995 => 2,
-        value if value < 99.95 => 1,
-        _ => 0,
-    };
-    grouped(value, decimals)
 }
 
 fn coordinate(value: u32) -> i32 {

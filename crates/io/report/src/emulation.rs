@@ -12,8 +12,6 @@ use crate::svg::{Chart, alone};
 use crate::warning::Text as _;
 use crate::words::Words;
 
-const WORDS: Words = Words { unicode: true };
-
 /// All that the page shows.
 #[derive(Clone, Copy, Debug)]
 pub struct EmulationRun<'a> {
@@ -144,8 +142,8 @@ fn heading(document: &Emulation, body: &mut String) {
         "<header><h1>Emulation {}</h1>\n<p class=\"when\">{} to {} · {} · seed {} ({})</p>\n\
          <p class=\"verdict\">a to b: {a}; b to a: {b}.</p></header>\n",
         markup(&between),
-        markup(&WORDS.moment(&document.started)),
-        markup(&WORDS.moment(&document.ended)),
+        markup(&Words::PAGE.moment(&document.started)),
+        markup(&Words::PAGE.moment(&document.ended)),
         markup(&document.data_plane),
         seed.join(","),
         markup(&document.generator)

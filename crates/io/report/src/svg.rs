@@ -25,7 +25,7 @@ pub struct Chart {
 /// [`ReportError::Chart`].
 pub fn charts(stream: &Stream<'_>) -> Result<Vec<Chart>, ReportError> {
     let m = stream.measurement;
-    let when = Words { unicode: true }.moment(&m.started);
+    let when = Words::PAGE.moment(&m.started);
     let path = format!("Path to {}", m.target);
     let of = if when.is_empty() { path } else { format!("{path}, {when}") };
     alone(figures(stream), &of)

@@ -37,6 +37,9 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// Those of a page.
+    pub(crate) const PAGE: Self = Self { unicode: true };
+
     fn time(self, nanos: f64) -> String {
         time(nanos, self.unicode)
     }

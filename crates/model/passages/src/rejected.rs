@@ -6,8 +6,8 @@
 //! - Where a round trip's own bounds cross, or t3 lies before t2, one of the two stamps is false. This rule needs no threshold.
 //! - A queue only raises a delay above its floor. A false pair of stamps raises one direction and lowers the other one by as much, and
 //!   t4 - t1 does not change. So a delay below the floor of its neighbours, before and after, is false, unless the round trip was shorter
-//!   too. The threshold is the spread of the neighbours' delays in this direction ([`Side`]). The trend of the delays, which contains the rate between
-//!   the clocks, is removed.
+//!   too. The threshold is a multiple of the spread of the neighbours' delays in this direction. The trend of the delays, which contains
+//!   the rate between the clocks, is removed.
 //!
 //! Several replies in a row may be false. The packets after a run of up to 64 then have the floor of those before it.
 //!

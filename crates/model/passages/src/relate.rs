@@ -6,7 +6,7 @@ use romer_record::document::{ClockState, DelayKind, MissingStamps, ProbeDirectio
 use romer_record::manifest::ClockRelation;
 use romer_record::warning::{Numbering, SkewUnknown};
 use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
-use romer_units::{Clock, Departure, Duration, Place, Timestamp};
+use romer_units::{Clock, Departure, Direction, Duration, Place, Timestamp};
 
 use crate::arrivals::ArrivalsSeen;
 use crate::delays;
@@ -16,7 +16,6 @@ use crate::selection::{self, Selection, arrived_there, replied};
 use crate::single::{number_copies, resolution};
 use romer_clock::skew::Correction;
 use romer_clock::{across, elapsed, length};
-use romer_units::Direction;
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +112,9 @@ impl Related {
 
     /// Converts the responder's time in each round trip, t3 - t2, from the responder's clock to the sender's by the estimated rate.
     pub(crate) fn convert_responder_time(&mut self) {
-        let [forward, reverse] = &self.corrections;
-        let faster = |at: i64| {
-            if forward.is_empty() { -reverse.slope_at(at) } else { forward.slope_at(at) }
+        let of_direction = self.corrections.iter().zip(Direction::BOTH);
+        let Some((correction, direction)) = of_direction.into_iter().find(|(one, _)| !one.is_empty()) else {
+            return;
         };
         for passage in &mut self.round_trip {
             let Some(((departure, arrival), delay)) =
@@ -123,14 +122,8 @@ impl Related {
             else {
                 continue;
             };
-            let measured = across(departure, arrival) - i128::from(delay.as_nanos());
-            let rate = faster(departure.as_nanos());
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                reason = "rounded to a nanosecond"
-            )]
-            let excess = (measured as f64 * rate / (1.0 + rate)).round() as i64;
+            let Some(away) = length(across(departure, arrival)) else { continue };
+            let excess = correction.more(departure.as_nanos(), direction, (away - delay).as_nanos());
             passage.delay = Some(delay + Duration::from_nanos(excess));
         }
     }

@@ -243,6 +243,15 @@ impl ProbeDirection {
     pub const fn is_one_way(self) -> bool {
         !matches!(self, Self::RoundTrip)
     }
+    /// The directions in which packets go, each by itself.
+    pub const fn parts(self) -> &'static [Self] {
+        match self {
+            Self::RoundTrip => &[Self::RoundTrip],
+            Self::Forward => &[Self::Forward],
+            Self::Reverse => &[Self::Reverse],
+            Self::Both => &[Self::Forward, Self::Reverse],
+        }
+    }
 }
 
 /// What was sent.

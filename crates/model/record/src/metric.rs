@@ -221,18 +221,8 @@ impl MetricPath {
     pub fn directions(&self, way: ProbeDirection) -> &'static [ProbeDirection] {
         match way {
             // The two directions of a call are rated from the round trip.
-            ProbeDirection::RoundTrip if self.is_voice() => Self::ways(ProbeDirection::Both),
-            way => Self::ways(way),
-        }
-    }
-
-    /// The directions of the document in which packets go.
-    const fn ways(way: ProbeDirection) -> &'static [ProbeDirection] {
-        match way {
-            ProbeDirection::RoundTrip => &[ProbeDirection::RoundTrip],
-            ProbeDirection::Forward => &[ProbeDirection::Forward],
-            ProbeDirection::Reverse => &[ProbeDirection::Reverse],
-            ProbeDirection::Both => &[ProbeDirection::Forward, ProbeDirection::Reverse],
+            ProbeDirection::RoundTrip if self.is_voice() => ProbeDirection::Both.parts(),
+            way => way.parts(),
         }
     }
 
@@ -437,7 +427,7 @@ pub fn values(measurement: &Measurement) -> Vec<(MetricPath, f64)> {
     let way = measurement.traffic.direction;
     let mut values = Vec::new();
     for direction in [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip] {
-        if way != ProbeDirection::RoundTrip && !MetricPath::ways(way).contains(&direction) {
+        if way != ProbeDirection::RoundTrip && !way.parts().contains(&direction) {
             continue;
         }
         for metric in &METRICS {

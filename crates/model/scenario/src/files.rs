@@ -105,7 +105,7 @@ impl<'l, 'c> Files<'l, 'c> {
 mod tests {
     use super::*;
 
-    /// However often a scenario mentions a file, it is read and kept once; in too many ways it is refused.
+    /// However often a scenario mentions a file, it is read and kept once.
     #[test]
     fn mentions_share_a_file() {
         let mut reads = 0;

@@ -14,6 +14,7 @@ use crate::model::TrafficModel;
 use crate::on_off::{DurationLaw, Gate};
 use crate::size::{Payloads, Sizes};
 use crate::trace::Trace;
+
 /// Mean time between departures where none is asked for and the model has none of its own.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between the packets of a talk-spurt where neither a codec nor an interval is asked for: that of G.711,

@@ -6,7 +6,7 @@ use romer_units::Duration;
 use super::shared::OutputArgs;
 use crate::values;
 
-/// Direction of the help.
+/// Heading of the help.
 const TEST: &str = "Test of the clock estimator";
 
 /// Arguments of `romer calibrate`.

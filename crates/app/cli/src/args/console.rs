@@ -25,7 +25,7 @@ pub(crate) struct ConsoleArgs {
     pub(crate) serving: ServingArgs,
 }
 
-/// Direction of the help.
+/// Heading of the help.
 pub(super) const SERVING: &str = "Console and API";
 
 /// How a page is served.

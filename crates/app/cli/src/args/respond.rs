@@ -10,7 +10,7 @@ use super::shared::{CLOCK, OUTPUT, StampPlace, ThreadArgs};
 use crate::formats::Format;
 use crate::values;
 
-/// Direction of the help.
+/// Heading of the help.
 const ACCESS: &str = "Access and limits";
 
 /// Time stamp format of replies.

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::explained::Explained;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
 use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::exports::FRAMES_FILE;
 use super::{FolderKind, Listed, Opened, outline, remove};
@@ -36,17 +36,24 @@ pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
     untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(FolderKind::Emulation)
 }
 
+/// What is read of a document before the rest of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    schema: String,
+}
+
 /// A document of this schema.
 fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem> {
     let refused = |why: &str| {
         Problem::unprocessable("document", format!("{}: {why}; the folder is damaged", path.display()))
     };
     let text = untrusted::read_text(path, LARGEST).map_err(|error| refused(&error.to_string()))?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
-    if value.get("schema").and_then(Value::as_str) != Some(schema) {
+    let head: Head = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
+    if head.schema != schema {
         return Err(refused(&format!("it is no {schema}")));
     }
-    serde_json::from_value(value).map_err(|error| refused(&error.to_string()))
+    serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))
 }
 
 /// The benchmarks and emulations among the runs.

@@ -97,11 +97,7 @@ impl Placeholders {
     /// of the responder left for it.
     pub(super) fn take_out(&self, lines: &mut Gathering) -> (Vec<MeasurementWarning>, Vec<usize>) {
         let mut notes = Vec::new();
-        let responder = |row: &Row| [row.stamps[1], row.stamps[2], row.user[1], row.user[2]];
-        let with_placeholder = |row: &Row| {
-            let mut stamps = responder(row).into_iter().flatten();
-            stamps.any(is_placeholder)
-        };
+        let with_placeholder = |row: &Row| row.responder_stamps().any(is_placeholder);
         let of_responder = [1, 2, 5, 6].into_iter().any(|column| self.found[column].is_some());
         let replaced: Vec<usize> = if self.shape == Shape::FourStamps && of_responder {
             (0..lines.len()).filter(|line| with_placeholder(&lines.row(*line))).collect()
@@ -126,7 +122,7 @@ impl Placeholders {
                 lost: is_last,
             });
         }
-        let emptied = replaced.into_iter().filter(|line| responder(&lines.row(*line)) == [None; 4]).collect();
+        let emptied = replaced.into_iter().filter(|line| !lines.row(*line).has_responder_stamp()).collect();
         (notes, emptied)
     }
 }

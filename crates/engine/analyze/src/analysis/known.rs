@@ -4,8 +4,7 @@ use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, sharpened};
 use romer_record::Passage;
 use romer_record::event::{ClockStep, Event, EventLocation};
 use romer_record::manifest::SkewRequest;
-use romer_units::Direction;
-use romer_units::{Timestamp, three_digits};
+use romer_units::{Direction, Timestamp, three_digits};
 
 use super::set_back::{BackwardStep, step_event};
 

@@ -45,14 +45,13 @@ fn arrival(line: &Row, arrivals: &mut HashMap<Arrival, u32>) -> u32 {
 }
 
 fn row(line: &Row, copy: u32, forward_copy: u32, responder_log: LogPresence) -> RoundTrip {
-    let there = [1, 2].iter().any(|place| line.stamps[*place].is_some() || line.user[*place].is_some());
     let mut row = RoundTrip {
         sequence: line.sequence,
         copy,
         forward_copy,
         size: line.size,
-        seen_by_responder: there && responder_log != LogPresence::None,
-        returned: line.stamps[3].is_some() || line.user[3].is_some(),
+        seen_by_responder: line.has_responder_stamp() && responder_log != LogPresence::None,
+        returned: line.came_back(),
         ..RoundTrip::default()
     };
     row.t1.kernel = time(line.stamps[0]);

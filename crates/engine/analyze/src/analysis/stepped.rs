@@ -420,7 +420,7 @@ impl Change {
         part.saturating_add(self.uncertain_ns.saturating_mul(SURE)).saturating_add(usual.unit)
     }
 
-    /// Whose step it is where no stamp goes back. `stays` is asked of a large one.
+    /// Whose step it is where no stamp goes back. `stays` is asked of a large one, unless what left later would have come first.
     fn whose(
         &self,
         look: Scan,
@@ -443,9 +443,9 @@ impl Change {
                 // The less has passed the better.
                 let own = size > 0 && passed >= -slack;
                 // Of a way that became shorter by it, what left later would have come first, whatever is waited for.
-                let (by, least) = if size > 0 && !own { (size, 0) } else { (self.most_ns, longest) };
-                let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
                 let overtakes = size > 0 && !own;
+                let (by, least) = if overtakes { (size, 0) } else { (self.most_ns, longest) };
+                let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
                 (is_clocks && (overtakes || stays())).then_some(if own { Whose::Own } else { Whose::Others })
             }
             Scan::Captured => {

@@ -360,11 +360,6 @@ pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
     }
 }
 
-/// Whether a packet came back.
-const fn is_back(line: &Row) -> bool {
-    line.stamps[3].is_some() || line.user[3].is_some()
-}
-
 /// What a log has of the responder's own log. A packet that came back was at the responder: where it has no stamp of the
 /// responder, an empty field does not mean that a packet did not arrive there. Placeholders in the lines `emptied` are not
 /// empty fields. Without a responder log, an export of a run has none of the responder program's stamps.
@@ -374,11 +369,10 @@ fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> LogPrese
     }
     let has_user = [0, 3].into_iter().any(|place| lines.has_user(place));
     let is_logged = |line: &Row| {
-        let stamps = [line.stamps[1], line.stamps[2]];
-        line.user[1].is_some() || line.user[2].is_some() || (!has_user && stamps != [None; 2])
+        if has_user { line.user[1].is_some() || line.user[2].is_some() } else { line.has_responder_stamp() }
     };
     let is_not_logged = |(number, line): (usize, Row)| {
-        is_back(&line) && !is_logged(&line) && emptied.binary_search(&number).is_err()
+        line.came_back() && !is_logged(&line) && emptied.binary_search(&number).is_err()
     };
     if !lines.rows().any(|line| is_logged(&line)) {
         LogPresence::None
@@ -393,11 +387,11 @@ fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> LogPrese
 /// order, where packets that came back have them too: a placeholder then does not mean that a packet did not arrive.
 fn arrival_unknown(lines: &Gathering, emptied: &[usize]) -> Vec<u64> {
     let emptied: Vec<Row> = emptied.iter().map(|line| lines.row(*line)).collect();
-    if !emptied.iter().any(is_back) {
+    if !emptied.iter().any(Row::came_back) {
         return Vec::new();
     }
     let mut numbers: Vec<u64> =
-        emptied.iter().filter(|line| !is_back(line)).map(|line| line.sequence).collect();
+        emptied.iter().filter(|line| !line.came_back()).map(|line| line.sequence).collect();
     numbers.sort_unstable();
     numbers
 }

@@ -8,8 +8,7 @@ use romer_exchange::qtcp::{
     Entry, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, Validation, examine,
 };
 use romer_report::warning::Text;
-use romer_units::Direction;
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Direction, Timestamp};
 use thiserror::Error;
 
 use super::receiver::{StepBack, StepsBack};

@@ -16,8 +16,7 @@ use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::warning::SkewUnknown;
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_report::warning::{Text, skew_unknown};
-use romer_units::Direction;
-use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
+use romer_units::{Direction, Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;

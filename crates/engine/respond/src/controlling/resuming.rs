@@ -49,8 +49,6 @@ impl Controlling {
         let peer = self.connections[from].peer;
         self.check_move(index, ClientNetwork::from_address(peer))?;
         let number = self.connections[index].number().ok_or(gone)?;
-        // It is counted for the network where it was until then.
-        self.hold(index, Holding::default(), Holding::default());
         let [own, other] = self.connections.pair([index, from]).ok_or(gone)?;
         let token = random();
         let resumed = own.server.resume(&mut other.server, resume, token, now);

@@ -42,3 +42,20 @@ pub struct Row {
     /// The program's own.
     pub user: [Option<i64>; 4],
 }
+
+impl Row {
+    /// Whether the packet came back, as the fourth stamp shows.
+    pub fn came_back(&self) -> bool {
+        self.stamps[3].is_some() || self.user[3].is_some()
+    }
+
+    /// Whether there is a stamp of the responder.
+    pub fn has_responder_stamp(&self) -> bool {
+        self.responder_stamps().next().is_some()
+    }
+
+    /// The stamps of the responder.
+    pub fn responder_stamps(&self) -> impl Iterator<Item = i64> {
+        [self.stamps[1], self.stamps[2], self.user[1], self.user[2]].into_iter().flatten()
+    }
+}

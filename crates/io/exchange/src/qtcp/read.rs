@@ -40,8 +40,8 @@ pub struct FileContent {
 /// 2^32 are continued. What is kept does not grow with the number of packets, but for a bit of each at most.
 ///
 /// # Errors
-/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks more packets than it has; why `each` wants no more, for the line that it was given
-/// last.
+/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks far more packets than it has; why `each` wants no more, for the
+/// line that it was given last.
 pub fn examine(
     inner: impl BufRead,
     options: Options,
@@ -77,7 +77,7 @@ pub fn examine(
 /// Reads a whole file into memory. `admit` refuses more packets, arrived and lost, than there may be.
 ///
 /// # Errors
-/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks more packets than it has.
+/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks far more packets than it has.
 pub fn read(
     inner: impl BufRead,
     options: Options,

@@ -15,8 +15,6 @@ use crate::number::{NO_BREAK, counted, grouped};
 use crate::warning::Text as _;
 use crate::words::Words;
 
-const WORDS: Words = Words { unicode: true };
-
 /// The page.
 pub fn page(document: &Benchmark) -> String {
     let mut body = String::from("<article>\n");
@@ -69,7 +67,7 @@ fn title(document: &Benchmark) -> String {
 fn heading(document: &Benchmark, body: &mut String) {
     let setup = &document.setup;
     let when = [
-        WORDS.moment(&document.started),
+        Words::PAGE.moment(&document.started),
         document.criterion.clone(),
         format!("{} to {}", setup.tx, setup.rx),
         format!("line {}{NO_BREAK}Mbit/s", grouped(setup.line_rate_bps / 1e6, 0)),
@@ -194,8 +192,8 @@ fn setup(document: &Benchmark, body: &mut String) {
         ),
         ("Seed", setup.seed.map(|part| part.to_string()).join(",")),
         ("Host", setup.kernel.clone()),
-        ("Started", WORDS.moment(&document.started)),
-        ("Ended", WORDS.moment(&document.ended)),
+        ("Started", Words::PAGE.moment(&document.started)),
+        ("Ended", Words::PAGE.moment(&document.ended)),
     ];
     if !document.dut.labels.is_empty() {
         let labels = document.dut.labels.iter().map(|(name, value)| format!("{name}: {value}"));

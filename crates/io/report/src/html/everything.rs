@@ -1,10 +1,10 @@
 //! The parts of the page that are there for whoever wants to know exactly; closed until asked for.
 
+use crate::words::Words;
 use std::collections::BTreeMap;
 
 use romer_record::document::{DirectionResults, Measurement, Summary, Tally};
 
-use super::WORDS;
 use super::overview::class;
 use crate::causes;
 use crate::escape::markup;
@@ -209,7 +209,7 @@ fn row(name: &str, s: &Summary) -> String {
         return String::new();
     }
     let interval = s.mean_interval.map_or_else(
-        || WORDS.absent().to_owned(),
+        || Words::PAGE.absent().to_owned(),
         |[low, high]| format!("{} to {}", maybe_time(Some(low), true), maybe_time(Some(high), true)),
     );
     let mut cells: Vec<String> = [s.min, s.p25, s.median, s.p75, s.p90, s.p95, s.p99, s.p99_9, s.max, s.mean]

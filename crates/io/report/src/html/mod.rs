@@ -12,14 +12,13 @@ use crate::chart::{Shape, Theme, draw, rooms};
 use crate::escape::markup;
 use crate::figure::{Figure, figures};
 use crate::input::{ReportError, Stream};
-use crate::words::{self, Words};
+use crate::words;
 use romer_record::document::Measurement;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-const WORDS: Words = Words { unicode: true };
 
 /// The page of a run. What came from outside is escaped, and the page's policy besides forbids to fetch
 /// anything and to run any script but the one that is named by its hash.

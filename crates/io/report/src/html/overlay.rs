@@ -1,9 +1,10 @@
 //! Several runs on the same axes, with what differs.
 
+use crate::words::Words;
 use romer_record::comparison::Comparison;
 use romer_record::document::{DelayKind, Measurement};
 
-use super::{WORDS, charts, data, overview, page};
+use super::{charts, data, overview, page};
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{Ink, Laid, Times, capital, overlaid};
@@ -57,7 +58,7 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
 
 /// What a run is called, once: of a file its target is its name, and it does not tell when it began.
 fn named(name: &str, m: &Measurement) -> String {
-    let started = WORDS.moment(&m.started);
+    let started = Words::PAGE.moment(&m.started);
     let mut parts = vec![name];
     for part in [Some(m.target.as_str()), Some(&started), m.metadata.comment.as_deref()].into_iter().flatten()
     {

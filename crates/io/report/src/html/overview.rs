@@ -1,8 +1,8 @@
 //! The parts of the page that everyone reads.
 
+use crate::words::Words;
 use romer_record::document::{Measurement, Summary};
 
-use super::WORDS;
 use crate::escape::markup;
 use crate::figure::capital;
 use crate::number::{maybe_time, percent};
@@ -12,11 +12,11 @@ use crate::table::{Scale, Trip, ways};
 use crate::words;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
-    let partial = if m.partial { format!(" · partial: {}", WORDS.ending(m)) } else { String::new() };
-    let when = [WORDS.moment(&m.started), WORDS.traffic(&m.traffic)];
+    let partial = if m.partial { format!(" · partial: {}", Words::PAGE.ending(m)) } else { String::new() };
+    let when = [Words::PAGE.moment(&m.started), Words::PAGE.traffic(&m.traffic)];
     let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
     let figures: Vec<String> =
-        WORDS.figures(m).iter().map(|line| format!("<span>{}</span>", markup(line))).collect();
+        Words::PAGE.figures(m).iter().map(|line| format!("<span>{}</span>", markup(line))).collect();
     page.push_str(&format!(
         "<header><div class=\"title\"><h1>Path to {}</h1>{}</div>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{}</p></header>\n",
         markup(target),
@@ -64,13 +64,13 @@ pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
                 maybe_time(direction.delay_ns.p99, true),
                 if lost.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" },
                 lost.map_or_else(|| "unknown".to_owned(), percent),
-                mos.map_or_else(|| WORDS.absent().to_owned(), |mos| format!("{mos:.2}")),
+                mos.map_or_else(|| Words::PAGE.absent().to_owned(), |mos| format!("{mos:.2}")),
             ));
         }
     }
     let mut targets: Vec<&str> = measurements.iter().map(|m| m.target.as_str()).collect();
     targets.dedup();
-    let started = measurements.first().map_or_else(String::new, |m| WORDS.moment(&m.started));
+    let started = measurements.first().map_or_else(String::new, |m| Words::PAGE.moment(&m.started));
     page.push_str(&format!(
         "<header><h1>{}: {} streams</h1>\n<p class=\"when\">{}</p></header>\n",
         markup(&targets.join(", ")),
@@ -86,7 +86,7 @@ pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
 /// Warnings that bear on the figures, and events of the path.
 pub(super) fn warnings(m: &Measurement, page: &mut String) {
     let (warnings, _) = setup::warnings(m);
-    let texts = warnings.into_iter().chain(WORDS.events(m, false));
+    let texts = warnings.into_iter().chain(Words::PAGE.events(m, false));
     let items = items(texts);
     if !items.is_empty() {
         page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
@@ -99,12 +99,12 @@ fn items(texts: impl Iterator<Item = String>) -> String {
 
 /// Findings, with what was found of the clocks' steps.
 pub(super) fn findings(m: &Measurement, page: &mut String) {
-    let patterns = m.findings.iter().map(|finding| WORDS.finding(m, finding));
-    let losses = WORDS.losses(m).into_iter().map(|(direction, losses)| {
+    let patterns = m.findings.iter().map(|finding| Words::PAGE.finding(m, finding));
+    let losses = Words::PAGE.losses(m).into_iter().map(|(direction, losses)| {
         let direction = direction.map_or_else(String::new, |direction| format!(", {direction}"));
         format!("Loss{direction}: {losses}")
     });
-    let clocks = m.clock.events.iter().filter_map(|event| WORDS.clock_set(event));
+    let clocks = m.clock.events.iter().filter_map(|event| Words::PAGE.clock_set(event));
     let items = items(patterns.chain(losses).chain(clocks));
     if items.is_empty() {
         return;
@@ -123,14 +123,15 @@ pub(super) fn findings(m: &Measurement, page: &mut String) {
 
 /// The rating of a call in each direction, and of other jitter buffers.
 pub(super) fn voice(m: &Measurement, page: &mut String) {
-    let rated = m.voice.iter().map(|voice| WORDS.voice(m, voice));
-    let unrated = m.voice_unrated.iter().map(|unrated| WORDS.unrated(m, unrated));
+    let rated = m.voice.iter().map(|voice| Words::PAGE.voice(m, voice));
+    let unrated = m.voice_unrated.iter().map(|unrated| Words::PAGE.unrated(m, unrated));
     let rows = items(rated.chain(unrated));
     if rows.is_empty() {
         return;
     }
     page.push_str(&format!("<section><h2>Voice quality</h2>\n<ul class=\"found\">{rows}</ul>\n"));
-    let buffers: Vec<String> = m.voice.iter().filter_map(|voice| WORDS.jitter_buffers(m, voice)).collect();
+    let buffers: Vec<String> =
+        m.voice.iter().filter_map(|voice| Words::PAGE.jitter_buffers(m, voice)).collect();
     if !buffers.is_empty() {
         page.push_str(&format!(
             "<p class=\"when\">With other jitter buffers: {}.</p>",
@@ -177,7 +178,7 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
 fn row(m: &Measurement, way: Trip, scale: Scale, end: f64, page: &mut String) {
     let direction = way.results(m);
     let delay = &direction.delay_ns;
-    let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
+    let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| Words::PAGE.absent().to_owned());
     let sure = match Sure::from_summary(delay) {
         Some(Sure::Within(half)) => Some(format!("± {}", scale.spread(half))),
         Some(Sure::Between(ends)) => delay.median.map(|median| format!("({})", farther(ends, median, true))),
@@ -232,7 +233,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     for limit in &m.limits {
         let verdict =
             if limit.held { "<td class=\"good\">passed</td>" } else { "<td class=\"bad\">failed</td>" };
-        let value = WORDS.limit_value(limit).unwrap_or_else(|| WORDS.absent().to_owned());
+        let value = Words::PAGE.limit_value(limit).unwrap_or_else(|| Words::PAGE.absent().to_owned());
         page.push_str(&format!(
             "<tr><th><code>{}</code></th><td>{value}</td>{verdict}</tr>\n",
             markup(&limit.limit)
@@ -243,12 +244,12 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
 
 /// How accurate the delays are.
 pub(super) fn accuracy(m: &Measurement, page: &mut String) {
-    let mut items = vec![("Clocks", WORDS.clock(m))];
+    let mut items = vec![("Clocks", Words::PAGE.clock(m))];
     let definition = Some(&m.stamps.delay_definition).filter(|text| !text.is_empty());
     items.extend(definition.map(|text| ("Delay definition", text.clone())));
-    items.extend(m.calibration_phase.iter().map(|phase| ("Phases", WORDS.calibration_phase(phase))));
-    items.extend(WORDS.calibration(m).map(|text| ("Baseline", text)));
-    let events = m.clock.events.iter().map(|event| capital(&WORDS.clock_event(m, event)));
+    items.extend(m.calibration_phase.iter().map(|phase| ("Phases", Words::PAGE.calibration_phase(phase))));
+    items.extend(Words::PAGE.calibration(m).map(|text| ("Baseline", text)));
+    let events = m.clock.events.iter().map(|event| capital(&Words::PAGE.clock_event(m, event)));
     items.extend(events.map(|text| ("Clock event", text)));
     list("Accuracy", &items, page);
 }
@@ -269,10 +270,10 @@ fn list_with(title: &str, items: &[(&str, String)], more: &str, page: &mut Strin
 /// What was measured with, where and how; and the command that does it again.
 pub(super) fn setup(m: &Measurement, page: &mut String) {
     let mut items = about(m);
-    items.push(("Time stamps", WORDS.stamps(m)));
-    items.extend(WORDS.location_error(m).map(|text| ("User space", text)));
+    items.push(("Time stamps", Words::PAGE.stamps(m)));
+    items.extend(Words::PAGE.location_error(m).map(|text| ("User space", text)));
     let (_, warnings) = setup::warnings(m);
-    let notes = WORDS.events(m, true).into_iter().chain(warnings);
+    let notes = Words::PAGE.events(m, true).into_iter().chain(warnings);
     items.extend(notes.map(|text| ("Note", text)));
     list("Test setup", &items, page);
     if !m.metadata.command.is_empty() {
@@ -298,7 +299,7 @@ fn about(m: &Measurement) -> Vec<(&'static str, String)> {
     let meta = &m.metadata;
     let mut items: Vec<(&'static str, String)> = Vec::new();
     items.extend(meta.comment.clone().map(|comment| ("Comment", comment)));
-    items.push(("Traffic", format!("{}; {}", WORDS.traffic(&m.traffic), m.traffic.protocol)));
+    items.push(("Traffic", format!("{}; {}", Words::PAGE.traffic(&m.traffic), m.traffic.protocol)));
     if let Some(seed) = m.traffic.seed {
         items.push(("Seed", seed.map(|part| part.to_string()).join(",")));
     }
@@ -308,7 +309,7 @@ fn about(m: &Measurement) -> Vec<(&'static str, String)> {
     items.extend(meta.nic_driver.clone().map(|driver| ("Network driver", driver)));
     items.extend(meta.clock_source.clone().map(|source| ("Clock source", source)));
     items.extend(meta.responder_software.clone().map(|software| ("Responder", software)));
-    items.extend(WORDS.route(meta).map(|route| ("Route", route)));
-    items.extend(m.ended.as_ref().map(|ended| ("Ended", WORDS.moment(ended))));
+    items.extend(Words::PAGE.route(meta).map(|route| ("Route", route)));
+    items.extend(m.ended.as_ref().map(|ended| ("Ended", Words::PAGE.moment(ended))));
     items
 }

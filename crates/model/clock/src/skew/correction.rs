@@ -54,15 +54,10 @@ impl Correction {
     /// What is to be taken out more of the delay of a packet that waited so long: the responder stamped it as much later than it left, or
     /// earlier than it came back, nanoseconds.
     pub fn more(&self, at_ns: i64, heading: Direction, waited_ns: i64) -> i64 {
+        let slope = self.leg(at_ns.saturating_sub(self.origin_ns)).map_or(0.0, |leg| leg.slope);
         // The responder's clock gains so much in a nanosecond of the sender's.
-        let gain = heading.sign() * self.slope_at(at_ns);
+        let gain = heading.sign() * slope;
         rounded(gain / (1.0 + gain) * waited_ns as f64)
-    }
-
-    /// The change of the correction per nanosecond at a moment on the sender's clock: forward, by how much the responder's clock
-    /// runs faster than the sender's.
-    pub fn slope_at(&self, at_ns: i64) -> f64 {
-        self.leg(at_ns.saturating_sub(self.origin_ns)).map_or(0.0, |leg| leg.slope)
     }
 
     fn leg(&self, since: i64) -> Option<&Leg> {

@@ -1,7 +1,7 @@
 //! One interface for all methods.
 
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Direction, Timestamp};
 
 use super::arithmetic::{REACH_NS, many, rounded};
 use super::classic::{self, LeastSquares, NORMAL, Sloped};
@@ -13,7 +13,6 @@ use super::method::Method;
 use super::piecewise::Piecewise;
 use super::resolution::Resolution;
 use crate::clocks::across;
-use romer_units::Direction;
 
 /// Packets, and nanoseconds from the first to the last, that would tell a slope and how sure it is in shorter windows.
 const ENOUGH: (u64, i64) = (10, 1_000_000_000);

@@ -6,13 +6,12 @@
 //! no more of the delays.
 
 use romer_record::Passage;
-use romer_units::Timestamp;
+use romer_units::{Direction, Timestamp};
 
 use super::arithmetic::median;
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate};
 use super::stamps::moment;
-use romer_units::Direction;
 
 /// What lies below a level by more than this part of a step is not at that level.
 const SPARE: f64 = 0.25;

@@ -1,12 +1,11 @@
 //! Jumps of a correction, moved to between two packets.
 
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Direction, Timestamp};
 
 use super::correction::{Correction, Leg};
 use super::pauses::passed;
 use super::stamps::moment_of;
 use crate::clocks::across;
-use romer_units::Direction;
 
 /// Fewer packets do not tell by themselves where a level is.
 const FEW: usize = 60;

@@ -1,10 +1,9 @@
 //! The stamps of a passage, and its moment on the sender's clock.
 
 use romer_record::Passage;
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Direction, Timestamp};
 
 use crate::clocks::across;
-use romer_units::Direction;
 
 pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
     passage.departure.zip(passage.arrival)

@@ -2,9 +2,8 @@
 
 use crate::chances::Chances;
 use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Method};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Direction, Timestamp};
 
 #[expect(clippy::cast_possible_truncation, reason = "a minute")]
 fn at<C: Clock>(seconds: f64) -> Timestamp<C> {

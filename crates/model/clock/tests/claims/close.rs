@@ -2,9 +2,8 @@
 
 use crate::chances::Chances;
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Direction, Timestamp};
 
 /// When the clocks are set.
 const AT: f64 = 30.003;

@@ -4,9 +4,8 @@
 use romer_clock::skew::{Estimate, Estimator, InTurn, Method, correct, state, usable};
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 use crate::common::passage;
 

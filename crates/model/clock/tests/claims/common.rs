@@ -3,8 +3,7 @@
 use romer_clock::skew::{Estimate, Estimator, Method};
 use romer_record::{Fate, Leaving, Passage};
 use romer_sim::clocks::Play;
-use romer_units::Direction;
-use romer_units::Timestamp;
+use romer_units::{Direction, Timestamp};
 
 /// A packet that arrived, with its stamps.
 pub(crate) fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {

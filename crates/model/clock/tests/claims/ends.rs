@@ -2,8 +2,7 @@
 
 use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Method};
 use romer_sim::clocks::{Scenario, Wander};
-use romer_units::Direction;
-use romer_units::Timestamp;
+use romer_units::{Direction, Timestamp};
 
 fn events(scenario: &Scenario, seed: u32) -> Vec<ClockChange> {
     let mut estimator = Estimator::new(Method::Best, None);

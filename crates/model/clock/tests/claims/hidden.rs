@@ -2,9 +2,8 @@
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, InTurn, Method, correct};
 use romer_record::{Fate, Passage};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Direction, Timestamp};
 
 #[expect(clippy::cast_possible_truncation, reason = "a minute")]
 fn at<C: Clock>(x: f64, more: f64) -> Timestamp<C> {

@@ -1,9 +1,8 @@
 //! A queue that stands high for a while is no event, and a clock that is away for as long is one.
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 use crate::chances::Chances;
 

@@ -2,9 +2,8 @@
 //! at one moment where it was the sender's.
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Direction, Timestamp};
 
 /// Each way takes so long, seconds.
 const WAY: f64 = 0.1;

@@ -6,9 +6,8 @@ use romer_clock::skew::{
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
 use romer_sim::clocks::{Queue, Scenario, standard_scenarios};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 use crate::chances::Chances;
 use crate::common::passage;

@@ -2,9 +2,8 @@
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
 use romer_sim::clocks::{Queue, Scenario, Wander};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 use crate::common;
 

@@ -6,8 +6,7 @@
 use romer_clock::skew::{ChangeKind, Estimator, InTurn, Method, correct};
 use romer_record::{Fate, Passage};
 use romer_sim::clocks::{Probe, Scenario, Wander, random_scenario, standard_scenarios};
-use romer_units::Direction;
-use romer_units::Timestamp;
+use romer_units::{Direction, Timestamp};
 
 use crate::common::estimate;
 

@@ -1,9 +1,8 @@
 //! How far a clock was set, and when it was slewed: what is told of it, and how sure.
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Direction, Timestamp};
 
 struct Chances {
     random: RandomStream,

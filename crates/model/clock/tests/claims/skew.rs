@@ -7,9 +7,8 @@ use romer_clock::skew::{
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
 use romer_record::{Fate, Passage};
-use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
-use romer_units::{Duration, Timestamp};
+use romer_units::{Direction, Duration, Timestamp};
 
 const METHODS: [Method; 5] = [
     Method::LeastSquares,

@@ -1,9 +1,8 @@
 //! A clock that is slewed by some tens of microseconds within a minute, which is less than what packets wait.
 
 use romer_clock::skew::{Estimator, Method};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 /// A minute of packets every `gap` seconds that wait an exponential time of `wait` nanoseconds, beside a clock of up to 50 ppm that is slewed by 10 to
 /// 25 us within a second to 25.

@@ -1,9 +1,8 @@
 //! Delays without a firm floor: noise makes them shorter as often as longer, and the least of them lies by itself now and then.
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 /// Laws of delays, all of 1 ms deviation or about, above or about 10 ms.
 const LAWS: [&str; 6] = ["normal", "lognormal", "gamma 5", "gamma 2", "uniform", "exponential"];

@@ -1,9 +1,8 @@
 //! Floors that wander by themselves, as those of real ways do: the interval of a rate has to know of it.
 
 use romer_clock::skew::{Estimator, Method, Skew};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 /// What comes out of 5 s of packets both ways, 5 ms apart, by one clock: they wait 200 ns on average, and the least time of either
 /// way is 2 us and what wanders about that by `deviation` nanoseconds, and has forgotten where it was after a second.

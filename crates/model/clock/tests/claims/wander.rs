@@ -1,9 +1,8 @@
 //! A rate that wanders over ten minutes: the interval of its mean.
 
 use romer_clock::skew::{Estimate, Estimator, Method};
-use romer_units::Direction;
-use romer_units::Timestamp;
 use romer_units::random::{RandomStream, Seed};
+use romer_units::{Direction, Timestamp};
 
 /// How a rate wanders: as a temperature does, by up to 1 ppm within 5 to 40 minutes, or at random, by 0.01 ppm in the first second.
 #[derive(Clone, Copy, Debug)]

@@ -36,7 +36,7 @@ pub(super) fn convinces(log_alarm: f64) -> bool {
     log_alarm <= FALSE_ALARM.ln()
 }
 
-/// Bounds the logarithm of the probability of `hits` or more of `with_direction` events whose probabilities average `chance` (Chernoff
+/// Bounds the logarithm of the probability of `hits` or more of `of` events whose probabilities average `chance` (Chernoff
 /// and Hoeffding: the relative entropy times the number). 0, which is certainty, where there are no more than expected.
 pub(super) fn tail(hits: f64, of: f64, chance: f64) -> f64 {
     let share = hits / of;

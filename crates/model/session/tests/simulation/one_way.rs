@@ -12,9 +12,8 @@ use romer_session::control::{
 use romer_session::sender::{Comings, Departures, Due, Form};
 use romer_sim::{HostClock, Link, Network, True};
 use romer_traffic::{Limit, Schedule as Departing, TrafficModel};
-use romer_units::Direction;
 use romer_units::random::Seed;
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_units::{Direction, Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe::{Key, SHORTEST, Session};
 
 use crate::common::{Dice, addresses, clock, deliver, link, schedules, with_seeds};

@@ -32,7 +32,8 @@ impl Server {
 
     /// The session of this conversation goes on over the connection of `other`, which asked for it by `resume`. Test
     /// packets go on to the address that was proved, until the association with `token`, which is fresh and secret,
-    /// proves another. If none does so within the time of a handshake, however often the session is resumed, it ends. Before, the caller sees to it that the responder may send to that host what it sends.
+    /// proves another. If none does so within the time of a handshake, however often the session is resumed, it ends. Before,
+    /// the caller sees to it that the responder may send to that host what it sends.
     ///
     /// # Errors
     /// In words, why it cannot: for [`Server::refuse_resumption`] of `other`.
