@@ -26,7 +26,7 @@ use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
 use romer_report::warning::Text;
 use romer_server::PlanFault;
 use romer_store::StoreError;
-use romer_units::Duration;
+use romer_units::{Duration, counted};
 
 use crate::args::{BenchArgs, Cli, Command, DeviceArgs, Invocation, ProcedureArgs, read};
 use crate::failure::Failure;
@@ -233,32 +233,39 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
             ),
         ));
     }
-    hold(&document.verdicts, device.claims.require_verdicts)?;
+    hold(&document, device.claims.require_verdicts)
+}
+
+/// The exit code by claims and limits, with an error that names the first failed claim or limit and counts the others.
+/// With `all`, an inconclusive claim fails as well.
+fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
     let shown = |limit: &romer_record::document::Limit| {
         Some(format!("the measured value is {}", romer_report::benchmark::amount(&limit.limit, limit.value?)))
     };
-    report::hold(&document.limits, shown, report::UNKNOWN)
-}
-
-/// Tells which claim is broken, or where they are all to be decided, which is not: what the device was held to is a stated limit.
-fn hold(claims: &[Judgement], all: bool) -> Result<(), Failure> {
+    let limits = report::hold(&document.limits, shown, report::UNKNOWN);
+    let claims = &document.verdicts;
     let kinds = [
-        (Some(false), "a claim is broken (", "FAIL"),
-        (None, "a claim is inconclusive (--require-verdicts; ", "are INCONCLUSIVE"),
+        (Some(false), "claim failed (", "failed"),
+        (None, "claim inconclusive (--require-verdicts; ", "inconclusive"),
     ];
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
         let mut such = claims.iter().filter(|claim| claim.holds == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, expected, found, holds, .. }) = such.next() {
+        if let Some(Judgement { case, subject, found, holds, .. }) = such.next() {
+            let failed = document.limits.iter().filter(|limit| !limit.held).count();
+            let and_limits = match failed {
+                0 => String::new(),
+                _ => format!(", {failed} of {} failed", counted(document.limits.len() as u64, "limit")),
+            };
             let text = format!(
-                "{what}{case}, {subject}): {expected}; found: {found}; {count} of {} {are}{}",
-                claims.len(),
+                "{what}{case}, {subject}): {found}; {count} of {} {are}{and_limits}{}",
+                counted(claims.len() as u64, "claim"),
                 allowance(subject, *holds)
             );
             return Err(Failure::with_exit(Exit::LimitFailed, romer_report::escape::terminal(&text)));
         }
     }
-    Ok(())
+    limits
 }
 
 /// The option that allows what a failed claim reports, to follow the error; empty where there is none.
@@ -411,9 +418,10 @@ mod tests {
                 found: "3 frames were reordered".into(),
                 holds: Some(false),
             };
-            hold(&[claim], false).unwrap_err().text().to_owned()
+            let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
+            hold(&document, false).unwrap_err().text().to_owned()
         };
-        assert!(error("order").ends_with("FAIL; use --allow order if the device may do this"));
+        assert!(error("order").ends_with("failed; use --allow order if the device may do this"));
         assert!(error("copies").contains("--allow copies"));
         assert!(!error("content").contains("--allow"));
     }

@@ -79,22 +79,22 @@ fn row(option: &Arg) -> String {
     let long = option.get_long_help().map(ToString::to_string).unwrap_or_default();
     // A list in columns is not for a cell: the page of the values has it.
     let text = if long.is_empty() || long.contains("\n  ") { short } else { long };
-    let mut meaning = sentence(&text);
+    let meaning = sentence(&text);
+    let mut values = String::new();
     if takes_values && !option.is_hide_possible_values_set() {
         let possible = option.get_possible_values();
         let listed: Vec<String> = possible
             .iter()
             .filter(|value| !value.is_hide_set())
             .map(|value| match value.get_help() {
-                Some(help) => format!("`{}` ({})", value.get_name(), one_line(&help.to_string())),
+                Some(help) => format!("`{}`: {}", value.get_name(), one_line(&help.to_string())),
                 None => format!("`{}`", value.get_name()),
             })
             .collect();
-        if !listed.is_empty() {
-            let _ = write!(meaning, " Values: {}.", listed.join(", "));
-        }
+        values = listed.iter().map(|value| format!("<br>{}", escaped(value))).collect();
     }
-    let meaning = escaped(&meaning).replace("(see --help)", "([traffic models](traffic-models.md))");
+    let meaning =
+        (escaped(&meaning) + &values).replace("(see --help)", "([traffic models](traffic-models.md))");
     format!("| {names} | {default} | {meaning} |").replace("|  |", "| |")
 }
 

@@ -103,8 +103,7 @@ impl Guard {
             return Err(Problem::too_many());
         }
         Err(Problem::unauthorized(
-            "this needs the token that romer printed when it started: open the address it printed, or send the header \
-             Authorization: Bearer TOKEN",
+            "token required: open the address that romer printed at its start, or send the header Authorization: Bearer TOKEN",
         ))
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn value(body: &[u8]) -> Result<Value, Problem> {
     let value = Strict { depth: 0, left: &left }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| Problem::bad("json", format!("the body is not JSON as it should be: {error}")))
+    value.map_err(|error| Problem::bad("json", format!("invalid JSON: {error}")))
 }
 
 /// A body as what it should be.
@@ -39,7 +39,7 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let value = value(body)?;
     // A list would else be taken for the fields in their order.
     if value.is_array() {
-        let detail = "the body does not fit: it is a list, and an object is needed, in braces";
+        let detail = "invalid body: it is a list; an object is required";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "fields", detail));
     }
     serde_json::from_value(value).map_err(|error| {
@@ -47,7 +47,7 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         let unknown = text.starts_with("unknown field") || text.starts_with("missing field");
         let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
         let field = text.split('`').nth(1).filter(|_| unknown).unwrap_or_default().to_owned();
-        let problem = Problem::new(status, "fields", format!("the body does not fit: {text}"));
+        let problem = Problem::new(status, "fields", format!("invalid body: {text}"));
         if field.is_empty() {
             return problem;
         }

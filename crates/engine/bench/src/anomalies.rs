@@ -142,7 +142,7 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSp
     let Candidate { case, place: (frames, load), quantity, found: Suspicion { found, expected, .. } } = one;
     let case = options.cases.get(*case).map_or("", |case| case.name.as_str());
     let size = frames.size().map(romer_units::FrameSize::octets);
-    let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} octets"));
+    let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} B"));
     let load = options.nominal(frames, *load).load * 100.0;
     SoftSpot {
         case: case.into(),

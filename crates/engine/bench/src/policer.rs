@@ -78,10 +78,14 @@ fn bucket(
             let all = judged + policed.at_boundary;
             let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
             let mut holds = holds(found && sum, could && sum_could);
-            let mut found = format!(
-                "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct",
-            );
             let PolicedTogether { passed, nominal, .. } = together;
+            let mut found = if right + wrong > 0 {
+                format!(
+                    "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct"
+                )
+            } else {
+                format!("all {edge} frames are within one frame of the bucket limit, where both are correct")
+            };
             // To a tenth of a millisecond.
             let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
             if !sum {
@@ -100,7 +104,10 @@ fn bucket(
                 );
             } else if edge > 0 && policed.together.is_some() {
                 // The frames at the limit are decided by the total.
-                let _ = write!(found, "; {passed} of {all} frames passed, and the bucket allows {nominal}");
+                let _ = write!(
+                    found,
+                    "; in total {passed} of {all} frames passed, and the bucket allows {nominal}"
+                );
             }
             Judgement {
                 case: trial.case.clone(),

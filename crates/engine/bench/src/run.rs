@@ -188,11 +188,11 @@ impl<B: TestBed> Running<'_, B> {
         let away = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_secs_f64();
         let proven = past.entries.iter().any(|entry| matches!(entry, BenchmarkEntry::SelfTest { .. }));
         let since = match (last, !proven) {
-            (Some(_), _) => "the last trial that was kept of it",
-            (None, false) => "its beginning, with the tester's own tests",
-            (None, true) => "its beginning; nothing was found out before",
+            (Some(_), _) => "its last stored trial",
+            (None, false) => "its start, with the self-test",
+            (None, true) => "its start, without any stored result",
         };
-        self.event("resumed", format!("the benchmark goes on {away:.0} s after {since}"))
+        self.event("resumed", format!("the benchmark continued {away:.0} s after {since}"))
     }
 
     /// Tests the tester itself, where that is wanted and was not done; whether to go on.

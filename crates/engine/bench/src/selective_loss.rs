@@ -89,8 +89,8 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
     let judgement = |(what, of): (What<'_>, Dropped), open: Option<[u64; 2]>| {
         let trials = if matches!(what, What::Size(_)) { trials } else { tried };
         let (frame_size, subject) = match what {
-            What::Size(size) => (Some(size), format!("frames of {size} octets")),
-            What::SizeOfStream(size, name) => (Some(size), format!("frames of {size} octets, stream {name}")),
+            What::Size(size) => (Some(size), format!("frames of {size} B")),
+            What::SizeOfStream(size, name) => (Some(size), format!("frames of {size} B, stream {name}")),
             What::Stream(name) => (None, format!("stream {name}")),
         };
         Judgement {

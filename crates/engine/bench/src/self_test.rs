@@ -46,7 +46,7 @@ const ABOVE: f64 = 1.1;
 const LIGHT: f64 = 0.1;
 
 /// What is sent at that load.
-const LATENCY_FRAMES: &str = "frames of 64 octets at a tenth of the line's rate";
+const LATENCY_FRAMES: &str = "frames of 64 B at a tenth of the line's rate";
 
 /// How long is waited at the most around a test beside the device, where nothing but a link has to settle.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -334,7 +334,7 @@ fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64, words
     let gap = nanos(options.line.frame_time(FrameSize::MINIMUM)) / load;
     Test {
         name,
-        asked: format!("frames of 64 octets {words}, {gap:.0} ns apart"),
+        asked: format!("frames of 64 B {words}, {gap:.0} ns apart"),
         pace: Pace::Constant,
         dscp,
         load,
@@ -358,7 +358,7 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
     for (name, micros) in [("gap-100us", 100), ("gap-150us", 150), ("gap-200us", 200)] {
         tests.push(Test {
             name,
-            asked: format!("{micros} us between frames of 64 octets"),
+            asked: format!("{micros} us between frames of 64 B"),
             pace: Pace::Gap(Duration::from_micros(micros)),
             dscp: Dscp::DEFAULT,
             load: 1.0,

@@ -464,7 +464,7 @@ fn throughput_is_the_capacity_and_what_the_buffer_swallows() {
         let options = BenchOptions { name: "throughput", ..options(Procedure::Throughput(goal(0.0))) };
         let document = run(&options, Simulated::with(carries(share, buffer)));
         let found = value(&document, "throughput_percent");
-        // In a second 8,446 frames of 128 octets make 100 %.
+        // In a second 8,446 frames of 128 B make 100 %.
         let swallowed = f64::from(u32::try_from(buffer).unwrap() + 2) / 84.46;
         assert!(found > share * 100.0 - 0.5 && found < share * 100.0 + swallowed, "{share}: {found}");
     }
@@ -596,7 +596,7 @@ fn what_is_broken_is_named() {
     };
     let several = BenchOptions { frames: sizes(&[64, 128, 256]), ..sweep(&[0.3]) };
     let drops = Device { drops_size: Some(128), ..carries(1.0, 100) };
-    assert_eq!(only(drops, &several), ["frames of 128 octets"]);
+    assert_eq!(only(drops, &several), ["frames of 128 B"]);
     let reorders = Device { reorders: 0.01, ..carries(1.0, 100) };
     assert_eq!(only(reorders, &sweep(&[0.3])), ["order"]);
     let duplicates = Device { duplicates: 0.01, ..carries(1.0, 100) };
@@ -627,7 +627,7 @@ fn the_testers_standstill_is_not_the_devices_loss() {
 
 #[test]
 fn the_testers_overload_is_never_the_devices_loss() {
-    // 8,446 frames of 128 octets a second are the line; the tester sends 4,000 at the most, the device carries 90 %.
+    // 8,446 frames of 128 B a second are the line; the tester sends 4,000 at the most, the device carries 90 %.
     let slow = Simulated { sends: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
     let document = run(&options(Procedure::Throughput(goal(0.0))), slow);
     let found = value(&document, "throughput_percent");

@@ -119,7 +119,7 @@ pub(crate) fn share_of_limit(limit_pps: Option<f64>, intended_pps: f64) -> Optio
 pub(crate) fn at(trial: &Trial) -> String {
     let frames = trial.frame_size.map_or_else(
         || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
-        |size| format!("{size} octets"),
+        |size| format!("{size} B"),
     );
     let asked = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
     format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)

@@ -248,22 +248,22 @@ pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> DoctorFinding {
         None => {
             return missing(
                 FOLDER,
-                "No run directory: neither HOME nor XDG_STATE_HOME is set.",
+                "No run folder: neither HOME nor XDG_STATE_HOME is set.",
                 "romer measure needs --out.",
-                "Set HOME, or XDG_STATE_HOME, to a directory of this user.",
+                "Set HOME, or XDG_STATE_HOME, to a folder of this user.",
             );
         }
         Some(Err(error)) => {
             return missing(
                 FOLDER,
-                format!("Run directory: not writable: {error}."),
+                format!("The run folder is not writable: {error}."),
                 "romer measure needs --out.",
-                "Set XDG_STATE_HOME to a directory of this user, on a disk with free space.",
+                "Set XDG_STATE_HOME to a folder of this user, on a disk with free space.",
             );
         }
         Some(Ok(speed)) => speed,
     };
-    let found = format!("Run directory: {:.0} MB/s write.", speed / 1e6);
+    let found = format!("Writes {:.0} MB/s.", speed / 1e6);
     let finding = if speed < SLOW_DISK {
         limited(
             FOLDER,

@@ -128,14 +128,14 @@ impl core::fmt::Display for Gone {
         } else if let Some(fault) = fault {
             write!(
                 f,
-                "the responder broke the control protocol ({target}): {fault}; the results until then are saved, check which \
+                "the responder broke the control protocol ({target}): {fault}; the results until then are saved; check which \
                  program answers there"
             )
         } else {
             write!(
                 f,
                 "the responder became unreachable ({target}): the control connection failed before the end; the results \
-                 until then are saved, check whether `romer respond` still runs there"
+                 until then are saved; check whether `romer respond` still runs there"
             )
         }
     }

@@ -204,7 +204,7 @@ fn table(document: &Emulation, body: &mut String) {
     let figures: [(&str, Of); 7] = [
         ("requested delay", |way| &way.requested_delay_ns),
         ("actual delay, excluding the rate queue", |way| &way.actual_delay_ns),
-        ("rate queue, packets that met a rate", |way| &way.rate_queue_ns),
+        ("wait in the rate queue (packets with a rate limit)", |way| &way.rate_queue_ns),
         ("total delay, arrival to departure", |way| &way.total_delay_ns),
         ("delay error", |way| &way.delay_error_ns),
         ("inter-arrival time", |way| &way.inter_arrival_ns),

@@ -273,15 +273,16 @@ impl SummaryPage {
         }
     }
 
-    /// What a reader looks for first: why the run is partial, failed limits, ratings, findings.
+    /// What a reader looks for first: why the run is partial, limits, ratings, findings.
     fn results(self, m: &Measurement, lines: &mut Vec<String>) {
         let begin = lines.len();
         if m.partial {
             self.note("Partial", self.words.ending(m), Paint::Warn, lines);
         }
-        let limits = |held: bool| m.limits.iter().filter(move |limit| limit.held == held);
-        for limit in limits(false) {
-            self.note("Failed", &self.limit(limit), Paint::Bad, lines);
+        for (held, word, paint) in [(false, "Failed", Paint::Bad), (true, "Passed", Paint::Good)] {
+            for limit in m.limits.iter().filter(|limit| limit.held == held) {
+                self.note(word, &self.limit(limit), paint, lines);
+            }
         }
         for (direction, losses) in self.words.losses(m) {
             let direction = direction.map_or_else(String::new, |direction| format!("{direction}: "));
@@ -295,9 +296,6 @@ impl SummaryPage {
         }
         let findings: Vec<String> = m.findings.iter().map(|finding| self.words.finding(m, finding)).collect();
         self.some("Finding", &findings, FINDINGS, Paint::Plain, lines);
-        for limit in limits(true) {
-            self.note("Passed", &self.limit(limit), Paint::Good, lines);
-        }
         if lines.len() > begin {
             lines.insert(begin, String::new());
         }

@@ -90,8 +90,7 @@ pub(super) fn asked(
             sweep("priority", "share of each class, within 5 % of the capacity (RFC 4689)")
         }
         ProcedureArgs::FrameLoss(_) => {
-            let words =
-                "from full line rate downwards by 10 % until two trials have no loss (RFC 2544 section 26.3)";
+            let words = "from 100 % of the line rate in steps of 10 % until two trials without loss; RFC 2544 section 26.3";
             ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
         }
         ProcedureArgs::BackToBack(own) => {

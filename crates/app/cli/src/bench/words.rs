@@ -8,8 +8,7 @@ use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_record::warning::BenchmarkWarning;
-use romer_report::benchmark::{limit_words, verdict_words};
+use romer_report::benchmark::{label, limit_words, mean_words, verdict_words};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -216,7 +215,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
         text.push_str(&table(document, columns));
     }
     let mut rest = String::from("\n");
-    for line in romer_report::benchmark::repeated(document) {
+    if let Some(line) = romer_report::benchmark::discarded(document) {
         let _ = writeln!(rest, "{line}");
     }
     if let Some(found) = &document.self_test {
@@ -260,17 +259,18 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     }
 }
 
-/// A row for each case, size and load.
+/// A row for each case, size and load, with the columns that have a value.
 fn table(document: &Benchmark, columns: &[&str]) -> String {
-    let at_loads =
-        document.results.iter().any(|one| one.quantity == columns[0] && one.load_percent.is_some());
+    let columns: Vec<&str> = columns.iter().copied().filter(|column| has_values(document, column)).collect();
+    let Some(leads) = columns.first().copied() else { return String::new() };
+    let at_loads = document.results.iter().any(|one| one.quantity == leads && one.load_percent.is_some());
     let heads = ["case", "frame size"].into_iter().chain(at_loads.then_some("load %")).map(str::to_owned);
-    let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
+    let heads = heads.chain(columns.iter().map(|column| head_of(column).to_owned()));
     // Of what is found at a load or by a search, the row says what it comes to.
     let judges = columns.contains(&BITS);
     let verdict_head = if judges { "verdict".to_owned() } else { String::new() };
     let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), verdict_head)];
-    for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
+    for first in document.results.iter().filter(|result| result.quantity == leads) {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
         let load = at_loads.then_some(load);
         let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
@@ -284,21 +284,24 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
                         == (&first.case, first.frame_size, first.load_percent)
             })
         };
-        for column in columns {
+        for column in &columns {
             let of = match *column {
                 BITS if first.quantity == "throughput_pps" => "throughput_percent",
                 BITS => "carried_percent",
                 other => other,
             };
             let found = beside(of);
-            // Percent of the line's bits are so many millions.
-            let factor = if *column == BITS { document.setup.line_rate_bps / 1e8 } else { unit_of(column).1 };
-            cells.push(found.map(|found| value(found, factor, decimals(column))).unwrap_or_default());
+            cells.push(
+                found.map(|found| value(found, column, document.setup.line_rate_bps)).unwrap_or_default(),
+            );
             if *column == BITS {
                 continue;
             }
-            bounds
-                .extend(found.and_then(|found| bound(found, *column == columns[0], document.setup.repeats)));
+            bounds.extend(found.and_then(|found| bound(found, *column == leads, document.setup.repeats)));
+        }
+        // At line rate no queue builds up, however long the burst.
+        if document.procedure == "back-to-back" && first.bounded_by.as_deref() == Some("the line") {
+            bounds.push("no loss in bursts of any length".into());
         }
         if judges && bounds.is_empty() {
             bounds.push(verdict(first, beside("loss_ratio")));
@@ -324,6 +327,12 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Whether any result is of the quantity of a column.
+fn has_values(document: &Benchmark, column: &str) -> bool {
+    let of: &[&str] = if column == BITS { &["throughput_percent", "carried_percent"] } else { &[column] };
+    document.results.iter().any(|result| of.contains(&result.quantity.as_str()))
 }
 
 /// What there is to say of the results.
@@ -383,8 +392,7 @@ fn streams(text: &mut String, document: &Benchmark) {
 }
 
 fn warnings(text: &mut String, document: &Benchmark) {
-    // The lines of the self-test name what failed.
-    for warning in document.warnings.iter().filter(|one| !matches!(one, BenchmarkWarning::SelfTestFailed)) {
+    for warning in romer_report::benchmark::warnings(document) {
         let _ = writeln!(text, "warning: {}", warning.text());
     }
 }
@@ -438,34 +446,25 @@ pub(super) fn saved_to(folder: &std::path::Path, document: &Benchmark) -> String
 fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> {
     let by = result.bounded_by.as_deref()?;
     if result.count == 0 {
-        return Some(format!("{} not found: bounded by {by}", result.quantity));
+        return Some(format!("{} not found: bounded by {by}", label(&result.quantity)));
     }
     let missing = u64::from(repeats).saturating_sub(result.count);
     if !first && missing > 0 {
         return Some(format!(
             "{} not found in {missing} of {repeats} repeats: bounded by {by}",
-            result.quantity
+            label(&result.quantity)
         ));
     }
     first.then(|| format!("bounded by {by}"))
 }
 
-/// The head of a column of this quantity, and by how much its values are multiplied: latencies and jitters are shown in
-/// microseconds, other times in milliseconds.
-fn unit_of(quantity: &str) -> (String, f64) {
+/// The head of a column of this quantity. The cells of times and ratios have their own units.
+fn head_of(quantity: &str) -> &str {
     match quantity {
-        BITS => return ("Mbit/s".into(), 1.0),
-        "loss_ratio" => return ("loss %".into(), 100.0),
-        _ if quantity.ends_with("_pps") => return ("frames/s".into(), 1.0),
-        "throughput_percent" | "carried_percent" => return ("% of line".into(), 1.0),
-        _ => {}
-    }
-    match quantity.strip_suffix("_ns") {
-        Some(name) if name.starts_with("latency") || name.starts_with("jitter") => {
-            (format!("{} µs", name.replace('_', " ")), 1e-3)
-        }
-        Some(name) => (format!("{} ms", name.replace('_', " ")), 1e-6),
-        None => (quantity.replace('_', " "), 1.0),
+        BITS => "Mbit/s",
+        "throughput_percent" | "carried_percent" => "% of line",
+        _ if quantity.ends_with("_pps") => "frames/s",
+        _ => label(quantity),
     }
 }
 
@@ -474,7 +473,6 @@ fn decimals(quantity: &str) -> usize {
     match quantity {
         _ if quantity.ends_with("_pps") || quantity == "burst_frames" => 0,
         _ if quantity.ends_with("_percent") => 2,
-        "loss_ratio" => 4,
         _ => 3,
     }
 }
@@ -490,7 +488,13 @@ fn verdict(first: &BenchmarkResult, loss: Option<&BenchmarkResult>) -> String {
     .into()
 }
 
-fn value(result: &BenchmarkResult, factor: f64, decimals: usize) -> String {
+fn value(result: &BenchmarkResult, column: &str, line: f64) -> String {
+    if ["_ns", "_ratio"].iter().any(|unit| column.ends_with(unit)) {
+        return mean_words(result).unwrap_or_else(|| "-".into());
+    }
+    // A share of the line is a rate of its bits.
+    let factor = if column == BITS { line / 1e8 } else { 1.0 };
+    let decimals = decimals(column);
     let shown = |value: f64| format!("{:.decimals$}", value * factor);
     match (result.mean, result.interval) {
         (Some(mean), Some([low, high])) => format!("{} ({} to {})", shown(mean), shown(low), shown(high)),
@@ -527,8 +531,8 @@ mod tests {
         assert_eq!(bound(&found(3, None), false, 3), None);
         assert_eq!(bound(&found(3, by), false, 3), None);
         let told = bound(&found(2, by), false, 3).unwrap();
-        assert!(told.starts_with("recovery_ns not found in 1 of 3 repeats: "), "{told}");
-        assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns not found: "));
+        assert!(told.starts_with("recovery time not found in 1 of 3 repeats: "), "{told}");
+        assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery time not found: "));
         assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload without loss");
     }
 
@@ -582,10 +586,10 @@ mod tests {
     #[test]
     fn a_latency_is_told_by_its_quantiles_and_jitters_with_intervals() {
         let text = told("latency", Vec::new(), None);
-        for head in ["latency median µs", "latency p99 µs", "latency max µs", "jitter peak to peak µs"] {
+        for head in ["median latency", "p99 latency", "maximum latency", "range of the latency"] {
             assert!(text.contains(head), "{text}");
         }
-        assert!(text.matches("2000.000 (1000.000 to 3000.000)").count() >= 4, "{text}");
+        assert!(text.matches("2.00 ms (1.00 ms to 3.00 ms)").count() >= 4, "{text}");
     }
 
     #[test]
@@ -615,19 +619,22 @@ mod tests {
         assert!(text.contains("self-test PASS: line-rate"), "{text}");
     }
 
+    /// Times and ratios have units, and the digits that their intervals leave.
     #[test]
-    fn times_of_the_table_have_units_for_people() {
-        let result =
-            |mean, interval| BenchmarkResult { mean: Some(mean), interval, ..BenchmarkResult::default() };
-        let (head, factor) = unit_of("latency_mean_ns");
-        let shown = value(&result(137_504.204_5, Some([0.0, 300_000.0])), factor, 3);
-        assert_eq!((head.as_str(), shown.as_str()), ("latency mean µs", "137.504 (0.000 to 300.000)"));
-        let (head, factor) = unit_of("reset_by_loss_ns");
-        assert_eq!(
-            (head.as_str(), value(&result(7.065e8, None), factor, 3).as_str()),
-            ("reset by loss ms", "706.500")
-        );
-        assert_eq!(unit_of("throughput_pps"), ("frames/s".into(), 1.0));
+    fn cells_have_units() {
+        let shown = |quantity: &str, mean, interval| {
+            let result = BenchmarkResult {
+                quantity: quantity.into(),
+                mean: Some(mean),
+                interval,
+                ..BenchmarkResult::default()
+            };
+            value(&result, quantity, 1e8)
+        };
+        assert_eq!(shown("latency_mean_ns", 137_504.2, Some([0.0, 300_000.0])), "138 µs (0 ns to 300 µs)");
+        assert_eq!(shown("reset_by_loss_ns", 7.071e8, None), "707 ms");
+        assert_eq!(shown("loss_ratio", 0.0, Some([0.0, 0.000_335])), "0 % (0 % to 0.034 %)");
+        assert_eq!(shown("throughput_pps", 73_824.4, None), "73824");
     }
 
     /// The first thing of a summary is what was found, in frames, bits and shares of the line, with what it comes to.

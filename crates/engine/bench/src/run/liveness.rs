@@ -105,7 +105,10 @@ impl<B: TestBed> Running<'_, B> {
             if !stopped() {
                 let waited = options.patience;
                 let link = self.link_fault();
-                self.event("device-gone", format!("the device did not forward again within {waited}{link}"))?;
+                self.event(
+                    "device-gone",
+                    format!("the device did not forward again within {}{link}", waited.readable()),
+                )?;
             }
             return Ok(Standing::Ends);
         }
@@ -224,7 +227,7 @@ impl<B: TestBed> Running<'_, B> {
         self.event(
             "device-away",
             format!(
-                "the device forwarded none of {frames} frames for {length}, from {from} of a trial, and {and_then}"
+                "{from} into a trial, the device stopped forwarding for {length} ({frames} frames){and_then}"
             ),
         )?;
         record.away(format!("the device forwarded nothing for {length} of the trial"));
@@ -239,8 +242,8 @@ impl<B: TestBed> Running<'_, B> {
         self.event(
             "device-stalled",
             format!(
-                "the device forwarded none of {frames} frames for {length:.2} s, from {from:.1} s of a trial, and {and_then}; they \
-                 count as its loss, because the time is shorter than {away:.1} s"
+                "{from:.1} s into a trial, the device stopped forwarding for {length:.2} s ({frames} frames){and_then}; they count as \
+                 its loss, because the time is shorter than {away:.1} s"
             ),
         )
     }
@@ -258,8 +261,8 @@ impl<B: TestBed> Running<'_, B> {
         self.event(
             "device-stalled",
             format!(
-                "{who} transmitted nothing for {length:.2} s, from {from:.1} s of a trial{again}, in which {frames} frames were sent to \
-                 it; the latency of those forwarded later includes this time"
+                "{from:.1} s into a trial, {who} transmitted nothing for {length:.2} s ({frames} frames were sent to it){again}; the \
+                 latency of those forwarded later includes this time"
             ),
         )
     }
@@ -321,12 +324,12 @@ impl<B: TestBed> Running<'_, B> {
         let gone =
             |silence: &Silence| if invalid { is_no_testers(silence, unread) } else { is_away(silence) };
         if let Some(silence) = record.figures.silence.filter(gone) {
-            return self.was_away(record, silence, "then forwarded again");
+            return self.was_away(record, silence, "");
         }
         let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
         let within = record.figures.silence.filter(|silence| !invalid && stalled(silence));
         if let Some(silence) = within {
-            self.stalled(&silence, "then forwarded again")?;
+            self.stalled(&silence, "")?;
         }
         // What it held comes at once then, or is lost one by one.
         let held = record.figures.standstill.filter(|held| !invalid && within.is_none() && is_held(held));
@@ -356,27 +359,27 @@ impl<B: TestBed> Running<'_, B> {
             let more = unanswered(*sent, self.options.streams.len());
             let whole = Silence { length: silence.length + more, ..silence };
             if gone(&whole) {
-                return self.was_away(record, whole, "forwards again after its end");
+                return self.was_away(record, whole, ", until after the end of the trial");
             }
             // It may have been silent for some time more, in which nobody looked.
             let unseen = record.unseen;
             let longest = Silence { length: whole.length + unseen, ..whole };
             if !invalid && is_away(&longest) && is_its_own(&whole, record.figures.silence.as_ref()) {
                 let and_then = format!(
-                    "to its end; it forwards again {:.1} s later at the latest, and may have been away for longer than half a second",
+                    ", until the end of the trial; it forwarded again at most {:.1} s later, so the outage may have exceeded 0.5 s",
                     unseen.as_secs_f64()
                 );
                 return self.was_away(record, whole, &and_then);
             }
             if !invalid {
-                self.stalled(&whole, "to its end")?;
+                self.stalled(&whole, ", until the end of the trial")?;
             }
         }
         if probed.is_err() && !self.stop.load(Ordering::Acquire) {
             self.event(
                 "device-away",
                 format!(
-                    "the device forwarded nothing from {:.1} s of a trial, nor after its end",
+                    "{:.1} s into a trial, the device stopped forwarding until after the end of the trial",
                     from.as_secs_f64()
                 ),
             )?;

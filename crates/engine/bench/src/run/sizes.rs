@@ -84,10 +84,10 @@ impl<B: TestBed> Running<'_, B> {
         let (size, mixture) = frames_words(&ask.frames);
         let frames = size.map_or_else(
             || format!("frames {}", mixture.unwrap_or_default()),
-            |size| format!("frames of {size} octets"),
+            |size| format!("frames of {size} B"),
         );
         let text = format!(
-            "{frames}: none arrived from {:.1} s of a trial (case {case}, {}), nor after its end, while frames of other \
+            "{frames}: none arrived from {:.1} s into a trial (case {case}, {}), nor after its end, while frames of other \
              sizes did then: the device is there and drops them; they count as its loss",
             from.as_secs_f64(),
             self.load_words(ask)

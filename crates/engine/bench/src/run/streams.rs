@@ -60,10 +60,10 @@ impl<B: TestBed> Running<'_, B> {
         let name = record.figures.streams.get(found.stream).map_or("", |stream| stream.name.as_str());
         let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         let (size, mixture) = frames_words(&ask.frames);
-        let frames = size.map_or_else(|| mixture.unwrap_or_default(), |size| format!("{size} octets"));
+        let frames = size.map_or_else(|| mixture.unwrap_or_default(), |size| format!("{size} B"));
         let [from, length, since] =
             [found.from, found.length, Duration::from_nanos(at) + found.from].map(Duration::as_secs_f64);
-        let to = if found.to_the_last { ", to its end" } else { "" };
+        let to = if found.to_the_last { " to its end" } else { "" };
         let and_so = match record.invalid {
             None => "they count as loss of the device",
             Some(_) => "the trial is inconclusive for another reason",
@@ -74,8 +74,8 @@ impl<B: TestBed> Running<'_, B> {
             ""
         };
         let text = format!(
-            "stream {name}: none of {} frames came from {from:.1} s of a trial (case {case}, {frames}, {}; {since:.1} s \
-             after the start), for {length:.1} s{to}, while {:.1} % of the frames of other streams arrived; {and_so}{remedy}",
+            "stream {name}: none of {} frames arrived for {length:.1} s, from {from:.1} s into a trial (case {case}, {frames}, {}; \
+             {since:.1} s after the start){to}, while {:.1} % of the frames of other streams arrived; {and_so}{remedy}",
             found.frames,
             self.load_words(ask),
             found.others * 100.0

@@ -211,7 +211,7 @@ fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_
     let accounted = |offered_pps, unaccounted| {
         vec![Accounted { offered_pps, offered: 10_000, lost: unaccounted + 500, unaccounted }]
     };
-    // The line carries 8,446 frames of 128 octets; the tester has proved itself up to a thousand.
+    // The line carries 8,446 frames of 128 B; the tester has proved itself up to a thousand.
     let swept = |device: Device, loses_above, ledger| {
         let bed = Simulated { proves: 1_000.0, loses_above, ledger, ..Simulated::with(device) };
         run(&sweep(&[0.8]), bed)

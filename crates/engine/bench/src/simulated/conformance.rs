@@ -345,7 +345,7 @@ fn a_scheduler_is_right_only_where_it_is() {
 }
 
 /// The example of Chadda 2004, section 1.3.3: three classes with 200, 150 and 100 octets in a pass, of which the highest
-/// sends frames of 64 octets and the lowest frames of 1,518. Each offers more than its share of the line.
+/// sends frames of 64 B and the lowest frames of 1,518. Each offers more than its share of the line.
 fn large_frames_below(service: Service) -> (Benchmark, f64) {
     let capacity = 5e6;
     let stream = |name: &str, weight, size| StreamOptions {
@@ -427,10 +427,8 @@ fn a_verdict_says_which_frames_it_is_of() {
     let document = run(&both, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }));
     let mut subjects: Vec<(Option<u32>, &str)> =
         document.verdicts.iter().map(|one| (one.frame_size, one.subject.as_str())).collect();
-    assert!(subjects.iter().any(|(size, text)| *size == Some(64) && text.contains(", 64 octets, at 40.0 %")));
-    assert!(
-        subjects.iter().any(|(size, text)| *size == Some(512) && text.contains(", 512 octets, at 40.0 %"))
-    );
+    assert!(subjects.iter().any(|(size, text)| *size == Some(64) && text.contains(", 64 B, at 40.0 %")));
+    assert!(subjects.iter().any(|(size, text)| *size == Some(512) && text.contains(", 512 B, at 40.0 %")));
     subjects.sort_unstable();
     let all = subjects.len();
     subjects.dedup();
@@ -493,7 +491,7 @@ fn classes_that_carry_more_than_the_stated_capacity_are_told() {
             _ => None,
         })
     };
-    // 5 Mbit/s with preamble and gap, of frames of 128 octets.
+    // 5 Mbit/s with preamble and gap, of frames of 128 B.
     let capacity = 5e6 * 128.0 / 148.0;
     assert_eq!(carried(capacity), None);
     let told = carried(capacity / 1.0667).unwrap();

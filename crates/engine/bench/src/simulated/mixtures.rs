@@ -73,7 +73,7 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     };
     let drops = Device { drops_size: Some(512), ..carries(1.0, 100) };
     let document = run(&mixed("aad", 0.4), Simulated::with(drops.clone()));
-    assert_eq!(broken(&document), ["frames of 512 octets"]);
+    assert_eq!(broken(&document), ["frames of 512 B"]);
     assert_eq!(document.verdicts[0].frame_size, Some(512));
     // At one load alone it might be a queue, which is said; at two it is not.
     let perhaps =
@@ -95,7 +95,7 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     let row = document.trials[of_mixture(&document).unwrap()].per_stream[0].per_size[1];
     let came = row.offered - row.lost;
     assert!(came > 0 && came * 100 < row.offered, "{row:?}");
-    assert_eq!(broken(&document), ["frames of 512 octets"]);
+    assert_eq!(broken(&document), ["frames of 512 B"]);
     let found = format!("{came} of {} frames received, in 1 of 1 trial", row.offered);
     assert_eq!(document.verdicts[0].found, found);
     // Of the random mixture, in which that size comes once in 13,000 frames, nothing is claimed; nor of a sound device.
@@ -122,14 +122,14 @@ fn several_sizes_of_a_mixture_that_are_dropped_are_each_named_also_where_others_
     };
     let above = |octets, device| Simulated { drops_above: Some(octets), ..Simulated::with(device) };
     let noisy = || Device { noise: 0.02, ..carries(1.0, 100) };
-    let long = ["frames of 594 octets", "frames of 1518 octets"];
+    let long = ["frames of 594 B", "frames of 1518 B"];
     assert_eq!(broken(&run(&mixed("simple", &[0.4]), above(500, carries(1.0, 100)))), long);
     let document = run(&mixed("abcdeg", &[0.4]), above(300, carries(1.0, 100)));
     assert_eq!(broken(&document).len(), 3, "{:?}", document.verdicts);
     // Where 2 % of the others are lost besides, a higher load shows that they are not for it.
     assert_eq!(broken(&run(&mixed("simple", &[0.2, 0.4]), above(500, noisy()))), long);
     let drops = Device { drops_size: Some(512), ..noisy() };
-    assert_eq!(broken(&run(&mixed("aad", &[0.2, 0.4]), Simulated::with(drops))), ["frames of 512 octets"]);
+    assert_eq!(broken(&run(&mixed("aad", &[0.2, 0.4]), Simulated::with(drops))), ["frames of 512 B"]);
     assert_eq!(broken(&run(&mixed("aad", &[0.2, 0.4]), Simulated::with(noisy()))), Vec::<&str>::new());
 }
 

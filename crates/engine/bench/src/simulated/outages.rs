@@ -118,7 +118,7 @@ fn a_tester_that_stands_still_hides_no_absence_and_makes_none() {
         let bed = Simulated { stands_still: still.clone(), ..absent(from, to) };
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
         assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
-        assert!(document.events[0].text.contains("from 0.3 s of a trial"), "{:?}", document.events);
+        assert!(document.events[0].text.contains("0.3 s into a trial, "), "{:?}", document.events);
         let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_unreachable).collect();
         assert_eq!(away, [false, true, false, false]);
     }
@@ -156,10 +156,10 @@ fn what_may_have_been_an_absence_when_nobody_looked_is_none_of_its_loss() {
 #[test]
 fn a_device_that_stands_still_and_loses_nothing_is_named() {
     for (to, told) in [
-        (900, Some("the device transmitted nothing for 0.70 s, from 0.2 s of a trial")),
+        (900, Some("0.2 s into a trial, the device transmitted nothing for 0.70 s")),
         // The host of a device that is virtual may have been away for so long.
-        (600, Some("the device or its host transmitted nothing for 0.40 s, from 0.2 s of a trial")),
-        (500, Some("the device or its host transmitted nothing for 0.30 s, from 0.2 s of a trial")),
+        (600, Some("0.2 s into a trial, the device or its host transmitted nothing for 0.40 s")),
+        (500, Some("0.2 s into a trial, the device or its host transmitted nothing for 0.30 s")),
         (350, None),
     ] {
         let bed =
@@ -178,7 +178,11 @@ fn a_device_that_stands_still_and_loses_nothing_is_named() {
 fn a_silence_that_is_no_absence_is_told_and_is_loss() {
     let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
     assert_eq!(kinds(&document), ["device-stalled"]);
-    assert!(document.events[0].text.contains("for 0.25 s, from 0.3 s of a trial"), "{:?}", document.events);
+    assert!(
+        document.events[0].text.contains("0.3 s into a trial, the device stopped forwarding for 0.25 s"),
+        "{:?}",
+        document.events
+    );
     let lost: Vec<bool> = document.trials.iter().map(|trial| trial.lost > 100).collect();
     assert_eq!(lost, [false, true, false]);
     // Nor is what is lost between others that come.
@@ -281,7 +285,7 @@ fn an_absence_is_counted_from_the_first_frame_that_did_not_come() {
     let bed = Simulated { reboots: Some(1), ..Simulated::with(carries(1.0, 100)) };
     let document = run(&BenchOptions { procedure, ..sweep(&[0.1]) }, bed);
     assert_eq!(kinds(&document), ["device-away", "trial-repeated", "device-silent", "device-rebooted"]);
-    assert!(document.events[0].text.contains("from 50.0 s of a trial"), "{:?}", document.events);
+    assert!(document.events[0].text.contains("50.0 s into a trial, "), "{:?}", document.events);
     // A simulated trial takes no time: by this host's clock the first frame that did not come has still to be sent.
     let told = &document.events[3].text;
     let away: f64 = told.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
@@ -419,15 +423,15 @@ fn a_stream_of_which_nothing_comes_while_another_lives_is_told_once_and_is_loss(
     let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["stream-silent", "stream-back"], "{events:?}");
     assert!(events[0].1.starts_with("stream voice: none of "), "{events:?}");
-    assert!(events[0].1.contains("from 0.0 s of a trial (case baseline, 128 octets, "), "{events:?}");
+    assert!(events[0].1.contains("from 0.0 s into a trial (case baseline, 128 B, "), "{events:?}");
     assert!(
-        events[0].1.contains("for 1.0 s, to its end, while 100.0 % of the frames of other streams arrived"),
+        events[0].1.contains(" to its end, while 100.0 % of the frames of other streams arrived"),
         "{events:?}"
     );
     assert!(events[0].1.contains(r#"expect = "drop""#), "{events:?}");
     assert!(valid && lost[0] == 0 && lost[1] > 100 && lost[2] > 100 && lost[3] == 0, "{lost:?}");
     let (events, ..) = told(mute(1..2, 300 * MILLI..2_000 * MILLI));
-    assert!(events[0].0 == "stream-silent" && events[0].1.contains("from 0.3 s of a trial"), "{events:?}");
+    assert!(events[0].0 == "stream-silent" && events[0].1.contains("from 0.3 s into a trial"), "{events:?}");
     assert!(!events[0].1.contains("expect"), "{events:?}");
     assert_eq!(events[1].0, "stream-back");
     // A trial that tells nothing of the device tells of no stream to those that do.

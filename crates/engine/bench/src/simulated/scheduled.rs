@@ -131,7 +131,7 @@ fn streams_with_sizes_of_their_own_are_swept_once() {
     assert_eq!(document.trials.len(), 2, "one for each load");
     for trial in &document.trials {
         assert_eq!((trial.frame_size, trial.mixture.as_deref()), (None, Some("of streams")));
-        // Half of the load in frames of 84 octets on the line, half of 1,538.
+        // Half of the load in frames of 84 B on the line, half of 1,538.
         let pps = trial.intended_load.percent / 100.0 * 1e7 / 8.0 * 0.5 * (1.0 / 84.0 + 1.0 / 1_538.0);
         assert!(near(trial.intended_load.pps, pps, 0.002), "{pps} {:?}", trial.intended_load);
         assert!(near(

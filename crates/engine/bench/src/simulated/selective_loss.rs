@@ -20,7 +20,7 @@ fn a_size_that_is_dropped_from_some_trial_on_is_named_with_how_many_of_its_trial
     assert!(!came.is_empty() && lost.len() >= 2, "some trials each");
     let frames: u64 = lost.iter().map(|trial| trial.offered.frames).sum();
     let found = format!("none of {frames} frames received, in {} of 6 trials", lost.len());
-    assert_eq!(named(&document), [("frames of 128 octets".to_owned(), found)]);
+    assert_eq!(named(&document), [("frames of 128 B".to_owned(), found)]);
     // A device that does not reach its end in a trial of overload loses what it has no room for.
     let full = Device { per_frame: Duration::from_micros(600), ..carries(1.0, 5) };
     let loads = BenchOptions { frames: sizes(&[64, 512, 1_518]), ..sweep(&[0.05, 0.5, 1.0]) };
@@ -41,7 +41,7 @@ fn a_size_of_which_next_to_none_comes_is_named() {
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.events) };
     assert_eq!(
         (subject.as_str(), found.as_str()),
-        ("frames of 64 octets", "3 of 1340 frames received, in 1 of 1 trial")
+        ("frames of 64 B", "3 of 1340 frames received, in 1 of 1 trial")
     );
 }
 
@@ -59,7 +59,7 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     let drops = Device { drops_size: Some(64), ..carries(1.0, 100) };
     let document = run(&two, Simulated::with(drops.clone()));
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
-    assert_eq!(subject, "frames of 64 octets, stream small");
+    assert_eq!(subject, "frames of 64 B, stream small");
     assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials"), "{found}");
     // One of its size passes: it is not for that, and the stream is named; nor is a starved class dropped for its size.
     let mute = Some((0..9, 1, 0..2_000_000_000));
@@ -132,7 +132,7 @@ fn streams_that_are_dropped_are_named_also_where_others_are_lost_by_chance() {
     assert_eq!(names(&asked(128, 128), Simulated { mute: mute.clone(), ..noisy() }), ["stream voice"]);
     // Two of three.
     let two = || Simulated { drops_above: Some(100), ..noisy() };
-    let both = ["frames of 128 octets, stream video", "frames of 512 octets, stream rest"];
+    let both = ["frames of 128 B, stream video", "frames of 512 B, stream rest"];
     assert_eq!(names(&asked(64, 512), two()), both);
     assert_eq!(names(&asked(64, 512), noisy()), Vec::<String>::new());
     // A class that is starved by others that fill the device is not dropped.
@@ -163,10 +163,7 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
     let mixed = BenchOptions { frames: vec![Frames::Mixture("simple".parse().unwrap())], ..sweep(&[0.2]) };
     let drops = Device { noise: 0.05, drops_size: Some(594), ..carries(1.0, 100) };
     let found = open(&mixed, Simulated::with(drops));
-    assert_eq!(
-        found.iter().map(|(subject, _)| subject.as_str()).collect::<Vec<_>>(),
-        ["frames of 594 octets"]
-    );
+    assert_eq!(found.iter().map(|(subject, _)| subject.as_str()).collect::<Vec<_>>(), ["frames of 594 B"]);
     // Where others come, it is named for certain.
     let document = run(&three, Simulated { mute, ..noisy(0.0) });
     assert_eq!((named(&document).len(), document.verdicts.len()), (1, 1), "{:?}", document.verdicts);
@@ -201,7 +198,7 @@ fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_tri
     }
     assert_eq!(document.trials.len(), 2);
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
-    assert_eq!(subject, "frames of 64 octets, stream small");
+    assert_eq!(subject, "frames of 64 B, stream small");
     assert!(found.ends_with("in 2 of 2 trials"), "{found}");
     // Where it stands still for so long that the load is not what was asked for, the stream is silent all the same.
     let stands_still: Vec<_> = (0..6).map(|trial| (trial, 200_000_000..500_000_000)).collect();
@@ -218,7 +215,7 @@ fn where_all_sizes_that_are_asked_for_are_dropped_others_show_that_the_device_is
     let document = run(&asked, Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) }));
     let frames: u64 = document.trials.iter().map(|trial| trial.offered.frames).sum();
     let found = format!("none of {frames} frames received, in 2 of 2 trials");
-    assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
+    assert_eq!(named(&document), [("frames of 64 B".to_owned(), found)]);
     assert!(document.trials.iter().all(|trial| trial.invalid.is_none()), "{:?}", document.events);
     // A device that forwards nothing at all is refused still.
     let mut keeper = RecordingWatcher::default();
@@ -239,7 +236,7 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
     let text = &document.events[0].text;
-    assert!(text.starts_with("frames of 64 octets: none arrived from 0.3 s of a trial"), "{text}");
+    assert!(text.starts_with("frames of 64 B: none arrived from 0.3 s into a trial"), "{text}");
     assert_eq!(
         (document.trials.len(), document.trials.iter().all(|trial| !trial.device_unreachable)),
         (2, true)
@@ -248,7 +245,7 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     let [came, of] = [trial.carried.frames, trial.offered.frames];
     assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");
     let found = format!("{came} of {of} frames received, in 1 of 1 trial");
-    assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
+    assert_eq!(named(&document), [("frames of 64 B".to_owned(), found)]);
 }
 
 #[test]
@@ -267,7 +264,7 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     assert!(kept > 3, "{kept}");
     let [event] = &document.events[..] else { panic!("{:?}", document.events) };
     let told = format!(
-        "frames of 64 octets: none arrived until the end of {kept} trials or afterwards (case baseline, 1.0 % to 100.0 %"
+        "frames of 64 B: none arrived until the end of {kept} trials or afterwards (case baseline, 1.0 % to 100.0 %"
     );
     assert!(event.text.starts_with(&told), "{event:?}");
 }

@@ -3,20 +3,22 @@
 //! Figures are drawn here rather than by `chart`, which knows the few meanings of a measurement: a benchmark has a
 //! line for each frame size or case.
 
+mod discarded;
 mod draw;
 mod figures;
 mod page;
-mod repeated;
 mod results;
 mod streams;
 
 use crate::escape;
+use crate::number::{NO_BREAK, grouped, percent_to, rounded, step_of, time_to};
+pub use discarded::{discarded, events};
 pub use figures::figures;
 pub use page::page;
-pub use repeated::{events, repeated};
-use romer_record::benchmark::{Benchmark, Difference, Judgement, Overall};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, Difference, Judgement, Overall};
 use romer_record::document::Limit;
 use romer_record::quantity::Quantity;
+use romer_record::warning::BenchmarkWarning;
 pub use streams::{StreamRow, markings, streams};
 
 /// A figure of its own, as SVG, with the name that its file may have.
@@ -71,21 +73,21 @@ pub fn csv(document: &Benchmark) -> String {
 }
 
 /// The name of a quantity in a sentence.
-fn label(name: &str) -> &str {
+pub fn label(name: &str) -> &str {
     Quantity::named(name).map_or(name, |quantity| quantity.label)
 }
 
 /// The difference of two cases at one size and load.
 pub fn difference_words(one: &Difference) -> String {
     let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
-    let [low, high] = one.interval.unwrap_or_default().map(|end| amount(&one.quantity, end));
+    let ends = one.interval.unwrap_or_default();
+    let [mean, low, high] = amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]]);
     format!(
-        "{} vs. {}, {}{at}: {} differs by {} (95 % CI {low} to {high})",
+        "{} vs. {}, {}{at}: {} differs by {mean} (95 % CI {low} to {high})",
         one.to,
         one.from,
         size_words(one.frame_size),
         label(&one.quantity),
-        amount(&one.quantity, one.mean.unwrap_or_default()),
     )
 }
 
@@ -95,7 +97,7 @@ pub fn overall_words(one: &Overall) -> String {
         || "; no interval from a single repeat".into(),
         |[low, high]| {
             let told = if low <= 0.0 && high >= 0.0 { ", not significant" } else { "" };
-            let [low, high] = [low, high].map(|end| amount(&one.quantity, end));
+            let [low, high] = amounts(&one.quantity, [low, high], [low, high]);
             format!(" (95 % CI {low} to {high}, {} repeats){told}", one.repeats)
         },
     );
@@ -109,29 +111,54 @@ pub fn overall_words(one: &Overall) -> String {
     )
 }
 
-/// A value of a quantity, or of a limit on one, with the unit that the quantity's name ends with.
+/// A value of a quantity, or of a limit on one, with the unit of the quantity.
 pub fn amount(quantity: &str, value: f64) -> String {
     let name = quantity.split(['<', '>', '=', '.']).next().unwrap_or_default().trim();
-    let name = Quantity::named(name).map_or(name, |quantity| quantity.name);
-    if name.ends_with("_ns") {
-        return crate::number::maybe_time(Some(value), true).replace(crate::number::NO_BREAK, " ");
-    }
-    if name.ends_with("_ratio") {
-        return format!("{:.4} %", value * 100.0);
-    }
+    amount_to(Quantity::named(name).map_or(name, |quantity| quantity.name), value, 0.0).replace(NO_BREAK, " ")
+}
+
+/// A value of a quantity with its unit, and with the digits that show differences of `step`.
+fn amount_to(name: &str, value: f64, step: f64) -> String {
     let unit = match name.rsplit('_').next() {
-        Some("percent") => " %",
-        Some("bps") => " bit/s",
-        Some("pps" | "fps") => " frames/s",
-        _ => "",
+        Some("ns") => return time_to(value, step, true),
+        Some("ratio") => return percent_to(value, step),
+        Some("percent") => return format!("{}{NO_BREAK}%", grouped(value, 2)),
+        Some("bps") => "bit/s",
+        Some("pps" | "fps") => "frames/s",
+        Some("frames") => "frames",
+        _ => return grouped(value, 3),
     };
-    format!("{value:.4}{unit}")
+    format!("{}{NO_BREAK}{unit}", rounded(value))
+}
+
+/// Values of a quantity, such as the ends of an interval, with the digits that show the difference of the first two.
+fn amounts<const N: usize>(name: &str, ends: [f64; 2], values: [f64; N]) -> [String; N] {
+    values.map(|value| amount_to(name, value, step_of(ends)).replace(NO_BREAK, " "))
+}
+
+/// The mean of a time or a ratio and its interval, with units and the digits that the interval leaves.
+pub fn mean_words(result: &BenchmarkResult) -> Option<String> {
+    let mean = result.mean?;
+    Some(match result.interval {
+        Some([low, high]) => {
+            let [mean, low, high] = amounts(&result.quantity, [low, high], [mean, low, high]);
+            format!("{mean} ({low} to {high})")
+        }
+        None => amount(&result.quantity, mean),
+    })
+}
+
+/// The warnings that no other line has in detail.
+pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning> {
+    document.warnings.iter().filter(|warning| {
+        !matches!(warning, BenchmarkWarning::SelfTestFailed | BenchmarkWarning::TrialsDiscarded { .. })
+    })
 }
 
 /// A claim, whether it holds, and what was found.
 pub fn verdict_words(one: &Judgement) -> String {
     let Judgement { case, subject, expected, found, .. } = one;
-    format!("{}: {case}, {subject}: {expected}; found: {found}", outcome(one.holds))
+    format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.holds))
 }
 
 /// A limit, whether it held, and the value that it was held against.

@@ -6,8 +6,8 @@ use romer_record::benchmark::Benchmark;
 use serde_json::Value;
 
 use super::{
-    Drawn, difference_words, events, figures, limit_holds, limit_words, markings, overall_words, repeated,
-    results, seconds, streams, verdict_words,
+    Drawn, difference_words, discarded, events, figures, limit_holds, limit_words, markings, overall_words,
+    results, seconds, streams, verdict_words, warnings,
 };
 use crate::escape::markup;
 use crate::html;
@@ -49,8 +49,10 @@ pub fn page(document: &Benchmark) -> String {
         tester.map(|one| (one.clone(), false)).collect(),
         &mut body,
     );
-    let again = repeated(document).into_iter();
-    let events = again.chain(events(document).map(|one| one.text.clone())).map(|text| (text, false));
+    let events = discarded(document)
+        .into_iter()
+        .chain(events(document).map(|one| one.text.clone()))
+        .map(|text| (text, false));
     list("Events", events.collect(), &mut body);
     body.push_str("</div>\n</article>\n");
     let software = format!("romer {}", markup(&document.setup.software));
@@ -123,15 +125,11 @@ fn list(title: &str, rows: Vec<(String, bool)>, body: &mut String) {
 }
 
 fn notes(document: &Benchmark, body: &mut String) {
-    if document.warnings.is_empty() {
-        return;
+    let items: String =
+        warnings(document).map(|warning| format!("<li>Warning: {}</li>", markup(&warning.text()))).collect();
+    if !items.is_empty() {
+        body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
     }
-    let items: String = document
-        .warnings
-        .iter()
-        .map(|warning| format!("<li>Warning: {}</li>", markup(&warning.text())))
-        .collect();
-    body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 
 /// The differences between cases.

@@ -2,9 +2,9 @@
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 
-use super::size_words;
+use super::{amount_to, label, size_words};
 use crate::escape::markup;
-use crate::number::{NO_BREAK, TimeScale, absent, grouped, percent, rounded, time, time_with_half};
+use crate::number::{NO_BREAK, absent, grouped, percent, rounded, time, time_with_half};
 
 /// Lines that lead the page.
 const LINES: usize = 6;
@@ -304,7 +304,7 @@ pub(super) fn statistics(document: &Benchmark, html: &mut String) {
     );
     for result in &document.results {
         let shown = |value: Option<f64>| {
-            value.map_or_else(|| absent(true).to_owned(), |value| quantity(&result.quantity, value))
+            value.map_or_else(|| absent(true).to_owned(), |value| amount_to(&result.quantity, value, 0.0))
         };
         let interval = result.interval.map_or_else(
             || absent(true).to_owned(),
@@ -315,7 +315,7 @@ pub(super) fn statistics(document: &Benchmark, html: &mut String) {
             "<tr><th>{}</th><td>{}</td><td>{load}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{interval}</td><td>{}</td></tr>\n",
             markup(&result.case),
             size_words(result.frame_size),
-            markup(&result.quantity),
+            markup(label(&result.quantity)),
             result.count,
             shown(result.mean),
             shown(result.stddev),
@@ -323,20 +323,6 @@ pub(super) fn statistics(document: &Benchmark, html: &mut String) {
         ));
     }
     html.push_str("</tbody></table></div></details>\n");
-}
-
-/// A value with the unit that the name of its quantity ends with, and three digits or more.
-fn quantity(name: &str, value: f64) -> String {
-    match name.rsplit('_').next() {
-        Some("ns") => {
-            let unit = TimeScale::for_nanos(value);
-            format!("{}{NO_BREAK}{}", unit.number(value, unit.decimals(value)), unit.name(true))
-        }
-        Some("ratio") => percent(value),
-        Some("percent") => format!("{}{NO_BREAK}%", grouped(value, 2)),
-        Some("pps" | "frames") => rounded(value),
-        _ => grouped(value, 3),
-    }
 }
 
 #[cfg(test)]

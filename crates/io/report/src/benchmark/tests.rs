@@ -349,8 +349,8 @@ fn an_amount_has_the_unit_of_its_quantity() {
     for (quantity, value, shown) in [
         ("latency_p99_ns<=1us", 40_136.12, "40.1 µs"),
         ("latency_median_ns", -811.8, "-812 ns"),
-        ("carried_percent >= 99", 52.36, "52.3600 %"),
-        ("loss_ratio <= 1%", 0.1, "10.0000 %"),
+        ("carried_percent >= 99", 52.36, "52.36 %"),
+        ("loss_ratio <= 1%", 0.1, "10.0 %"),
         ("latency.max<1ms", 2_500_000.0, "2.50 ms"),
         ("latency_mean_ns.max < 1ms", 2_500_000.0, "2.50 ms"),
     ] {

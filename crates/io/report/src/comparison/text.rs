@@ -168,7 +168,13 @@ pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
             let [difference, low, high] = with_interval(difference, interval, unit, unicode);
             [difference, format!("{low} to {high}")]
         }
-        (Some(difference), None) => [signed(difference, unit, unicode), "n/a".into()],
+        (Some(difference), None) => {
+            // Ratings have few digits: the difference is that of the values beside it.
+            let printed = |value: Option<f64>| value.map(|value| (value * 100.0).round() / 100.0);
+            let beside = printed(figure.b).zip(printed(figure.a)).filter(|_| unit == FigureUnit::Score);
+            let difference = beside.map_or(difference, |(b, a)| b - a);
+            [signed(difference, unit, unicode), "n/a".into()]
+        }
         (None, _) => ["-".into(), "n/a".into()],
     };
     [label(&figure.figure), value(figure.a), value(figure.b), difference, interval]
@@ -203,6 +209,19 @@ mod tests {
         assert_eq!(interval, "+0.6690 pp to +0.6710 pp");
         let [.., interval] = cells(figure("delay_ns.p95", 1.45e6, [2e5, 3.12e6]));
         assert_eq!(interval, "+200 µs to +3.12 ms");
+    }
+
+    /// A rating without interval differs by what a reader computes from the printed values.
+    #[test]
+    fn rating_difference_is_of_printed_values() {
+        let figure = ComparedFigure {
+            figure: "voice.mos".into(),
+            a: Some(4.406),
+            b: Some(4.234),
+            difference: Some(4.234 - 4.406),
+            interval: None,
+        };
+        assert_eq!(cells(&figure, true)[1..4], ["4.41", "4.23", "-0.18"]);
     }
 
     #[test]

@@ -286,7 +286,7 @@ fn losses(name: &'static str, way: &EmulatedPackets<'_>) -> Option<Figure> {
         ),
         x: Axis { title: "packet".into(), from: first, to: last.max(first + 1.0), labels: Labels::Numbers },
         y: Axis {
-            title: "packets since the previous loss, power of ten".into(),
+            title: "packets since the previous loss (logarithmic)".into(),
             from: 0.0,
             to: most.ceil().max(1.0),
             labels: Labels::Numbers,

@@ -76,10 +76,11 @@ impl Words {
                 Some(format!("{name} {} (p99 {})", self.time(median), self.time(p99)))
             })
             .collect();
-        let used = [m.stamps.sender_departure, m.stamps.sender_arrival, m.stamps.responder_arrival];
-        let verb = if used.contains(&Some(Place::User)) { "add" } else { "would have added" };
         (!each.is_empty()).then(|| {
-            format!("Compared with the kernel's, user-space time stamps {verb}, median: {}.", each.join(", "))
+            format!(
+                "Error of user-space time stamps against kernel time stamps, median: {}.",
+                each.join(", ")
+            )
         })
     }
 }

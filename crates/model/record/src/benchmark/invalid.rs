@@ -38,7 +38,7 @@ impl InvalidCause {
             Self::PortRefused => "port refused frames",
             Self::PortDown => "port down",
             Self::ClockSet => "clock set",
-            Self::DeviceUnreachable => "device away",
+            Self::DeviceUnreachable => "device stopped forwarding",
             Self::DeviceStalled => "device stalled",
         }
     }

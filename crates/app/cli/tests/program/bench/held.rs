@@ -128,7 +128,7 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
         assert!(found.contains(" of the capacity in total (--loads "), "{found}");
         // Who wants verdicts is told that this is none.
         let ended = judged(&["--loads", "15%", "--require-verdicts"]).with_code(6);
-        let told = "error: a claim is inconclusive (--require-verdicts; baseline, ";
+        let told = "error: claim inconclusive (--require-verdicts; baseline, ";
         assert!(ended.stderr.starts_with(told) && ended.stderr.lines().count() == 1, "{ended:?}");
     }
     lab.filter(
@@ -141,7 +141,7 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
     if trials(&found).iter().all(is_valid) {
         assert_eq!(open(&found), None);
         assert_eq!(ended.code, Some(6), "{ended:?}");
-        assert!(ended.stderr.starts_with("error: a claim is broken (baseline, "), "{ended:?}");
+        assert!(ended.stderr.starts_with("error: claim failed (baseline, "), "{ended:?}");
         let verdicts = verdicts(&found);
         let named =
             verdicts.iter().any(|(subject, holds)| subject.starts_with("classes first and second") && !holds);

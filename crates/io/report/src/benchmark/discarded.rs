@@ -1,32 +1,30 @@
-//! Repeated and discarded trials by cause.
+//! Discarded trials by cause.
 
 use std::collections::BTreeMap;
 
 use romer_record::benchmark::{Benchmark, BenchmarkEvent, InvalidCause, Trial};
 
+use crate::number::counted;
+
 /// Events of single trials, which are grouped.
 const GROUPED: [&str; 2] = ["trial-repeated", "tester-overloaded"];
 
-/// The numbers of repeated and of discarded trials, each with the causes.
-pub fn repeated(document: &Benchmark) -> Vec<String> {
-    let (mut again, mut silent) = (BTreeMap::new(), BTreeMap::new());
+/// The number of discarded trials, their causes, and how many of them were repeated. `None` if none was discarded.
+pub fn discarded(document: &Benchmark) -> Option<String> {
+    let (mut causes, mut repeated) = (BTreeMap::new(), 0_u64);
     let mut trials = document.trials.iter().peekable();
     while let Some(trial) = trials.next() {
         if trial.invalid.is_none() {
             continue;
         }
-        let is_made_again = trials.peek().is_some_and(|next| is_same(trial, next));
-        let of = if is_made_again { &mut again } else { &mut silent };
-        *of.entry(trial.invalid_cause).or_insert(0_u64) += 1;
+        *causes.entry(trial.invalid_cause).or_insert(0_u64) += 1;
+        repeated += u64::from(trials.peek().is_some_and(|next| is_same(trial, next)));
     }
-    [(again, ["trial", "trials"], "repeated"), (silent, ["trial", "trials"], "discarded (inconclusive)")]
-        .into_iter()
-        .filter(|(causes, ..)| !causes.is_empty())
-        .map(|(causes, [one, more], what)| {
-            let all: u64 = causes.values().sum();
-            format!("{all} {} {what}: {}", if all == 1 { one } else { more }, causes_text(&causes))
-        })
-        .collect()
+    let all: u64 = causes.values().sum();
+    (all > 0).then(|| {
+        let of = counted(document.trials.len() as u64, "trial", "trials");
+        format!("{all} of {of} discarded ({}); {repeated} repeated", causes_text(&causes))
+    })
 }
 
 fn causes_text(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
@@ -56,9 +54,9 @@ pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
 mod tests {
     use super::*;
 
-    /// Repeated trials are reported in one line, with number and causes.
+    /// Discarded trials are reported in one line, with number and causes.
     #[test]
-    fn repeats_are_grouped_by_cause() {
+    fn discarded_trials_are_one_line() {
         let trial = |repeat, cause: Option<InvalidCause>| Trial {
             repeat,
             invalid: cause.map(|cause| cause.text().into()),
@@ -73,11 +71,8 @@ mod tests {
         let events_of = ["trial-repeated", "clock-set", "tester-overloaded"].map(event).into();
         let document = Benchmark { trials, events: events_of, ..Benchmark::default() };
         assert_eq!(
-            repeated(&document),
-            [
-                "3 trials repeated: tester stalled 2, tester dropped frames 1",
-                "1 trial discarded (inconclusive): tester dropped frames"
-            ]
+            discarded(&document).as_deref(),
+            Some("4 of 6 trials discarded (tester stalled 2, tester dropped frames 2); 3 repeated")
         );
         assert_eq!(events(&document).map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["clock-set"]);
     }
