@@ -24,6 +24,7 @@ mod sizes;
 mod skew;
 mod slight_slew;
 mod soft;
+mod step_under_way;
 mod steps;
 mod under_way;
 mod unrest;
