@@ -43,10 +43,22 @@ pub struct SetBack {
 struct Set {
     /// By how much the clock was set.
     size_ns: i64,
-    /// By that clock as if it had not been set: it was then.
-    between: [i64; 2],
-    /// What tells of a packet forward, and in reverse, of which the stamps do not.
-    judges: [Judge; 2],
+    sides: Sides,
+}
+
+/// What tells which packets were stamped after a step.
+#[derive(Clone, Debug)]
+enum Sides {
+    /// The stamps, and where they are ambiguous the delays.
+    Stamps {
+        /// By that clock as if it had not been set: it was then.
+        between: [i64; 2],
+        /// What tells of a packet forward, and in reverse, of which the stamps do not.
+        judges: [Judge; 2],
+    },
+    /// The corrections: from these moments of the sender's clock on, forward and in reverse. So it is of steps that are longer than the time
+    /// between them, as stamps beside one of them are those of others.
+    Moments([i64; 2]),
 }
 
 /// The level that shows whether a packet was stamped before a step or after it: that which lies lower. No packet of the other side
@@ -117,9 +129,14 @@ impl Judge {
 impl Set {
     /// Whether a stamp was taken after the step.
     fn is_later(&self, packet: PacketMoment, heading: Direction) -> bool {
-        let may_be_earlier = packet.stamp <= self.between[1];
-        let may_be_later = packet.stamp.saturating_sub(self.size_ns) >= self.between[0];
-        let judge = &self.judges[usize::from(heading == Direction::Reverse)];
+        let place = usize::from(heading == Direction::Reverse);
+        let (between, judges) = match &self.sides {
+            Sides::Moments(from) => return packet.at >= from[place],
+            Sides::Stamps { between, judges } => (between, judges),
+        };
+        let may_be_earlier = packet.stamp <= between[1];
+        let may_be_later = packet.stamp.saturating_sub(self.size_ns) >= between[0];
+        let judge = &judges[place];
         match (may_be_earlier, may_be_later) {
             (true, false) => false,
             (false, true) => true,
@@ -158,11 +175,10 @@ impl SetBack {
             sent.filter_map(|passage| passage.departure.map(Timestamp::as_nanos)).collect();
         left.sort_unstable();
         for (place, step) in steps.iter().enumerate() {
-            let Some(room) = room(&steps, place) else { continue };
             let mut corrections = estimate.corrections.clone();
             // Of a queue that is never empty packets tell less of a step's moment than those of the other direction.
             let full = step.dated_by.map(Direction::opposite).or(estimate.full);
-            let Some(set) = set(step, room, (&mut corrections, full), &packets, &left) else {
+            let Some(set) = set(step, room(&steps, place), (&mut corrections, full), &packets, &left) else {
                 continue;
             };
             for (packets, heading) in packets.iter_mut().zip(Direction::BOTH) {
@@ -255,7 +271,7 @@ fn room(steps: &[ClockChange], place: usize) -> Option<i64> {
 /// all `left` that were sent. No other step is within `room` of it.
 fn set(
     step: &ClockChange,
-    room: i64,
+    room: Option<i64>,
     (corrections, full): (&mut [Correction; 2], Option<Direction>),
     packets: &[Vec<PacketMoment>; 2],
     left: &[i64],
@@ -265,32 +281,45 @@ fn set(
     let near = span(there)?.max(span(back)?) / NEAR;
     let [forward, reverse] =
         [0, 1].map(|place| jump(step, &corrections[place], Direction::BOTH[place], near));
-    let (forward, reverse) = (forward?, reverse?);
-    let cut = |place: usize, leg: usize| {
+    let legs = [forward?, reverse?];
+    let cuts = [0, 1].map(|place| {
         let correction = &corrections[place];
-        correction.origin_ns.saturating_add(correction.legs[leg].from_ns)
-    };
-    let cuts = [cut(0, forward), cut(1, reverse)];
+        correction.origin_ns.saturating_add(correction.legs[legs[place]].from_ns)
+    });
     if !is_responders(step.size_ns, cuts[0], left) {
         return None;
     }
-    let judge = |place: usize, leg: usize| {
-        let beside = (cuts[place], beside(&packets[place], room)?);
-        judge(step.size_ns, &corrections[place], leg, &packets[place], Direction::BOTH[place], beside)
+    let sides = match room {
+        Some(room) => stamps_of(step.size_ns, room, (corrections, full), (packets, legs, cuts))?,
+        None => Sides::Moments(cuts),
     };
-    let mut judges = [judge(0, forward)?, judge(1, reverse)?];
+    for ((correction, leg), heading) in corrections.iter_mut().zip(legs).zip(Direction::BOTH) {
+        without(correction, leg, heading, step.size_ns);
+    }
+    Some(Set { size_ns: step.size_ns, sides })
+}
+
+/// What the stamps tell of a step with which the corrections have these legs begin at the `cuts`.
+fn stamps_of(
+    size_ns: i64,
+    room: i64,
+    (corrections, full): (&[Correction; 2], Option<Direction>),
+    (packets, legs, cuts): (&[Vec<PacketMoment>; 2], [usize; 2], [i64; 2]),
+) -> Option<Sides> {
+    let judge = |place: usize| {
+        let beside = (cuts[place], beside(&packets[place], room)?);
+        judge(size_ns, &corrections[place], legs[place], &packets[place], Direction::BOTH[place], beside)
+    };
+    let mut judges = [judge(0)?, judge(1)?];
     // When it was, the direction tells whose least delay is a floor.
     let place = usize::from(full == Some(Direction::Forward));
     let told = (Direction::BOTH[place], &packets[place][..]);
-    let between = between(step.size_ns, &judges[place], told, (cuts[place], beside(told.1, room)?))?;
+    let between = between(size_ns, &judges[place], told, (cuts[place], beside(told.1, room)?))?;
     if let Some(heading) = full {
         let place = 1 - place;
-        judges[place].by_neighbours(step.size_ns, between, &packets[place], heading);
+        judges[place].by_neighbours(size_ns, between, &packets[place], heading);
     }
-    for (place, leg) in [(0, forward), (1, reverse)] {
-        without(&mut corrections[place], leg, Direction::BOTH[place], step.size_ns);
-    }
-    Some(Set { size_ns: step.size_ns, between, judges })
+    Some(Sides::Stamps { between, judges })
 }
 
 /// The leg of a correction that begins with the step.
