@@ -4,7 +4,7 @@
 //! differ; and no further behind, when one left there, than those of a packet back. That says something of the offset at the first packet
 //! as far as it is known what the clocks did in between. Two things are known of that:
 //!
-//! - Clocks that nobody sets drift apart by no more than [`FASTEST`]. This holds whatever an estimator has made of a run: the packets
+//! - Clocks that nobody sets drift apart by no more than [`FASTEST`], or by [`STEERED_PPM`] where the packets show a faster rate. This holds whatever an estimator has made of a run: the packets
 //!   of the first tenth of a second bound the offset at the first one.
 //! - Of our own estimator, which says where a line holds and how sure it is, the rate and its interval: up to the first event that it has found,
 //!   whatever kind of event that was.
@@ -14,11 +14,12 @@
 use romer_record::Passage;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::SkewRequest;
-use romer_record::warning::MeasurementWarning;
+use romer_record::warning::{MeasurementWarning, SkewUnknown};
 
 use super::arithmetic::rounded;
 use super::estimate::Estimate;
 use super::method::{Method, method_of};
+use super::relating::STEERED_PPM;
 use super::stamps::{moment, raw};
 use romer_units::Direction;
 
@@ -79,13 +80,14 @@ fn most(
     let begins = [there?, back?];
     let start = begins[0].min(begins[1]);
     let coarse = i128::from(rounded(estimate.coarse_ns));
+    let fastest = fastest(estimate);
     let bound = |direction: usize, within: i64| {
         let near = headed().nth(direction).into_iter().flat_map(|(passages, heading)| {
             passages.iter().filter_map(move |one| Some((moment(one, heading)?, raw(one)?)))
         });
         let until = begins[direction].saturating_add(within);
         let near = near.filter(|(at, _)| *at <= until);
-        near.map(|(at, raw)| raw + drifted(FASTEST, at.saturating_sub(start)) + coarse).min()
+        near.map(|(at, raw)| raw + drifted(fastest, at.saturating_sub(start)) + coarse).min()
     };
     let first = [bound(0, 0)?, bound(1, 0)?];
     let near = [bound(0, NEAR)?, bound(1, NEAR)?];
@@ -108,6 +110,21 @@ fn most(
         }
     }
     Some([narrowest, near, first])
+}
+
+/// The rate at which the clocks may drift apart: a line of the correction, or a rate that is refused, may show that they are slewed.
+fn fastest(estimate: &Estimate) -> f64 {
+    let lines = estimate.corrections.iter().flat_map(|correction| &correction.legs);
+    let is_refused = estimate.why_not.as_ref().is_some_and(|why| {
+        matches!(
+            why,
+            SkewUnknown::RateImpossible { .. }
+                | SkewUnknown::RateOfPath { .. }
+                | SkewUnknown::RateAmbiguous { .. }
+        )
+    });
+    let is_fast = is_refused || lines.into_iter().any(|line| line.slope.abs() > FASTEST / 2.0);
+    if is_fast { STEERED_PPM / 1e6 } else { FASTEST }
 }
 
 /// By how much clocks drift apart in `time` nanoseconds at this rate.

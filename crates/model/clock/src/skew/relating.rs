@@ -24,7 +24,7 @@ use crate::clocks::{across, length};
 const STRAY: usize = 3;
 /// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
 /// rate is of stamps that no clock gave.
-const STEERED_PPM: f64 = 100_500.0;
+pub(super) const STEERED_PPM: f64 = 100_500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
 

@@ -135,3 +135,15 @@ fn a_rate_that_is_known_narrows_them_to_what_the_quickest_packets_took() {
         holds(&run, &clock, 10.1e6, &format!("{seed}"));
     }
 }
+
+/// Also at a rate that only a steered clock has: chrony slews by up to 8.33 %.
+#[test]
+fn bounds_hold_at_steered_rates() {
+    for skew in [0.002, -0.01, 0.0833, -0.0833] {
+        for seed in 0..4 {
+            let run = Run { skew, seconds: 60.0, ..Run::default() };
+            let clock = run.clocks("best", None, seed);
+            holds(&run, &clock, 12e6, &format!("{skew}, {seed}"));
+        }
+    }
+}
