@@ -3,18 +3,20 @@
 use romer_clock::skew::Step;
 
 /// The nearest packets that follow, with which a change of the clock has to agree.
-pub(crate) const NEAR: usize = 8;
+pub(crate) const NEAR: usize = 12;
 /// So many packets may be false in a row. A clock that shows another time for longer was set.
 pub(crate) const EXCURSION: usize = 64;
 /// So many accepted packets are the neighbours before one.
 pub(crate) const BEFORE: usize = 64;
 /// At the end of a stream, so many packets that follow one may be as false as it.
-const AT_END: usize = 2;
+const AT_END: usize = 3;
 /// Packets that are compared for the trend of their delays, as by the rate between the clocks, are so many apart.
 const APART: usize = 32;
-/// A round trip explains a low delay if it was shorter than usual by more than this share of what the delay is too low by. If the path
-/// was faster, the round trip is shorter by all of that. If the stamps are false, it is as long as usual.
+/// A round trip explains a low delay if it was shorter than usual, without a pause of the responder, by more than this share of what the delay
+/// is too low by. If the path was faster, the round trip is shorter by all of that. If the stamps are false, it is as long as usual.
 const SHARE: f64 = 0.5;
+/// The responder paused if its time was longer than usual by more than so many times what the delay is too low by.
+const PAUSE: f64 = 2.0;
 /// A delay is too low by more than so many differences between its neighbours' median and lower quartile. For waiting times by an
 /// exponential law eight are 3.2 times the mean, and for a normal law 5.4 times the standard deviation. Delays on a busy host have more
 /// extreme values than either law.
@@ -43,6 +45,37 @@ impl Seen {
     /// t4 - t1, which does not depend on the responder's clock.
     fn away(&self) -> i128 {
         i128::from(self.stamps[3]) - i128::from(self.stamps[0])
+    }
+
+    /// t3 - t2, the responder's time.
+    fn processing(&self) -> i128 {
+        i128::from(self.stamps[2]) - i128::from(self.stamps[1])
+    }
+}
+
+/// The times of a short round trip, t4 - t1, and of a fast responder, t3 - t2: the lower quartiles.
+#[derive(Clone, Copy)]
+struct Usual {
+    away: i128,
+    processing: i128,
+}
+
+impl Usual {
+    fn new<'a>(all: impl Iterator<Item = &'a Seen> + Clone) -> Self {
+        let quartile = |mut times: Vec<i128>| {
+            let at = times.len() / 4;
+            if times.is_empty() { 0 } else { *times.select_nth_unstable(at).1 }
+        };
+        let (away, processing) = (all.clone().map(Seen::away), all.map(Seen::processing));
+        Self { away: quartile(away.collect()), processing: quartile(processing.collect()) }
+    }
+
+    /// Whether the round trip explains a delay that is too low by so much.
+    fn explains(self, one: &Seen, by: f64) -> bool {
+        let paused = (one.processing() - self.processing) as f64;
+        // An early t2 or a late t3 that lowers a delay by this lengthens t3 - t2 by it. A responder that paused lengthens it by more.
+        let waited = if paused > PAUSE * by { paused } else { 0.0 };
+        (self.away - one.away()) as f64 + waited > SHARE * by
     }
 }
 
@@ -81,13 +114,13 @@ struct Side {
 }
 
 impl Side {
-    /// By delays, each with the time by which its round trip was shorter than usual. Delays below the lower quartile by more than the
-    /// spread are left out, as false ones, unless a shorter round trip explains them.
-    fn new(delays: &[(f64, f64)]) -> Option<Self> {
+    /// By delays, each with its round trip. Delays below the lower quartile by more than the spread are left out, as false ones, unless the
+    /// round trip explains them.
+    fn new(delays: &[(f64, &Seen)], usual: Usual) -> Option<Self> {
         let (quartile, spread) = quartile_and_spread(delays.iter().map(|(delay, _)| *delay).collect())?;
-        let is_true = |(delay, shorter): &&(f64, f64)| {
+        let is_true = |(delay, one): &&(f64, &Seen)| {
             let by = quartile - delay;
-            by <= spread || explains(*shorter, by)
+            by <= spread || usual.explains(one, by)
         };
         let floor = delays.iter().filter(is_true).map(|(delay, _)| *delay).reduce(f64::min)?;
         Some(Self { floor, spread })
@@ -103,11 +136,6 @@ fn quartile_and_spread(mut delays: Vec<f64>) -> Option<(f64, f64)> {
     let median = *delays.select_nth_unstable_by(at_median, f64::total_cmp).1;
     let quartile = *delays.select_nth_unstable_by(at_quartile, f64::total_cmp).1;
     Some((quartile, SPREADS * (median - quartile)))
-}
-
-/// Whether a round trip that is shorter by so much explains a delay that is too low by so much.
-fn explains(shorter: f64, by: f64) -> bool {
-    shorter > SHARE * by
 }
 
 /// The floor that one has to lie below, and by how much.
@@ -197,18 +225,14 @@ impl<'a> Neighbours<'a> {
         sizes(0) + sizes(1).max(sizes(2))
     }
 
-    /// The usual time of a short round trip: the lower quartile.
-    fn usual(&self) -> i128 {
-        let mut away: Vec<i128> = self.before().iter().chain(self.wide()).map(Seen::away).collect();
-        away.sort_unstable();
-        away.get(away.len() / 4).copied().unwrap_or(0)
+    fn usual(&self) -> Usual {
+        Usual::new(self.before().iter().chain(self.wide()))
     }
 
-    fn bound(&self, way: usize, sides: &[&[Seen]], usual: i128) -> Option<Bound> {
+    fn bound(&self, way: usize, sides: &[&[Seen]], usual: Usual) -> Option<Bound> {
         let each = sides.iter().filter_map(|side| {
-            let shorter = |other: &Seen| (usual - other.away()) as f64;
-            let delays = side.iter().map(|other| (self.relative(other, way), shorter(other)));
-            Side::new(&delays.collect::<Vec<(f64, f64)>>())
+            let delays = side.iter().map(|other| (self.relative(other, way), other));
+            Side::new(&delays.collect::<Vec<(f64, &Seen)>>(), usual)
         });
         let all = each.reduce(|a, b| Side { floor: a.floor.min(b.floor), spread: a.spread.max(b.spread) })?;
         let count = Self::count(sides);
@@ -221,13 +245,13 @@ impl<'a> Neighbours<'a> {
     }
 
     /// Whether a packet lies below a floor by more than the limit, and its round trip does not say why.
-    fn is_low(&self, other: &Seen, way: usize, bound: Bound, usual: i128) -> bool {
+    fn is_low(&self, other: &Seen, way: usize, bound: Bound, usual: Usual) -> bool {
         let by = bound.floor - self.relative(other, way);
-        by > bound.limit && !explains((usual - other.away()) as f64, by) && by > UNITS as f64 * self.unit()
+        by > bound.limit && !usual.explains(other, by) && by > UNITS as f64 * self.unit()
     }
 
     /// Whether the floor of packets that follow is closer to that before than to this one.
-    fn returns(&self, way: usize, near: &[Seen], usual: i128) -> bool {
+    fn returns(&self, way: usize, near: &[Seen], usual: Usual) -> bool {
         let floor = |side: &[Seen]| self.bound(way, &[side], usual).map(|bound| bound.floor);
         floor(self.before())
             .zip(floor(near))
@@ -236,7 +260,7 @@ impl<'a> Neighbours<'a> {
 
     /// The false packets among those between this one and those that have the former offset again: up to the last that is too low, all
     /// that rise in the other direction as the lowest one does.
-    fn run(&self, way: usize, bound: Bound, skipped: &[Seen], near: &[Seen], usual: i128) -> Judgement {
+    fn run(&self, way: usize, bound: Bound, skipped: &[Seen], near: &[Seen], usual: Usual) -> Judgement {
         let is_low = |other: &Seen| self.is_low(other, way, bound, usual);
         let until = skipped.iter().rposition(is_low).map_or(0, |last| last + 1);
         let lowest = skipped[..until].iter().filter(|other| is_low(other));

@@ -6,13 +6,13 @@
 //! - Where a round trip's own bounds cross, or t3 lies before t2, one of the two stamps is false. This rule needs no threshold.
 //! - A queue only raises a delay above its floor. A false pair of stamps raises one direction and lowers the other one by as much, and
 //!   t4 - t1 does not change. So a delay below the floor of its neighbours, before and after, is false, unless the round trip was shorter
-//!   too. The threshold is a multiple of the spread of the neighbours' delays in this direction. The trend of the delays, which contains
+//!   too, without the time for which the responder paused. The threshold is a multiple of the spread of the neighbours' delays in this direction. The trend of the delays, which contains
 //!   the rate between the clocks, is removed.
 //!
 //! Several replies in a row may be false. The packets after a run of up to 64 then have the floor of those before it.
 //!
 //! A clock that drifts, is slewed or is set keeps its stamps: from that moment on the packets after it agree with it. At an end of the
-//! stream there are neighbours on one side only, and a change that lasts for three packets is taken for false stamps.
+//! stream there are neighbours on one side only, and a change that lasts for four packets is taken for false stamps.
 
 use std::collections::{HashSet, VecDeque};
 
