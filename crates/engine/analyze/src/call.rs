@@ -7,6 +7,7 @@ use romer_passages::Related;
 use romer_record::document::{Measurement, ProbeDirection, Traffic};
 use romer_record::manifest::Stream;
 use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
+use romer_record::{Fate, Passage};
 use romer_traffic::{DEFAULT_INTERVAL, Request, TrafficModel};
 use romer_units::Duration;
 
@@ -80,12 +81,35 @@ pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (V
     };
     let lacks = stream.traffic.direction.is_one_way() && !stream.responder_log_complete
         || !stream.not_logged.is_empty();
+    let reverse = reverse_call(related);
     let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
-    let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
+    let [there, back] = [&related.forward[..], &reverse].map(told);
     let ways =
         [(ProbeDirection::Forward, &there[..], &m.forward), (ProbeDirection::Reverse, &back[..], &m.reverse)];
     let whole = &related.round_trip;
     voice(&codec, stream.voice.jitter_buffer_ns, ways, related.delay_kind, whole, m.round_trip.delay_ns.min)
+}
+
+/// The packets of a call in reverse. Where a lost reply may be unknown, each probe that did not come back, and was not lost on its way to
+/// the responder, is such a reply: whether it was sent and lost is not known.
+fn reverse_call(related: &Related) -> Cow<'_, [Passage]> {
+    if related.reverse_complete || related.round_trip.is_empty() {
+        return Cow::Borrowed(&related.reverse);
+    }
+    let mut forward = related.forward.iter().filter(|probe| probe.copy == 0).peekable();
+    let may_be_lost = |probe: &&Passage| {
+        while forward.next_if(|before| before.sequence < probe.sequence).is_some() {}
+        let fate = forward.peek().filter(|same| same.sequence == probe.sequence).map(|same| same.fate);
+        matches!(probe.fate, Fate::Lost | Fate::Unknown)
+            && !fate.is_some_and(|fate| fate.is_lost() || !fate.is_observed())
+            && related.unanswered.binary_search(&probe.sequence).is_err()
+    };
+    let lost = related.round_trip.iter().filter(|probe| probe.copy == 0).filter(may_be_lost);
+    let lost = lost.map(|probe| Passage { fate: Fate::Unknown, ..*probe });
+    let came = related.reverse.iter().filter(|reply| !matches!(reply.fate, Fate::Lost | Fate::Unknown));
+    let mut call: Vec<Passage> = came.copied().chain(lost).collect();
+    call.sort_by_key(|packet| packet.sequence);
+    Cow::Owned(call)
 }
 
 /// The ways that have packets, of which there are too few.

@@ -84,7 +84,6 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
     {
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
             fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
-            continue;
         }
         if passages.is_empty() {
             continue;
@@ -111,7 +110,7 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
         }
     }
     if fitted.directions.is_empty() {
-        return Err("the fate of some packets is unknown in every direction".into());
+        return Err("there are no packets in any direction".into());
     }
     if are_relative {
         fitted.warnings.push(ModelWarning::DelaysRelative);
@@ -686,6 +685,25 @@ mod tests {
             .map(|(direction, setting)| ModelWarning::DelaysUnknown { direction, setting: setting.into() });
         assert_eq!(nothing.warnings, [&none[..], &[no_order]].concat());
         assert!(!nothing.text.contains(".delay]"), "{}", nothing.text);
+    }
+
+    /// Packets of which it is unknown where they were lost are lost forward, and the scenario says so.
+    #[test]
+    fn unknown_losses_are_forward() {
+        let lost: Vec<Passage> = passages(PATH, 300);
+        let unknown: Vec<Passage> = lost
+            .iter()
+            .map(|one| Passage {
+                fate: if one.fate == Fate::Lost { Fate::Unknown } else { one.fate },
+                ..*one
+            })
+            .collect();
+        let [known, unknown] = [&lost, &unknown].map(|passages| fitted(passages, ModelKind::Models));
+        let warning =
+            ModelWarning::FatesUnknown { direction: ProbeDirection::Forward, setting: "a_to_b".into() };
+        assert!(lost.iter().any(|one| one.fate == Fate::Lost));
+        assert_eq!(unknown.text, known.text);
+        assert!(unknown.warnings.contains(&warning) && !known.warnings.contains(&warning));
     }
 
     #[test]

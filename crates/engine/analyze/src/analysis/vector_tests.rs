@@ -4,7 +4,7 @@ use std::path::Path;
 
 use romer_record::document::{DelayKind, Measurement, ProbeDirection};
 use romer_record::manifest::SkewRequest;
-use romer_record::voice::{DelayBasis, UnratedReason, VariationBasis, VoiceRequest};
+use romer_record::voice::{DelayBasis, LossBasis, UnratedReason, VariationBasis, VoiceRequest};
 use romer_record::warning::MeasurementWarning;
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
@@ -155,6 +155,12 @@ fn one_clock_gives_absolute_delays() {
     let unknown = of(false, true);
     assert_eq!(unknown.forward.delay_kind, Some(DelayKind::Variable));
     assert!(unknown.warnings.contains(&MeasurementWarning::OneClockPossible), "{:?}", unknown.warnings);
+    // Clocks of two rates are two, though nothing contradicts one of them at the first packet.
+    let faster = |at: i64| clock(at + at / 3_000);
+    table(&there, &packets(5 * MS), clock, faster);
+    table(&back, &packets(7 * MS), faster, clock);
+    let two = of(false, true);
+    assert!(!two.warnings.contains(&MeasurementWarning::OneClockPossible), "{:?}", two.clock);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -377,7 +383,8 @@ fn with_stamps(name: &str, stamps: impl Fn(i64, &mut [Option<i64>; 4])) -> Measu
         text += &format!("{n},60,{}\n", fields.join(","));
     }
     std::fs::write(&file, text).unwrap();
-    let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
+    let voice = VoiceRequest { codec_name: Some("g711".into()), ..VoiceRequest::default() };
+    let m = analyze(&Analysis { voice, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
     m
 }
@@ -395,6 +402,12 @@ fn losses_without_responder_stamps() {
         let lost = [&m.forward, &m.reverse, &m.round_trip].map(|way| way.packets.lost);
         assert_eq!(lost, [None, None, Some(12)], "{absent:?}");
         assert_eq!(m.forward.loss.ratio, None, "{absent:?}");
+        // Each of the 12 may have been lost in either direction: a call in either is at least as good.
+        for call in &m.voice {
+            assert_eq!(call.loss_basis, LossBasis::RoundTrip, "{absent:?}");
+            assert!((call.playout.loss_ratio - 12.0 / 240.0).abs() < 1e-9, "{absent:?}: {:?}", call.playout);
+        }
+        assert_eq!(m.voice.len(), 2, "{absent:?}");
     }
 }
 
@@ -431,6 +444,9 @@ fn replies_without_departure_may_be_lost() {
     assert_eq!((m.forward.packets.lost, m.round_trip.packets.lost), (Some(0), Some(12)));
     assert_eq!((m.reverse.packets.lost, m.reverse.packets.not_sent.unwrap_or(0)), (None, 0));
     assert!(!said(&m).contains("packets-not-sent"), "{}", said(&m));
+    let reverse = m.voice.iter().find(|call| call.direction == ProbeDirection::Reverse).unwrap();
+    assert_eq!(reverse.loss_basis, LossBasis::RoundTrip);
+    assert!((reverse.playout.loss_ratio - 12.0 / 240.0).abs() < 1e-9, "{:?}", reverse.playout);
 }
 
 /// A responder that takes 15 ms by a clock that runs 500 ppm fast adds nothing to the round trip.
@@ -458,6 +474,26 @@ fn step_longer_than_the_run_keeps_order() {
     });
     let reordered = [&m.forward, &m.reverse].map(|way| way.packets.reordered);
     assert_eq!(reordered, [Some(0); 2], "{:?}", m.clock.events);
+}
+
+/// Two steps that are longer than the time between them reorder no packet.
+#[test]
+fn two_steps_keep_order() {
+    for (first, second) in [(-23 * SECOND, -4 * SECOND), (-3 * SECOND, 46 * SECOND), (-60 * MS, -7 * SECOND)]
+    {
+        let m = with_stamps("two-steps", |n, row| {
+            let set = if n >= 180 {
+                first + second
+            } else if n >= 90 {
+                first
+            } else {
+                0
+            };
+            (row[1], row[2]) = (row[1].map(|at| at + set), row[2].map(|at| at + set));
+        });
+        let reordered = [&m.forward, &m.reverse].map(|way| way.packets.reordered);
+        assert_eq!(reordered, [Some(0); 2], "{first} {second}: {:?}", m.clock.events);
+    }
 }
 
 /// A clock that is set near an end of the run reorders no packet.

@@ -80,7 +80,8 @@ pub(super) fn one_way_refused(found: &OneWayContradiction) -> String {
         format!("; both directions show that the responder's clock runs {ppm:+.1} ppm off this one")
     });
     format!(
-        "no one-way delays are given: {those}{clocks}. The difference of the clocks is not known well enough to be removed"
+        "no one-way delays are given: {those}{clocks}. The difference of the clocks is not known well enough to be removed; the \
+         responder's time in round trips is by its own clock"
     )
 }
 

@@ -77,8 +77,8 @@ impl Text for ModelWarning {
     fn text(&self) -> String {
         match self {
             Self::FatesUnknown { direction, setting } => format!(
-                "the fate of some packets is unknown ({}): {setting} is left out; measure with a romer responder, which returns its \
-                 log",
+                "which direction lost some packets is unknown ({}): {setting} loses all of them; measure with a romer responder, \
+                 which returns its log",
                 way(*direction)
             ),
             Self::DelaysHalved { direction, setting } => format!(

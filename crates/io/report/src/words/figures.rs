@@ -1,6 +1,7 @@
 //! The figures that lead a summary, one line a direction, and what is remarkable about the losses.
 
 use romer_record::document::{DelayKind, DirectionResults, Measurement, Packets, Summary};
+use romer_record::warning::MeasurementWarning;
 
 use super::Words;
 use crate::causes;
@@ -11,6 +12,21 @@ use crate::table::{Trip, ways};
 
 /// Fewer delays than this have no 99th percentile that differs from the maximum.
 const ENOUGH_FOR_P99: u64 = 100;
+
+/// That round trips include the responder's processing time: all of them, or those without its time stamps.
+fn includes_responder(m: &Measurement) -> Option<String> {
+    const INCLUDING: &str = "including the responder's processing time";
+    let of_some = |warning: &MeasurementWarning| match warning {
+        MeasurementWarning::ResponderTimeStampsAbsent { replies, .. } => {
+            Some(format!("{} of {} {INCLUDING}", count(*replies), count(m.round_trip.delay_ns.count)))
+        }
+        _ => None,
+    };
+    if m.stamps.round_trip_includes_responder {
+        return Some(INCLUDING.into());
+    }
+    m.warnings.iter().find_map(of_some)
+}
 
 impl Words {
     /// One line a direction: median, 99th percentile, loss. Before them, if most of what was due was not sent, that.
@@ -28,11 +44,9 @@ impl Words {
         let direction = way.results(m);
         let mut notes = Vec::new();
         if direction.delay_kind == Some(DelayKind::Variable) {
-            notes.push("above min");
+            notes.push("above min".to_owned());
         }
-        if way == Trip::RoundTrip && m.stamps.round_trip_includes_responder {
-            notes.push("including the responder's processing time");
-        }
+        notes.extend(Some(m).filter(|_| way == Trip::RoundTrip).and_then(includes_responder));
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let delay = match (direction.delay_kind, direction.delay_ns.count) {
             // Above the minimum a single delay is zero.

@@ -64,7 +64,7 @@ ConcatenationWarning {
 super::warnings! {
 /// A warning of a model of a path.
 ModelWarning {
-    /// The fate of some packets is unknown. The direction is left out.
+    /// Which direction lost some packets is unknown. This direction of the model loses all of them.
     Warning FatesUnknown {
         /// The direction.
         direction: ProbeDirection,
