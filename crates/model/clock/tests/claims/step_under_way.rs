@@ -16,6 +16,7 @@ fn step_back_is_no_delay_error() {
     let mut forward: Vec<Passage> = Vec::new();
     let mut replies = Vec::new();
     for n in 0..6_000_u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "within seconds")]
         let queue =
             |place: u32, mean: f64| (-mean * (1.0 - random.unit(u64::from(2 * n + place))).ln()) as i64;
         let sent = i64::from(n) * 20_000_000;
