@@ -697,7 +697,7 @@ export interface components {
         About: {
             /** @description Whether an emulation runs. */
             emulating: boolean;
-            /** @description Whether there is an emulation that can be asked for, also one that has ended. */
+            /** @description Whether there is an emulation, which may have ended. */
             has_emulation: boolean;
             /** @description The machine's name. */
             host: string;
@@ -707,7 +707,7 @@ export interface components {
             may_run_commands: boolean;
             /** @description The server belongs to `romer emulate` and ends with its emulation. */
             of_emulation: boolean;
-            /** @description Where runs are kept. */
+            /** @description Folder of the runs. */
             runs: string;
             /** @description Name and version. */
             software: string;
@@ -905,7 +905,7 @@ export interface components {
              *     `policing`, `priority` or `self-test`.
              */
             procedure: string;
-            /** @description What the trials come to, for each case and frame size (and load, where loads were given). */
+            /** @description Results of the trials, for each case and frame size (and load, if loads were given). */
             results: components["schemas"]["BenchmarkResult"][];
             /** @description `romer/benchmark/1`. */
             schema: string;
@@ -934,7 +934,7 @@ export interface components {
              * @description When, nanoseconds after the benchmark began.
              */
             at_ns: number;
-            /** @description What is dropped, where `size-silent` tells of one trial. */
+            /** @description What is dropped, for an event `size-silent` of one trial. */
             dropped?: components["schemas"]["DroppedFrames"] | null;
             /**
              * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
@@ -960,7 +960,7 @@ export interface components {
             error: string | null;
             /** @description How far it is. */
             far: components["schemas"]["BenchmarkProgress"];
-            /** @description Where it is kept; `romer bench --resume` goes on there with one that was ended early. */
+            /** @description Where it is stored; `romer bench --resume` continues there one that ended early. */
             folder: string;
             /**
              * Format: uint64
@@ -973,7 +973,7 @@ export interface components {
             points: components["schemas"]["TrialPoint"][];
             /** @description The ports: where frames leave, where they are taken in. */
             ports: string[];
-            /** @description What is to be found out. */
+            /** @description The question to answer. */
             procedure: string;
             /** @description When it began, RFC 3339. */
             started: string;
@@ -984,15 +984,14 @@ export interface components {
         BenchmarkProgress: {
             /**
              * Format: int64
-             * @description How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
-             *     that is over.
+             * @description Maximum remaining duration, estimated at the start of the trial; it includes the self-test until that has ended.
              */
             left_ns: number;
             /** @description The trial in words, or that the tester is tested. */
             now: string;
             /**
              * Format: uint64
-             * @description How many there will be at the most, as things stand.
+             * @description Current estimate of their maximum number.
              */
             of: number;
             /**
@@ -1001,11 +1000,11 @@ export interface components {
              */
             trial: number;
         };
-        /** @description What the trials of a case and a frame size come to. */
+        /** @description Results of the trials of a case and a frame size. */
         BenchmarkResult: {
             /**
-             * @description What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. Where
-             *     there is no value (`count` is 0), that is why.
+             * @description What bounds the result besides the device's capacity: the tester, the line, an outage of the device; `null`:
+             *     nothing. If there is no value (`count` is 0), this is the reason.
              */
             bounded_by: string | null;
             /** @description The case. */
@@ -1045,8 +1044,8 @@ export interface components {
             /** @description The interval of the median by order statistics; `null` below six repeats. */
             median_interval: number[] | null;
             /**
-             * @description How the interval was found: `student`; or `none-of-n`, where no frame was lost in any trial: up to the ratio at which
-             *     none of so many would be lost with a probability of 5 %.
+             * @description Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: up to the ratio at which
+             *     all frames would arrive with a probability of 5 %.
              */
             method: string;
             /**
@@ -1474,7 +1473,7 @@ export interface components {
              */
             sender: number | null;
         };
-        /** @description What chrony says of the clock that it keeps. */
+        /** @description What chrony reports about the clock. */
         Chrony: {
             /**
              * Format: int64
@@ -1495,7 +1494,7 @@ export interface components {
             skew_ppm: number;
             /**
              * Format: uint8
-             * @description Distance from a reference clock; 0 where it follows nobody.
+             * @description Distance from a reference clock; 0 without a reference.
              */
             stratum: number;
         };
@@ -1636,7 +1635,7 @@ export interface components {
         Codec: {
             /**
              * Format: double
-             * @description Packet-loss robustness factor (G.113), above 0; `null` likewise.
+             * @description Packet-loss robustness factor (G.113), above 0; `null` in the same cases.
              */
             bpl: number | null;
             /**
@@ -1799,7 +1798,7 @@ export interface components {
         };
         /** @description A problem document. */
         Content: {
-            /** @description What the resource is now, where somebody else changed it. */
+            /** @description The current resource, if another client changed it. */
             current?: unknown;
             /** @description What it was this time, and what to do. */
             detail: string;
@@ -1915,8 +1914,8 @@ export interface components {
             /** @description What differs. */
             quantity: string;
             /**
-             * @description Whether that is below 5 %: of all differences of a benchmark in which there are none, one is called so with a
-             *     probability of 5 % at the most. The interval is of this difference by itself.
+             * @description Whether that is below 5 %: if there are no differences, the probability that any difference of the benchmark is
+             *     called significant is at most 5 %. The interval is of this difference alone.
              */
             significant: boolean;
             /**
@@ -2007,7 +2006,7 @@ export interface components {
         DroppedFrames: {
             /** @description The case. */
             case: string;
-            /** @description Which, in words: of so many octets, or of a mixture. */
+            /** @description Which, in words: a frame size, or a mixture. */
             frames: string;
             /**
              * Format: double
@@ -2015,7 +2014,7 @@ export interface components {
              */
             load_percent: number;
         };
-        /** @description Code points on the way. */
+        /** @description Code points on the path. */
         DscpSeen: {
             /** @description Received, with the number of packets that had each. */
             received: {
@@ -2023,8 +2022,8 @@ export interface components {
             };
             /**
              * Format: uint8
-             * @description Sent. The replies of a `romer respond` have the code point by which their requests arrived, which its log tells; `null`
-             *     where these were several, and of the replies of any other reflector, which does not tell.
+             * @description Sent. The replies of a `romer respond` have the code point of their requests, as its log shows; `null` if these
+             *     were several, and for other reflectors, which do not report it.
              */
             sent: number | null;
         };
@@ -2061,19 +2060,19 @@ export interface components {
              */
             reverse_compared: number;
         };
-        /** @description ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`. */
+        /** @description ECN bits on the path (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`. */
         EcnSeen: {
             /** @description Received, with the number of packets that had each. */
             received: {
                 [key: string]: number;
             };
             /**
-             * @description Sent. A `romer respond` sends its replies without (`not-ect`), also those that end a round trip; `null` of the replies of any
-             *     other reflector, which does not tell.
+             * @description Sent. A `romer respond` sends its replies with `not-ect`, also those of round trips; `null` for other
+             *     reflectors, which do not report it.
              */
             sent: string | null;
         };
-        /** @description What a measurement passed through: kept in its folder as `emulated.json`. */
+        /** @description The emulation that a measurement passed through: `emulated.json` in its folder. */
         Emulated: {
             /** @description Port a, `[NETNS/]IFACE`. */
             a: string;
@@ -2094,7 +2093,7 @@ export interface components {
              * @default null
              */
             in_force_ns: number[] | null;
-            /** @description Everything passed through untouched then, and the scenario was only kept. */
+            /** @description Everything passed through unchanged then, and the scenario was stored only. */
             passing: boolean;
             /** @description What was requested when the measurement began, as a scenario file says it. */
             scenario: string;
@@ -2152,8 +2151,8 @@ export interface components {
             reordered: number;
             /**
              * Format: double
-             * @description Mean of the delays requested, of packets that left; `null` where none left, or the summaries were begun anew
-             *     meanwhile.
+             * @description Mean of the requested delays of transmitted packets; `null` if none was transmitted, or if the summaries were
+             *     reset in this time.
              * @default null
              */
             requested_delay_mean_ns: number | null;
@@ -2181,8 +2180,7 @@ export interface components {
             actual_delay_ns: components["schemas"]["Summary"];
             /**
              * Format: double
-             * @description With the exact order, and of correlated delays: in how long they become independent of each other; `null` where it
-             *     cannot be told.
+             * @description With the exact order, and for correlated delays: correlation time; `null` if unknown.
              * @default null
              */
             correlation_time_ns: number | null;
@@ -2200,8 +2198,8 @@ export interface components {
             duplicates_created: number;
             /**
              * Format: double
-             * @description With the exact order, and of correlated delays: how many independent ones would tell as much of their mean; `null` where
-             *     it cannot be told, and of a law without a variance.
+             * @description With the exact order, and for correlated delays: effective sample size; `null` if unknown, and for a
+             *     distribution without a variance.
              * @default null
              */
             effective_values: number | null;
@@ -2226,7 +2224,7 @@ export interface components {
              * @default 0
              */
             overtaken: number;
-            /** @description Packets and copies in the emulator when each packet arrived, itself and its copies not counted: 0 where nothing is held. */
+            /** @description Packets and copies in the emulator when each packet arrived, without itself and its copies. */
             queue_depth: components["schemas"]["Summary"];
             /**
              * Format: uint64
@@ -2315,21 +2313,21 @@ export interface components {
             /** @description What arrived at b. */
             b_to_a: components["schemas"]["EmulatedDirection"];
             /**
-             * @description Which scenarios held after one another, where there were several: the first is that of the start.
+             * @description The scenarios in their order, if there were several; the first is that of the start.
              * @default []
              */
             changes: components["schemas"]["EmulationChange"][];
             /** @description How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files. */
             data_plane: string;
-            /** @description When it ended, RFC 3339; of one that goes on, when it was asked. */
+            /** @description When it ended, RFC 3339; the time of the request if it still runs. */
             ended: string;
             /** @description What ended it, where that was neither the end of its time nor the user: a port that is gone. */
             ended_by: string | null;
             /** @description How chance came about: `counter`, `mrg` or `mrg32k3a`. */
             generator: string;
             /**
-             * @description Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
-             *     where the scenario held at the end.
+             * @description Since when everything passed through unchanged until the end (the console's master switch was off), RFC 3339;
+             *     `null` if the scenario was in force at the end.
              * @default null
              */
             passing_since: string | null;
@@ -2357,12 +2355,12 @@ export interface components {
                 text: string;
             })[];
         };
-        /** @description A scenario that was put in force, or only kept from then on. */
+        /** @description A scenario that was put in force, or stored from then on. */
         EmulationChange: {
             /** @description When, RFC 3339. */
             at: string;
             /**
-             * @description From then on everything passed through untouched, and the scenario was only kept.
+             * @description From then on everything passed through unchanged, and the scenario was stored only.
              * @default false
              */
             passing: boolean;
@@ -2907,8 +2905,8 @@ export interface components {
              */
             at_ns: number | null;
             /**
-             * @description Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
-             *     ways are not known, and for losses by length where nobody knows on which way they were.
+             * @description Where it was found: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays of the two
+             *     directions are unknown, and for losses by length if their direction is unknown.
              */
             direction: components["schemas"]["ProbeDirection"];
             /**
@@ -2920,7 +2918,7 @@ export interface components {
             pattern: components["schemas"]["Pattern"];
             /**
              * Format: int64
-             * @description When it ends, likewise; `null` where it has no length, or holds to the end.
+             * @description Its end, in the same unit; `null` if it has no length, or lasts to the end of the run.
              */
             until_ns: number | null;
         };
@@ -3009,11 +3007,11 @@ export interface components {
             /** @description Of the absolute differences of consecutive delays. */
             jitter: components["schemas"]["Histogram"];
         };
-        /** @description One hop of the way to the target: who answered to probes whose time to live, or hop limit, ran out there. */
+        /** @description One hop of the route to the target: the address that reported an expired TTL or hop limit. */
         Hop: {
-            /** @description Who answered after the last probe, likewise. */
+            /** @description Who answered after the last probe, in the same form. */
             at_end: components["schemas"]["HopAnswer"] | null;
-            /** @description Who answered before the first probe; `null` where nobody did, or the way had ended. */
+            /** @description Who answered before the first probe; `null` if no host did, or if the route had ended. */
             at_start: components["schemas"]["HopAnswer"] | null;
             /**
              * Format: uint8
@@ -3025,10 +3023,10 @@ export interface components {
         HopAnswer: {
             /** @description Its address. */
             address: string;
-            /** @description It is the target: the way ends here. */
+            /** @description It is the target: the path ends here. */
             target: boolean;
         };
-        /** @description The scenario in force; while everything passes through, the one that is kept meanwhile. */
+        /** @description The scenario in force; while everything passes through, the stored one. */
         InForce: {
             /** @description The files that it names. */
             files: components["schemas"]["NamedFile"][];
@@ -3037,7 +3035,7 @@ export interface components {
                 /** @description The warning as a sentence. */
                 text: string;
             })[];
-            /** @description Everything passes through untouched, and the scenario is kept. */
+            /** @description Everything passes through unchanged, and the scenario is stored only. */
             passing: boolean;
             /** @description The same as JSON. */
             scenario: {
@@ -3219,8 +3217,8 @@ export interface components {
              */
             frame_size: number | null;
             /**
-             * @description Whether it holds; `null`: the trials decide neither, because the device, or its host, paused in them, or because chance
-             *     may do as much to so few frames (see what was found).
+             * @description Whether it holds; `null`: the trials are inconclusive, because the device or its host paused, or because there
+             *     are too few frames (see `found`).
              */
             holds: boolean | null;
             /**
@@ -3347,9 +3345,8 @@ export interface components {
             jitter_rfc3550_ns: number | null;
             /**
              * Format: uint64
-             * @description One-way packets since the start of which it is time that they have arrived: a later one has, or, where that is known
-             *     at once because they come here, they left two seconds before the last. `null` of round trips, and before the other
-             *     end has told of any.
+             * @description One-way packets since the start that are due: a later one has arrived, or, if they arrive at this host, they
+             *     left two seconds before the last. `null` for round trips, and before the other host has reported any.
              */
             sent: number | null;
         };
@@ -3418,10 +3415,9 @@ export interface components {
              */
             ratio: number | null;
             /**
-             * @description 95 % interval of the ratio: Wilson's, with as many packets as there would have to be independent ones to tell as much, so
-             *     that losses which come together widen it. `null` where fewer than six loss periods are not all of one packet; not to be
-             *     trusted below twenty periods, nor where they come in a few spells. Where it is known how many were lost, and not which,
-             *     on the assumption that losses are independent.
+             * @description 95 % interval of the ratio (Wilson), with the effective sample size, so that losses in bursts widen it. `null`
+             *     below six loss periods that are not all of one packet; unreliable below twenty periods, or where they occur in a
+             *     few bursts. Where the number of losses is known, but not which packets, losses are assumed to be independent.
              */
             ratio_interval: number[] | null;
         };
@@ -4882,13 +4878,13 @@ export interface components {
             /** @description Driver of the outgoing interface. */
             nic_driver: string | null;
             /**
-             * @description Synchronisation of the responder's clock, where a romer there tells it.
+             * @description Synchronisation of the responder's clock, if its romer reports it.
              * @default null
              */
             responder_clock_sync: components["schemas"]["ClockSync"] | null;
             /** @description Version of romer at the responder, where it is one. */
             responder_software: string | null;
-            /** @description The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not requested. */
+            /** @description The route to the target, hop by hop, at the start and at the end; `null` if not requested. */
             route: components["schemas"]["Hop"][] | null;
             /** @description Version of romer. */
             software: string;
@@ -5001,13 +4997,13 @@ export interface components {
         Opened: {
             /** @description What a benchmark has found. */
             benchmark: components["schemas"]["Benchmark"] | null;
-            /** @description What a measurement passed through, where that was kept with it. */
+            /** @description The emulation that a measurement passed through, if it is stored with it. */
             emulated: components["schemas"]["Emulated"] | null;
             /** @description What an emulation did. */
             emulation: components["schemas"]["Emulation"] | null;
-            /** @description Where it is kept. */
+            /** @description Where it is stored. */
             folder: string;
-            /** @description Whether frames were kept with it. */
+            /** @description Whether frames are stored with it. */
             frames: boolean;
             /** @description What it is. */
             kind: components["schemas"]["RunKind"];
@@ -5067,9 +5063,8 @@ export interface components {
             quantity: string;
             /**
              * Format: uint64
-             * @description The repeats that count, each of which is one value: its differences at these places, taken together. All trials of a repeat
-             *     have in common what host and device were like meanwhile, so that only other repeats tell how far that varies. In documents
-             *     of versions that took places for independent, 0.
+             * @description Valid repeats, each of which is one value: the mean of its differences. Trials of one repeat share the state of
+             *     host and device, so only further repeats show its variation. 0 in documents of older versions.
              * @default 0
              */
             repeats: number;
@@ -5114,22 +5109,23 @@ export interface components {
             lost: number | null;
             /**
              * Format: uint64
-             * @description Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.
+             * @description Where `lost` is `null`: the lower bound of the packets that did not arrive in time.
              */
             lost_at_least?: number | null;
             /**
              * Format: uint64
-             * @description The host itself refused to send; neither sent nor lost. Of the way back of round trips, the far host's replies.
+             * @description The host itself refused to send; neither sent nor lost. Of the reverse direction of round trips, the replies of
+             *     the responder's host.
              */
             not_sent: number | null;
             /**
              * Format: uint64
-             * @description Arrived in time, each counted once; so many at least where `received_at_least` says so.
+             * @description Arrived in time, each counted once; a lower bound where `received_at_least` is true.
              */
             received: number | null;
             /**
-             * @description `received` is what is known of: of others it is not known whether they arrived, since the record of them did not come
-             *     back. Left out where it is false.
+             * @description `received` is a lower bound: it is unknown whether other packets arrived, because their log was not received.
+             *     Omitted if false.
              */
             received_at_least?: boolean;
             /**
@@ -5186,7 +5182,8 @@ export interface components {
             strength_ratio: number;
         } | {
             /**
-             * @description The step is hardly more than what the stamps' clocks can tell apart: it may be theirs, and not the path's.
+             * @description The step is hardly larger than the resolution of the time stamps: it may be an effect of the clocks, and not
+             *     of the path.
              * @default false
              */
             doubtful: boolean;
@@ -5237,18 +5234,18 @@ export interface components {
             size_interval_ns: number[] | null;
             /**
              * Format: double
-             * @description How much longer the way takes after it, by the medians.
+             * @description Change of the path's delay, by the medians.
              */
             size_ns: number;
             /**
              * Format: double
-             * @description The size in inter-quartile ranges of the delay beside it: how strong it is.
+             * @description Its size in inter-quartile ranges of the delay around it.
              */
             strength_ratio: number;
         } | {
             /**
              * Format: double
-             * @description How much longer the way takes after it, where that shows; `null` where the delay did not change.
+             * @description Change of the path's delay; `null` if the delay did not change.
              */
             delay_step_ns: number | null;
             /** @constant */
@@ -5319,12 +5316,12 @@ export interface components {
             longest_arrived_bytes: number;
             /**
              * Format: uint64
-             * @description Packets so long, or longer.
+             * @description Packets of at least this length.
              */
             packets: number;
             /**
              * Format: uint32
-             * @description The shortest that was lost among those longer than that, likewise.
+             * @description The shortest lost one among those longer than that, in the same unit.
              */
             shortest_lost_bytes: number;
             /**
@@ -5452,14 +5449,14 @@ export interface components {
             together: components["schemas"]["PolicedTogether"] | null;
         };
         /**
-         * @description What a policer did with the frames of a trial together, in frames of their mean size: known, too, where the latency varies so
-         *     much that no frame by itself tells anything.
+         * @description A policer's decisions on all frames of a trial together, in frames of their mean size. This is known even if the
+         *     latency varies too much to judge single frames.
          */
         PolicedTogether: {
             /**
              * Format: uint64
-             * @description So many more passed, between some two frames, than the bucket lets pass, whatever of the latency's variation is before the
-             *     policer: wrong.
+             * @description Frames that wrongly passed between some two frames, whatever part of the latency variation is before the
+             *     policer.
              */
             beyond: number;
             /**
@@ -5474,12 +5471,12 @@ export interface components {
             fills_in_ns: number;
             /**
              * Format: int64
-             * @description By so much longer than the quickest frame another took, at the most, nanoseconds.
+             * @description Maximum difference between the latency of a frame and the minimum latency, nanoseconds.
              */
             latest_ns: number;
             /**
              * Format: uint64
-             * @description So many fewer passed than the bucket lets pass, whatever of the latency's variation is before the policer: wrong.
+             * @description Frames that were wrongly stopped, whatever part of the latency variation is before the policer.
              */
             missing: number;
             /**
@@ -5517,7 +5514,7 @@ export interface components {
              */
             year: number | null;
         };
-        /** @description What a plan comes to. */
+        /** @description The forecast of a plan. */
         Preview: {
             /** @description The commands that it runs to set cases, and to reset the device. */
             commands: string[];
@@ -5525,10 +5522,10 @@ export interface components {
             criterion: string;
             /**
              * Format: int64
-             * @description How long it takes at the most.
+             * @description Maximum duration.
              */
             length_ns: number;
-            /** @description What is to be found out. */
+            /** @description The question to answer. */
             procedure: string;
             /** @description Its trials; empty where each follows from the one before. */
             trials: components["schemas"]["Foreseen"][];
@@ -5597,7 +5594,7 @@ export interface components {
         /** @description What came to the measuring host's port, beyond the counts of packets. */
         Replies: {
             /**
-             * @description Replies whose length differs from that of their request; `null` where there are none.
+             * @description Replies with another length than their request; `null` if there are none.
              * @default null
              */
             other_length: components["schemas"]["OtherLength"] | null;
@@ -5726,11 +5723,11 @@ export interface components {
             claims: string[];
             /**
              * Format: double
-             * @description The highest rate that generator and analyser held together, frames a second.
+             * @description The highest rate that generator and analyser sustained together, frames per second.
              */
             highest_pps: number | null;
             /**
-             * @description How well the tester knows what it loses itself: each test, as often as it was made, be it held or not.
+             * @description Losses of the tester itself: every repeat of each test, passed or not.
              * @default []
              */
             ledger: components["schemas"]["Accounted"][];
@@ -5739,15 +5736,15 @@ export interface components {
         };
         /** @description One test of the tester. */
         SelfTestItem: {
-            /** @description What was asked, in words. */
+            /** @description The requirement, in words. */
             asked: string;
             /** @description What was found, in words. */
             found: string;
             /** @description Whether it was met. */
             held: boolean;
             /**
-             * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
-             *     `gap-150us`, `gap-200us`, `loopback-latency`.
+             * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
+             *     `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
              */
             name: string;
             /** @description The gaps between departures, or the latency. */
@@ -5772,7 +5769,7 @@ export interface components {
             next_hop: string;
             /**
              * Format: uint64
-             * @description Frames that were sent beside the trials to see whether the device forwards; all but a few came.
+             * @description Frames that were sent between the trials to test whether the device forwards; nearly all arrived.
              */
             probes: number;
             /** @description What the octets of a rate count. */
@@ -5921,13 +5918,13 @@ export interface components {
             b: string;
             /** @description How packets come in and go out. */
             data_plane: string;
-            /** @description Why it is not kept, once it has ended. */
+            /** @description Why it is not stored, once it has ended. */
             not_kept: string | null;
-            /** @description Everything passes through untouched, and the scenario is kept. */
+            /** @description Everything passes through unchanged, and the scenario is stored only. */
             passing: boolean;
             /**
              * Format: uint32
-             * @description Frames that there is room for.
+             * @description Capacity in frames.
              */
             room_frames: number;
             /**
@@ -5935,7 +5932,7 @@ export interface components {
              * @description Octets of memory for them.
              */
             room_octets: number;
-            /** @description The run that it is kept as, once it has ended. */
+            /** @description The run in which it is stored, once it has ended. */
             run: string | null;
             /** @description Whether packets pass through it now. */
             running: boolean;
@@ -5948,9 +5945,9 @@ export interface components {
             version: number;
         };
         /**
-         * @description Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
-         *     nothing came out; and up to five that are shorter, of a hundredth of the trial and more, in which nothing came out though ten
-         *     frames and more left, five times as long as the largest frame takes at the least.
+         * @description Outages of the device in a trial: at least 0.1 s, in which at least 50 frames left and none of them arrived, or
+         *     nothing arrived. And up to five shorter ones: at least a hundredth of the trial, in which at least ten frames left
+         *     and nothing arrived, and at least five times the transmission time of the largest frame.
          */
         Standstills: {
             /**
@@ -6075,7 +6072,7 @@ export interface components {
             carried_bps: number;
             /**
              * Format: double
-             * @description What came out, likewise.
+             * @description Forwarded frames, in the same unit.
              */
             carried_l2_bps: number;
             /**
@@ -6085,7 +6082,7 @@ export interface components {
             carried_per_second: number[];
             /**
              * Format: uint64
-             * @description Frames whose payload came changed.
+             * @description Frames that arrived with a changed payload.
              * @default 0
              */
             corrupted: number;
@@ -6230,7 +6227,7 @@ export interface components {
              */
             per_size: components["schemas"]["SizeResult"][];
             /**
-             * @description The policer's decisions on its frames, where it has a bucket of its own; `null` elsewhere.
+             * @description The policer's decisions on its frames, if it has its own bucket; else `null`.
              * @default null
              */
             policed: components["schemas"]["Policed"] | null;
@@ -6392,7 +6389,7 @@ export interface components {
              */
             stddev: number | null;
         };
-        /** @description What is told of values of which not all are listed: of all of them, those that are listed among them. */
+        /** @description Statistics of all values, including those that are listed. */
         Tally: {
             /**
              * @description How many are 1, 2 or 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` of them lie from 2 to the power of i up to, but
@@ -6429,7 +6426,7 @@ export interface components {
         };
         /** @description One direction of a tick. */
         TickDirection: {
-            /** @description Held for the delay that was asked for, without the rate's queue. */
+            /** @description Held for the requested delay, without the rate queue. */
             actual_delay_ns: components["schemas"]["TickSummary"];
             /**
              * Format: int64
@@ -6580,7 +6577,7 @@ export interface components {
         Trial: {
             /**
              * Format: uint64
-             * @description Frames whose length or test data were altered.
+             * @description Frames with a changed length or changed test data.
              */
             altered: number;
             /**
@@ -6589,8 +6586,8 @@ export interface components {
              */
             at_ns: number;
             /**
-             * @description What came out, each frame once. Its rates are of what came in the time in which frames were sent, later by the least latency; of
-             *     streams of which the device held no more at the end than before, of all that came.
+             * @description Forwarded frames, each counted once. Rates are of the frames that arrived in the time of sending, shifted by the
+             *     minimum latency; of streams of which the device queued no more at the end than before, of all frames.
              */
             carried: components["schemas"]["Load"];
             /** @description Frames that came in each second. */
@@ -6599,13 +6596,13 @@ export interface components {
             case: string;
             /**
              * Format: uint64
-             * @description Frames whose payload came changed; those in which just the test data were damaged, so that nobody knows which frames
-             *     they were, are lost as well, and of no stream.
+             * @description Frames that arrived with a changed payload. Those with damaged test data cannot be identified; they also count
+             *     as lost, and belong to no stream.
              * @default 0
              */
             corrupted: number;
             /**
-             * @description It tells nothing because the device was away in it, rather than because of the tester.
+             * @description It is invalid because the device did not forward, and not because of the tester.
              * @default false
              */
             device_unreachable: boolean;
@@ -6639,11 +6636,11 @@ export interface components {
              * @description Octets of its frames with check sequence; `null` for a mixture.
              */
             frame_size: number | null;
-            /** @description Time that the testing host took away meanwhile. */
+            /** @description Steal time of the testing host in this time. */
             host_gaps: components["schemas"]["Gaps"];
             /** @description What was due by that schedule: whole frames, of random gaps and sizes as many as chance had. */
             intended_load: components["schemas"]["Load"];
-            /** @description Why the trial tells nothing of the device; `null`: it does. */
+            /** @description Why the trial is invalid; `null`: it is valid. */
             invalid: string | null;
             /**
              * @description Of which kind that is; `null`: the trial is valid, or the document is from an older version.
@@ -6742,9 +6739,9 @@ export interface components {
              */
             lost: number;
             /**
-             * @description Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
-             *     as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
-             *     dropped unread. `null` in documents of older versions.
+             * @description Minimum and maximum of the frames that the device lost. Minimum: all lost frames that left on schedule, and of
+             *     those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the tester is proved to
+             *     have dropped. `null` in documents of older versions.
              * @default null
              */
             lost_by_device: number[] | null;
@@ -6807,8 +6804,8 @@ export interface components {
             /** @description Each stream by itself. */
             per_stream: components["schemas"]["StreamResult"][];
             /**
-             * @description The policer's decisions, frame by frame, of all streams that share a bucket; `null` where none is judged, or every stream has a
-             *     bucket of its own.
+             * @description The policer's decisions of all streams that share a bucket; `null` if none is judged, or if every stream has its
+             *     own bucket.
              */
             policed: components["schemas"]["Policed"] | null;
             /**
@@ -6919,10 +6916,10 @@ export interface components {
             frame_size: number | null;
             /**
              * Format: double
-             * @description What was asked for, of the line rate, percent.
+             * @description Requested load, percent of the line rate.
              */
             intended_percent: number;
-            /** @description Why it tells nothing of the device; `null`: it does. */
+            /** @description Why it is invalid; `null`: it is valid. */
             invalid: string | null;
             /**
              * Format: double
@@ -7009,7 +7006,7 @@ export interface components {
             packets: number;
             /**
              * Format: uint64
-             * @description So many a rating takes.
+             * @description Minimum for a rating.
              */
             packets_min: number;
             /** @description Why it has none. */
@@ -7668,7 +7665,7 @@ export interface operations {
     stopEmulation: {
         parameters: {
             query?: {
-                /** @description Whether it is kept as a run: true or false; true where nothing is said. What runs under romer emulate is kept by its --out. */
+                /** @description Whether it is stored as a run (default true). An emulation of romer emulate is kept by its --out. */
                 keep?: string;
             };
             header?: never;
@@ -8519,7 +8516,7 @@ export interface operations {
             query?: {
                 /** @description How many, from 1 to 10000; 1000 where nothing is said. */
                 packets?: string;
-                /** @description Only packets whose ordinal is a multiple of this; 1 where nothing is said. */
+                /** @description Only packets with an ordinal that is a multiple of this; default 1. */
                 every?: string;
                 /** @description How long to wait for them, up to 20s; 2s where nothing is said. */
                 wait?: string;

@@ -41,7 +41,7 @@ const one = share('probability', 'Probability', '0 to 1, or in percent: 0.01 or 
 const none: Choice = { value: 'none', label: 'Off', help: 'Nothing happens here.', fields: [] };
 const bernoulli: Choice = { value: 'bernoulli', label: 'Each by itself (Bernoulli)', help: 'Every packet with the same probability.', fields: [one] };
 const correlated: Choice = {
-  value: 'correlated', label: 'Correlated', help: 'The asked probability and the asked autocorrelation, both exact.',
+  value: 'correlated', label: 'Correlated', help: 'The requested probability and autocorrelation, both exact.',
   fields: [one, real('correlation', 'Correlation', 'of one packet with the next, from -1 to 1', 0.25)],
 };
 const markov: Choice = { value: 'markov', label: 'Markov chain', help: 'States, each with its own setting, by packets or by time.', fields: [] };
@@ -88,7 +88,7 @@ const QUEUE: Form = {
     ] },
     { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', 'packets wait too long when they do for this time', '100ms')] },
   ],
-  fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with its unit: 64KiB', start: '64KiB' }],
+  fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with a unit: 64KiB', start: '64KiB' }],
   groups: [],
 };
 
@@ -120,12 +120,12 @@ export const STAGES: Record<string, Form> = {
   },
   reorder: {
     label: 'Reorder', models: [none, bernoulli, correlated, markov],
-    fields: [span('flush', 'Flush', 'a packet whose turn does not come leaves after this', '100ms', true)],
+    fields: [span('flush', 'Flush', 'maximum wait of a packet', '100ms', true)],
     groups: [{ key: 'displacement', form: DISPLACEMENT }],
   },
   delay: {
     label: 'Delay',
-    models: [none, { value: 'plain', label: 'Fixed and variable', help: 'The same law for every packet.', fields: [span('fixed', 'Fixed part', 'with its unit: 30ms', '30ms')] }, markov],
+    models: [none, { value: 'plain', label: 'Fixed and variable', help: 'The same distribution for every packet.', fields: [span('fixed', 'Fixed part', 'with a unit: 30ms', '30ms')] }, markov],
     fields: [{
       key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true,
       choices: ORDERS,

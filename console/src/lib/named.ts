@@ -5,7 +5,7 @@ import { DISPLACEMENT, MATCH, STAGES, stateFields, TRACE, VARIABLE, type Field, 
 const WAYS: Record<string, string> = { a_to_b: 'a → b', b_to_a: 'b → a' };
 const OTHERS: Record<string, string> = {
   trace: 'Trace', timeline_repeat: 'Timeline', every: 'Repeat every', generator: 'Generator', seed: 'Seed', at: 'At', ramp: 'Ramp', match: 'Matches',
-  transition: 'Transitions', step: 'Duration unit', initial: 'Begins in state', duration: 'Lasts', about: 'About',
+  transition: 'Transitions', step: 'Duration unit', initial: 'Initial state', duration: 'Lasts', about: 'About',
 };
 const LISTS: Record<string, string> = { flow: 'Flow', timeline: 'Step', state: 'State' };
 

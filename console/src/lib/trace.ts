@@ -117,7 +117,7 @@ function read(text: string): { values: number[]; faults: LineFault[] } {
       }
     }
     const value = nanoseconds(`${line}${unit}`);
-    if (value === null) fault(`${JSON.stringify(line.slice(0, 40))} is no length of time with its unit, such as 30ms`);
+    if (value === null) fault(`${JSON.stringify(line.slice(0, 40))} is not a time with a unit, such as 30ms`);
     else if (value > HOUR) fault('a delay is from 0s to 1h');
     else values.push(value);
   });

@@ -34,7 +34,7 @@ export const KINDS: Kind[] = [
   { value: 'evs', label: 'EVS speech', parts: [{ key: 'rate', label: 'Bit rate', help: 'of the codec: 24.4kbit', start: '24.4kbit' }], write: (of) => (of('rate') ? `evs:${of('rate')}` : 'evs') },
   {
     value: 'talkspurt', label: 'Talk and silence of a conversation',
-    parts: [{ key: 'model', label: 'Conversation', help: 'whose lengths of talk and silence', start: 'p59', choices: [['p59', 'ITU-T P.59'], ['brady', 'Brady'], ['hyper', 'hyperexponential']] }, CODEC],
+    parts: [{ key: 'model', label: 'Conversation', help: 'model of the lengths of talk and silence', start: 'p59', choices: [['p59', 'ITU-T P.59'], ['brady', 'Brady'], ['hyper', 'hyperexponential']] }, CODEC],
     write: (of) => `talkspurt:${of('model')}${at(of('codec'))}`,
   },
   {

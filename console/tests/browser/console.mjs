@@ -248,7 +248,7 @@ async function run() {
   assert(Math.abs(1 - forward.arrived / forward.sent - 0.1) < 0.1 && reverse.sent > 0 && reverse.arrived === reverse.sent, JSON.stringify(both.at(-1)));
   await page.getByText('done, 2 limits are broken').first().waitFor();
   // What is written twice is told twice, and draws both screens all the same.
-  await until('both are told', async () => (await page.getByText(/^Limit failed: forward.delay_ns.p99<1ms, and the value is/).count()) === 2);
+  await until('both are told', async () => (await page.getByText(/^Limit failed: forward.delay_ns.p99<1ms, measured/).count()) === 2);
   await open(page, 'Runs');
   await until('both are listed', async () => (await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid .limit').count()) === 2);
   await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid').getByText('FAIL', { exact: true }).waitFor();
@@ -343,7 +343,7 @@ async function run() {
   const stale = await page.evaluate(async () => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '"1-1"' }, body: '{"toml":""}' })).status);
   assert.equal(stale, 412);
   const theirs = page.locator('[data-foreign]');
-  const those = page.locator('[aria-label="What somebody else changed"]');
+  const those = page.locator('[aria-label="Changes of another client"]');
   await theirs.getByText('Somebody else changed the scenario').waitFor();
   // It may stand among those that are folded away.
   await those.getByText('b → a › Delay › Fixed part: nothing → 5ms').waitFor({ state: 'attached' });

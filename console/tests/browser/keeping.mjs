@@ -204,7 +204,7 @@ export async function endsPassing(page) {
   await page.getByRole('switch', { name: /Impairment: ON$/ }).click();
   await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
-  await page.getByText('What it did is kept as the run').waitFor();
+  await page.getByText('Its results are stored as the run').waitFor();
   const { emulation } = await page.evaluate(async () => {
     const { run } = await (await fetch('/api/emulation')).json();
     return (await fetch(`/api/runs/${run}`)).json();

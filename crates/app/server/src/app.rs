@@ -52,9 +52,9 @@ pub(crate) struct About {
     of_emulation: bool,
     /// Whether an emulation runs.
     emulating: bool,
-    /// Whether there is an emulation that can be asked for, also one that has ended.
+    /// Whether there is an emulation, which may have ended.
     has_emulation: bool,
-    /// Where runs are kept.
+    /// Folder of the runs.
     runs: String,
     /// Rights of the process that an emulation or a benchmark needs: whether it has them.
     may_emulate: bool,

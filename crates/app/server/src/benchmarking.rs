@@ -68,14 +68,14 @@ pub(crate) struct Foreseen {
     repeat: u32,
 }
 
-/// What a plan comes to.
+/// The forecast of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Preview {
-    /// What is to be found out.
+    /// The question to answer.
     procedure: String,
     /// By what, in words.
     criterion: String,
-    /// How long it takes at the most.
+    /// Maximum duration.
     length_ns: i64,
     /// Its trials; empty where each follows from the one before.
     trials: Vec<Foreseen>,
@@ -92,7 +92,7 @@ pub(crate) struct TrialPoint {
     frame_size: Option<u32>,
     /// What it was for: `measure`, `search`, ...
     purpose: String,
-    /// What was asked for, of the line rate, percent.
+    /// Requested load, percent of the line rate.
     intended_percent: f64,
     /// What the device was given.
     offered_percent: f64,
@@ -104,7 +104,7 @@ pub(crate) struct TrialPoint {
     latency_median_ns: Option<f64>,
     /// The greatest.
     latency_max_ns: Option<f64>,
-    /// Why it tells nothing of the device; `null`: it does.
+    /// Why it is invalid; `null`: it is valid.
     invalid: Option<String>,
 }
 
@@ -130,10 +130,9 @@ impl From<&Trial> for TrialPoint {
 pub(crate) struct BenchmarkProgress {
     /// Number of the trial that runs, from 1.
     trial: u64,
-    /// How many there will be at the most, as things stand.
+    /// Current estimate of their maximum number.
     of: u64,
-    /// How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
-    /// that is over.
+    /// Maximum remaining duration, estimated at the start of the trial; it includes the self-test until that has ended.
     left_ns: i64,
     /// The trial in words, or that the tester is tested.
     now: String,
@@ -146,9 +145,9 @@ pub(crate) struct BenchmarkJob {
     pub(crate) id: u64,
     /// Its plan.
     plan: String,
-    /// Where it is kept; `romer bench --resume` goes on there with one that was ended early.
+    /// Where it is stored; `romer bench --resume` continues there one that ended early.
     folder: String,
-    /// What is to be found out.
+    /// The question to answer.
     procedure: String,
     /// By what, in words.
     criterion: String,

@@ -66,12 +66,12 @@ struct Own {
     history: History,
 }
 
-/// The scenario in force; while everything passes through, the one that is kept meanwhile.
+/// The scenario in force; while everything passes through, the stored one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct InForce {
     /// Its number, which is also the entity tag.
     pub(crate) version: u64,
-    /// Everything passes through untouched, and the scenario is kept.
+    /// Everything passes through unchanged, and the scenario is stored only.
     pub(crate) passing: bool,
     /// The seed by which chance goes.
     pub(crate) seed: [u32; 6],
@@ -84,7 +84,7 @@ pub(crate) struct InForce {
 pub(crate) struct Standing {
     /// Whether packets pass through it now.
     pub(crate) running: bool,
-    /// Everything passes through untouched, and the scenario is kept.
+    /// Everything passes through unchanged, and the scenario is stored only.
     pub(crate) passing: bool,
     /// When it began, RFC 3339.
     pub(crate) started: String,
@@ -94,15 +94,15 @@ pub(crate) struct Standing {
     pub(crate) b: String,
     /// How packets come in and go out.
     pub(crate) data_plane: String,
-    /// Frames that there is room for.
+    /// Capacity in frames.
     pub(crate) room_frames: u32,
     /// Octets of memory for them.
     pub(crate) room_octets: u64,
     /// The scenario's number.
     pub(crate) version: u64,
-    /// The run that it is kept as, once it has ended.
+    /// The run in which it is stored, once it has ended.
     pub(crate) run: Option<String>,
-    /// Why it is not kept, once it has ended.
+    /// Why it is not stored, once it has ended.
     pub(crate) not_kept: Option<String>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct TickDirection {
     /// received + duplicates_created - transmitted - queued - lost: always 0.
     balance: i64,
     requested_delay_ns: TickSummary,
-    /// Held for the delay that was asked for, without the rate's queue.
+    /// Held for the requested delay, without the rate queue.
     actual_delay_ns: TickSummary,
     /// What packets got here in all, from arrival to departure, the rate's queue included.
     total_delay_ns: TickSummary,
@@ -373,7 +373,7 @@ impl Emulation {
         match self.control.apply(opened, expected) {
             Ok(_) => {}
             Err(LiveError::Stale { .. }) => {
-                let detail = "somebody else has changed the scenario meanwhile; look at what it is now";
+                let detail = "another client changed the scenario; read it again before you change it";
                 let now = serde_json::to_value(self.shown(&own)).unwrap_or_default();
                 let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail);
                 return Err(problem.with_current(now));

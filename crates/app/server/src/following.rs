@@ -58,9 +58,8 @@ pub struct LiveWay {
     delay_ns: TickSummary,
     /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
     jitter_rfc3550_ns: Option<f64>,
-    /// One-way packets since the start of which it is time that they have arrived: a later one has, or, where that is known
-    /// at once because they come here, they left two seconds before the last. `null` of round trips, and before the other
-    /// end has told of any.
+    /// One-way packets since the start that are due: a later one has arrived, or, if they arrive at this host, they
+    /// left two seconds before the last. `null` for round trips, and before the other host has reported any.
     sent: Option<u64>,
     /// Those of them that have, as far as it is known.
     arrived: Option<u64>,

@@ -20,9 +20,9 @@ use crate::problem::Problem;
 pub(crate) enum JobState {
     /// It runs.
     Running,
-    /// It ended as asked.
+    /// It ended as requested.
     Done,
-    /// It was stopped, or what it needs went away; what was found is kept.
+    /// It was stopped, or something that it needs disappeared; the results until then are stored.
     Partial,
     /// Nothing was found.
     Failed,

@@ -82,7 +82,7 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// A token of the user's own, of at least [`SHORTEST_TOKEN`] characters; `None` for a fresh one.
     pub token: Option<String>,
-    /// Where runs are kept.
+    /// Folder of the runs.
     pub runs: Runs,
     /// The emulation that the server belongs to.
     pub emulation: Option<Arc<Emulation>>,

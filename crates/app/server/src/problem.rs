@@ -31,7 +31,7 @@ struct Content {
     /// The fields of the request that are meant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
-    /// What the resource is now, where somebody else changed it.
+    /// The current resource, if another client changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<serde_json::Value>,
     #[serde(skip)]

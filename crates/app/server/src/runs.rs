@@ -36,7 +36,7 @@ pub(crate) enum FolderKind {
     Measurement,
     /// A benchmark.
     Benchmark,
-    /// An emulation that was kept with `--out`.
+    /// An emulation that was stored with `--out`.
     Emulation,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Listed {
 pub(crate) struct Opened {
     /// The folder's name.
     name: String,
-    /// Where it is kept.
+    /// Where it is stored.
     folder: String,
     /// As in the list.
     state: String,
@@ -88,9 +88,9 @@ pub(crate) struct Opened {
     benchmark: Option<Explained<Benchmark>>,
     /// What an emulation did.
     emulation: Option<Explained<EmulationDocument>>,
-    /// Whether frames were kept with it.
+    /// Whether frames are stored with it.
     frames: bool,
-    /// What a measurement passed through, where that was kept with it.
+    /// The emulation that a measurement passed through, if it is stored with it.
     emulated: Option<Emulated>,
     /// The scenario of that or of the emulation, as JSON.
     scenario: Option<Map<String, Value>>,

@@ -175,7 +175,7 @@ mod tests {
     fn a_list_is_not_taken_for_the_fields_in_their_order() {
         let problem = read::<crate::scenario::Given>(b"[]").unwrap_err();
         assert_eq!(problem.status(), 422);
-        assert!(serde_json::to_string(&problem).unwrap().contains("an object is needed"));
+        assert!(serde_json::to_string(&problem).unwrap().contains("an object is required"));
     }
 
     proptest! {

@@ -194,7 +194,7 @@ pub struct BenchOptions {
     pub frames: Vec<Frames>,
     /// Sizes that were asked for and that [`BenchOptions::fit_sizes`] made larger.
     pub too_small: Vec<FrameSize>,
-    /// What is to be found out.
+    /// The question to answer.
     pub procedure: Procedure,
     /// By which criterion, in words.
     pub criterion: String,

@@ -47,7 +47,7 @@ pub(crate) struct Receiving<'a> {
     pub(crate) headers: Vec<SentHeaders>,
     /// The trial's beginning on the clock of stamps.
     pub(crate) epoch: Realtime,
-    /// Frames that there is room for.
+    /// Capacity in frames.
     pub(crate) room: usize,
     /// Frames whose octets are kept.
     pub(crate) capture: usize,

@@ -184,18 +184,10 @@ fn judge_exchange(exchange: &Exchange) -> DoctorFinding {
 }
 
 fn middle_and_tail(error: &Summary) -> String {
-    let text = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| whole(value).rounded());
+    let text = |value: Option<f64>| {
+        value.map_or_else(|| "?".into(), |value| Duration::from_nanos_f64(value).rounded())
+    };
     format!("{} (p99 {})", text(error.median), text(error.p99))
-}
-
-/// A quantile of times as a time.
-pub(crate) fn whole(nanos: f64) -> Duration {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "it lies between two times that are whole nanoseconds"
-    )]
-    let nanos = nanos.round() as i64;
-    Duration::from_nanos(nanos)
 }
 
 #[cfg(test)]

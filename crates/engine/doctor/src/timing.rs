@@ -12,7 +12,6 @@ use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, percent, unknown};
 use crate::rights::Rights;
-use crate::stamps::whole;
 
 const PACING: &str = "pacing";
 const STOLEN: &str = "stolen_time";
@@ -47,7 +46,7 @@ pub(crate) fn keep_schedule(duration: Duration) -> ScheduleAccuracy {
 /// What the schedule means.
 pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> DoctorFinding {
     let late = summary(&schedule.late);
-    let (p50, p99) = (whole(late.median.unwrap_or_default()), whole(late.p99.unwrap_or_default()));
+    let [p50, p99] = [late.median, late.p99].map(|nanos| Duration::from_nanos_f64(nanos.unwrap_or_default()));
     let (granted, value) = match schedule.scheduling {
         Scheduling::RealTime => ("with real-time priority", "real_time"),
         Scheduling::Preferred => ("with raised priority", "preferred"),

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use romer_units::Duration;
+
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimeScale {
@@ -69,8 +71,8 @@ pub(crate) const NO_BREAK: char = '\u{a0}';
 
 /// A time with its own unit and about three significant digits: `21.4 µs`.
 pub(crate) fn time(nanos: f64, unicode: bool) -> String {
-    let unit = TimeScale::for_nanos(nanos);
-    format!("{}{NO_BREAK}{}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
+    let text = Duration::from_nanos_f64(nanos).rounded().replace(' ', NO_BREAK.encode_utf8(&mut [0; 2]));
+    if unicode { text } else { text.replace('µ', "u") }
 }
 
 /// A time with its own unit and the digits that show differences of `step`: `1.987 ms` for a step of 1 µs. It has at least the

@@ -233,7 +233,7 @@ pub fn document_of(measurements: &[Measurement]) -> Result<String, serde_json::E
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It ended as asked.
+    /// It ended as requested.
     Complete,
     /// It was interrupted, and what was measured is kept.
     Partial,

@@ -11,7 +11,7 @@ use crate::reset::Reset;
 use crate::search::{Beyond, Goal, Search};
 use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest, mlr};
 
-/// What is to be found out.
+/// The question to answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Procedure {
     /// Offered against carried, latency and jitter, at each load (Chadda 2004 chapter 3; RFC 2544 section 26.2 at the
@@ -86,7 +86,7 @@ impl Procedure {
 /// What is to be done with what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    /// What is to be found out.
+    /// The question to answer.
     pub procedure: Procedure,
     /// How many cases there are.
     pub cases: usize,

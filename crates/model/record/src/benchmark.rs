@@ -33,7 +33,7 @@ pub struct BenchmarkPlan {
     pub arguments: Vec<String>,
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
-    /// All settings that the trials depend on: a benchmark goes on only where all of it is the same.
+    /// All settings that the trials depend on. A benchmark continues only if all of them are the same.
     pub asked: BTreeMap<String, String>,
 }
 
@@ -81,7 +81,7 @@ pub struct Benchmark {
     pub setup: Setup,
     /// Every trial, in the order in which it was run.
     pub trials: Vec<Trial>,
-    /// What the trials come to, for each case and frame size (and load, where loads were given).
+    /// Results of the trials, for each case and frame size (and load, if loads were given).
     pub results: Vec<BenchmarkResult>,
     /// Between cases.
     pub differences: Vec<Difference>,
@@ -151,7 +151,7 @@ pub struct Setup {
     pub kernel: String,
     /// What the octets of a rate count.
     pub rate_layer: String,
-    /// Frames that were sent beside the trials to see whether the device forwards; all but a few came.
+    /// Frames that were sent between the trials to test whether the device forwards; nearly all arrived.
     pub probes: u64,
 }
 
@@ -204,8 +204,8 @@ pub struct Trial {
     pub intended_load: Load,
     /// What was given to the device.
     pub offered: Load,
-    /// What came out, each frame once. Its rates are of what came in the time in which frames were sent, later by the least latency; of
-    /// streams of which the device held no more at the end than before, of all that came.
+    /// Forwarded frames, each counted once. Rates are of the frames that arrived in the time of sending, shifted by the
+    /// minimum latency; of streams of which the device queued no more at the end than before, of all frames.
     pub carried: Load,
     /// Frames requested that the tester did not send; they are not lost.
     pub unsent: u64,
@@ -236,9 +236,9 @@ pub struct Trial {
     /// those on schedule let expect, unless these show that the device was overloaded.
     #[serde(default)]
     pub lost_by_tester: u64,
-    /// Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
-    /// as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
-    /// dropped unread. `null` in documents of older versions.
+    /// Minimum and maximum of the frames that the device lost. Minimum: all lost frames that left on schedule, and of
+    /// those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the tester is proved to
+    /// have dropped. `null` in documents of older versions.
     #[serde(default)]
     pub lost_by_device: Option<[u64; 2]>,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
@@ -247,13 +247,13 @@ pub struct Trial {
     pub duplicated: u64,
     /// Frames that came after one of their own flow (stream, addresses and ports) that was sent later (RFC 4737).
     pub reordered: u64,
-    /// Frames whose length or test data were altered.
+    /// Frames with a changed length or changed test data.
     pub altered: u64,
-    /// Frames whose payload came changed; those in which just the test data were damaged, so that nobody knows which frames
-    /// they were, are lost as well, and of no stream.
+    /// Frames that arrived with a changed payload. Those with damaged test data cannot be identified; they also count
+    /// as lost, and belong to no stream.
     #[serde(default)]
     pub corrupted: u64,
-    /// Why the trial tells nothing of the device; `null`: it does.
+    /// Why the trial is invalid; `null`: it is valid.
     pub invalid: Option<String>,
     /// Of which kind that is; `null`: the trial is valid, or the document is from an older version.
     #[serde(default)]
@@ -261,7 +261,7 @@ pub struct Trial {
     /// Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
     #[serde(default)]
     pub tester_limit_pps: Option<f64>,
-    /// It tells nothing because the device was away in it, rather than because of the tester.
+    /// It is invalid because the device did not forward, and not because of the tester.
     #[serde(default)]
     pub device_unreachable: bool,
     /// Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
@@ -320,8 +320,8 @@ pub struct Trial {
     /// The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
     #[serde(default)]
     pub ecns: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The policer's decisions, frame by frame, of all streams that share a bucket; `null` where none is judged, or every stream has a
-    /// bucket of its own.
+    /// The policer's decisions of all streams that share a bucket; `null` if none is judged, or if every stream has its
+    /// own bucket.
     pub policed: Option<Policed>,
     /// Each stream by itself.
     pub per_stream: Vec<StreamResult>,
@@ -330,7 +330,7 @@ pub struct Trial {
     pub offered_per_second: Vec<u64>,
     /// Frames that came in each second.
     pub carried_per_second: Vec<u64>,
-    /// Time that the testing host took away meanwhile.
+    /// Steal time of the testing host in this time.
     pub host_gaps: Gaps,
 }
 
@@ -366,9 +366,9 @@ pub struct Gaps {
     pub longest_ns: Option<i64>,
 }
 
-/// Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
-/// nothing came out; and up to five that are shorter, of a hundredth of the trial and more, in which nothing came out though ten
-/// frames and more left, five times as long as the largest frame takes at the least.
+/// Outages of the device in a trial: at least 0.1 s, in which at least 50 frames left and none of them arrived, or
+/// nothing arrived. And up to five shorter ones: at least a hundredth of the trial, in which at least ten frames left
+/// and nothing arrived, and at least five times the transmission time of the largest frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standstills {
     /// How many there were.
@@ -403,22 +403,22 @@ pub struct Policed {
     pub together: Option<PolicedTogether>,
 }
 
-/// What a policer did with the frames of a trial together, in frames of their mean size: known, too, where the latency varies so
-/// much that no frame by itself tells anything.
+/// A policer's decisions on all frames of a trial together, in frames of their mean size. This is known even if the
+/// latency varies too much to judge single frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedTogether {
     /// Passed unchanged.
     pub passed: u64,
     /// What the bucket lets pass of frames that are at the device when they are sent.
     pub nominal: u64,
-    /// So many fewer passed than the bucket lets pass, whatever of the latency's variation is before the policer: wrong.
+    /// Frames that were wrongly stopped, whatever part of the latency variation is before the policer.
     pub missing: u64,
-    /// So many more passed, between some two frames, than the bucket lets pass, whatever of the latency's variation is before the
-    /// policer: wrong.
+    /// Frames that wrongly passed between some two frames, whatever part of the latency variation is before the
+    /// policer.
     pub beyond: u64,
     /// What the edge of the bucket leaves open.
     pub edge: u64,
-    /// By so much longer than the quickest frame another took, at the most, nanoseconds.
+    /// Maximum difference between the latency of a frame and the minimum latency, nanoseconds.
     pub latest_ns: i64,
     /// In what time the empty bucket is full, nanoseconds.
     pub fills_in_ns: i64,
@@ -444,7 +444,7 @@ pub struct StreamResult {
     pub duplicated: u64,
     /// Frames that came after one of their own flow that was sent later.
     pub reordered: u64,
-    /// Frames whose payload came changed.
+    /// Frames that arrived with a changed payload.
     #[serde(default)]
     pub corrupted: u64,
     /// What came out in the time in which frames were sent, later by the least latency, bits a second at layer 1: what a device
@@ -452,7 +452,7 @@ pub struct StreamResult {
     pub carried_bps: f64,
     /// What was given to the device, bits a second of frames with check sequence (layer 2).
     pub offered_l2_bps: f64,
-    /// What came out, likewise.
+    /// Forwarded frames, in the same unit.
     pub carried_l2_bps: f64,
     /// Octets of its frames with check sequence, in the mean; `null` where none was offered.
     #[serde(default)]
@@ -489,7 +489,7 @@ pub struct StreamResult {
     /// Frames by size: sent, received, lost, smallest first; empty where all have one size.
     #[serde(default)]
     pub per_size: Vec<SizeResult>,
-    /// The policer's decisions on its frames, where it has a bucket of its own; `null` elsewhere.
+    /// The policer's decisions on its frames, if it has its own bucket; else `null`.
     #[serde(default)]
     pub policed: Option<Policed>,
 }
@@ -508,7 +508,7 @@ pub struct SizeResult {
     pub lost: u64,
 }
 
-/// What the trials of a case and a frame size come to.
+/// Results of the trials of a case and a frame size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkResult {
     /// The case.
@@ -531,8 +531,8 @@ pub struct BenchmarkResult {
     pub max: Option<f64>,
     /// The 95 % interval of the mean; `null` where the tester bounds the result, which is a lower bound then.
     pub interval: Option<[f64; 2]>,
-    /// How the interval was found: `student`; or `none-of-n`, where no frame was lost in any trial: up to the ratio at which
-    /// none of so many would be lost with a probability of 5 %.
+    /// Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: up to the ratio at which
+    /// all frames would arrive with a probability of 5 %.
     pub method: String,
     /// The median.
     pub median: Option<f64>,
@@ -540,8 +540,8 @@ pub struct BenchmarkResult {
     pub median_interval: Option<[f64; 2]>,
     /// The most that the line allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. Where
-    /// there is no value (`count` is 0), that is why.
+    /// What bounds the result besides the device's capacity: the tester, the line, an outage of the device; `null`:
+    /// nothing. If there is no value (`count` is 0), this is the reason.
     pub bounded_by: Option<String>,
 }
 
@@ -569,8 +569,8 @@ pub struct Difference {
     /// Probability of as great a mean by chance, corrected for all differences of the benchmark (Holm); `null` below two pairs.
     #[serde(default)]
     pub probability: Option<f64>,
-    /// Whether that is below 5 %: of all differences of a benchmark in which there are none, one is called so with a
-    /// probability of 5 % at the most. The interval is of this difference by itself.
+    /// Whether that is below 5 %: if there are no differences, the probability that any difference of the benchmark is
+    /// called significant is at most 5 %. The interval is of this difference alone.
     pub significant: bool,
 }
 
@@ -585,9 +585,8 @@ pub struct Overall {
     pub quantity: String,
     /// Frames and loads at which both were measured in every repeat that counts.
     pub places: u64,
-    /// The repeats that count, each of which is one value: its differences at these places, taken together. All trials of a repeat
-    /// have in common what host and device were like meanwhile, so that only other repeats tell how far that varies. In documents
-    /// of versions that took places for independent, 0.
+    /// Valid repeats, each of which is one value: the mean of its differences. Trials of one repeat share the state of
+    /// host and device, so only further repeats show its variation. 0 in documents of older versions.
     #[serde(default)]
     pub repeats: u64,
     /// The mean over the repeats of the median over the places: where a device is full at some loads, these do not carry it away.
@@ -617,8 +616,8 @@ pub struct Judgement {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
-    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, paused in them, or because chance
-    /// may do as much to so few frames (see what was found).
+    /// Whether it holds; `null`: the trials are inconclusive, because the device or its host paused, or because there
+    /// are too few frames (see `found`).
     pub holds: Option<bool>,
 }
 
@@ -659,7 +658,7 @@ pub struct BenchmarkEvent {
     pub kind: String,
     /// In words.
     pub text: String,
-    /// What is dropped, where `size-silent` tells of one trial.
+    /// What is dropped, for an event `size-silent` of one trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DroppedFrames>,
 }
@@ -667,7 +666,7 @@ pub struct BenchmarkEvent {
 /// Frames that a device drops which is there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DroppedFrames {
-    /// Which, in words: of so many octets, or of a mixture.
+    /// Which, in words: a frame size, or a mixture.
     pub frames: String,
     /// The case.
     pub case: String,

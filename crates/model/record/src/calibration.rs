@@ -34,7 +34,7 @@ pub struct CalibrationRecord {
     pub two_rates: Vec<TwoRates>,
     /// Why `two_rates` is empty, where it is.
     pub two_rates_missing: Option<String>,
-    /// What the host took away meanwhile.
+    /// Steal time of the host in this time.
     pub host_gaps: HostGaps,
 }
 
@@ -104,11 +104,11 @@ pub struct TwoRates {
     pub place: Place,
     /// The slow rate, bits of frames without their check sequence a second.
     pub slow_bps: u64,
-    /// The fast rate, likewise.
+    /// The fast rate, in the same unit.
     pub fast_bps: u64,
     /// Delay at the slow rate, the median of a round's packets and then of the rounds.
     pub slow_delay_ns: f64,
-    /// Delay at the fast rate, likewise.
+    /// The same at the fast rate.
     pub fast_delay_ns: f64,
     /// The octets that solve both equations.
     pub octets: f64,
@@ -118,7 +118,7 @@ pub struct TwoRates {
     pub error_ns: f64,
     /// Packets that were measured, all rounds and both rates together.
     pub packets: u64,
-    /// Packets that were set aside, because the link had come to rest before them, or a stamp is missing.
+    /// Excluded packets: the link was idle before them, or a time stamp is missing.
     pub set_aside: u64,
     /// Whether `octets` is within 5 % of `octets_sent`.
     pub held: bool,

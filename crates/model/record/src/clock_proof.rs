@@ -9,8 +9,8 @@ use crate::warning::SkewUnknown;
 /// The name of the proof's schema.
 pub const CLOCK_PROOF: &str = "romer/clock-proof/1";
 
-/// Packets over loopback, whose two ends read one clock; the stamps of one end were passed through a clock that lies in
-/// a known way, and this is what was made of them.
+/// Packets over loopback, with one clock for both ends. The time stamps of one end were converted to a simulated clock,
+/// which the estimator had to find.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockProof {
     /// `romer/clock-proof/1`.
@@ -37,7 +37,7 @@ pub struct ClockProof {
     pub steps: Vec<PretendedStep>,
     /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
     pub invented_at_ns: Vec<i64>,
-    /// Whether everything was found as it was requested, and nothing else.
+    /// Whether the estimator found all simulated values, and nothing else.
     pub held: bool,
 }
 
@@ -50,8 +50,8 @@ pub struct ProofFigure {
     pub found: Option<f64>,
     /// 95 % interval of what was found.
     pub interval: Option<[f64; 2]>,
-    /// Whether what was requested lies in the interval, or no further beside it than the interval is wide, or than 10 us of
-    /// change in the path's own least time would move it.
+    /// Whether the simulated value lies in the interval, or outside by at most its width, or by the effect of a change
+    /// of 10 us of the path's minimum delay.
     pub held: bool,
 }
 

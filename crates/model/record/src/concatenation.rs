@@ -10,7 +10,7 @@ use crate::warning::ConcatenationWarning;
 /// The name of the concatenation's schema.
 pub const CONCATENATION: &str = "romer/concatenation/1";
 
-/// Two measurements whose delays are added.
+/// Two measurements of networks in series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Concatenation {
     /// `romer/concatenation/1`.
@@ -43,8 +43,8 @@ pub struct ConcatenatedDirection {
     /// Whether the two networks' delays depend on each other, which adding them takes them not to do; `null` where they
     /// were not measured at the same time, so that it cannot be seen.
     pub independence: Option<Independence>,
-    /// Delays of both in series, if they are independent: each delay of the first added to each of the second, and `count` is
-    /// how many such sums there are.
+    /// Delays of both in series, if they are independent: each delay of the first is added to each of the second.
+    /// `count` is the number of these sums.
     pub predicted_delay_ns: Summary,
     /// Delays that were measured there.
     pub measured_delay_ns: Option<Summary>,
@@ -69,7 +69,7 @@ pub struct Independence {
     pub independent: bool,
 }
 
-/// A test of two samples whose values depend on those before them.
+/// A test of two samples with autocorrelated values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionTest {
     /// The greatest difference of the two distribution functions (Kolmogorov and Smirnov).

@@ -18,7 +18,7 @@ pub struct Emulation {
     pub schema: String,
     /// When it began, RFC 3339.
     pub started: String,
-    /// When it ended, RFC 3339; of one that goes on, when it was asked.
+    /// When it ended, RFC 3339; the time of the request if it still runs.
     pub ended: String,
     /// What ended it, where that was neither the end of its time nor the user: a port that is gone.
     pub ended_by: Option<String>,
@@ -31,13 +31,13 @@ pub struct Emulation {
     /// What was requested, as a scenario file says it; where everything passed through untouched at the end, what was requested
     /// before that.
     pub scenario: String,
-    /// Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
-    /// where the scenario held at the end.
+    /// Since when everything passed through unchanged until the end (the console's master switch was off), RFC 3339;
+    /// `null` if the scenario was in force at the end.
     #[serde(default)]
     pub passing_since: Option<String>,
     /// The ports, by letter.
     pub ports: BTreeMap<String, EmulatedPort>,
-    /// Which scenarios held after one another, where there were several: the first is that of the start.
+    /// The scenarios in their order, if there were several; the first is that of the start.
     #[serde(default)]
     pub changes: Vec<EmulationChange>,
     /// What arrived at a.
@@ -49,7 +49,7 @@ pub struct Emulation {
     pub warnings: Vec<EmulationWarning>,
 }
 
-/// A scenario that was put in force, or only kept from then on.
+/// A scenario that was put in force, or stored from then on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulationChange {
     /// 1 for that of the start, one more with each change.
@@ -58,7 +58,7 @@ pub struct EmulationChange {
     pub at: String,
     /// As a scenario file says it.
     pub scenario: String,
-    /// From then on everything passed through untouched, and the scenario was only kept.
+    /// From then on everything passed through unchanged, and the scenario was stored only.
     #[serde(default)]
     pub passing: bool,
 }
@@ -66,7 +66,7 @@ pub struct EmulationChange {
 /// The name of the schema of what is kept of an emulation with a measurement that passed through it.
 pub const EMULATED: &str = "romer/emulated/1";
 
-/// What a measurement passed through: kept in its folder as `emulated.json`.
+/// The emulation that a measurement passed through: `emulated.json` in its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Emulated {
     /// `romer/emulated/1`.
@@ -81,7 +81,7 @@ pub struct Emulated {
     pub seed: [u32; 6],
     /// What was requested when the measurement began, as a scenario file says it.
     pub scenario: String,
-    /// Everything passed through untouched then, and the scenario was only kept.
+    /// Everything passed through unchanged then, and the scenario was stored only.
     pub passing: bool,
     /// Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
     /// measurement was killed.
@@ -129,8 +129,8 @@ pub struct EmulatedCounts {
     /// Octets of the frames that the other port sent.
     #[serde(default)]
     pub transmitted_octets: Option<u64>,
-    /// Mean of the delays requested, of packets that left; `null` where none left, or the summaries were begun anew
-    /// meanwhile.
+    /// Mean of the requested delays of transmitted packets; `null` if none was transmitted, or if the summaries were
+    /// reset in this time.
     #[serde(default)]
     pub requested_delay_mean_ns: Option<f64>,
     /// Mean of the delays, without the rate's queue.
@@ -179,12 +179,11 @@ pub struct EmulatedDirection {
     /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
     /// none was delayed.
     pub order_delayed_ratio: Option<f64>,
-    /// With the exact order, and of correlated delays: in how long they become independent of each other; `null` where it
-    /// cannot be told.
+    /// With the exact order, and for correlated delays: correlation time; `null` if unknown.
     #[serde(default)]
     pub correlation_time_ns: Option<f64>,
-    /// With the exact order, and of correlated delays: how many independent ones would tell as much of their mean; `null` where
-    /// it cannot be told, and of a law without a variance.
+    /// With the exact order, and for correlated delays: effective sample size; `null` if unknown, and for a
+    /// distribution without a variance.
     #[serde(default)]
     pub effective_values: Option<f64>,
     /// Delays requested, of packets that left.
@@ -205,7 +204,7 @@ pub struct EmulatedDirection {
     pub inter_arrival_ns: Summary,
     /// Between departures.
     pub inter_departure_ns: Summary,
-    /// Packets and copies in the emulator when each packet arrived, itself and its copies not counted: 0 where nothing is held.
+    /// Packets and copies in the emulator when each packet arrived, without itself and its copies.
     pub queue_depth: Summary,
 }
 

@@ -10,7 +10,7 @@ pub const FIDELITY: &str = "romer/fidelity/1";
 /// The name of the schema of a model.
 pub const MODEL: &str = "romer/model/1";
 
-/// What a scenario makes one expect, beside what was measured.
+/// Predictions of a scenario compared with a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fidelity {
     /// `romer/fidelity/1`.
@@ -58,7 +58,7 @@ pub enum FidelityVerdict {
     AsRequested,
     /// Fewer than one run of the scenario in a hundred lies as far out.
     Differs,
-    /// There are too few packets to tell.
+    /// There are too few packets to decide.
     TooFew,
 }
 
@@ -105,7 +105,7 @@ pub struct PathModel {
     pub directions: Vec<DirectionModel>,
     /// The scenario.
     pub scenario: String,
-    /// The run it was made from, beside what the scenario makes one expect.
+    /// The measured run compared with what the scenario predicts.
     pub check: Option<Fidelity>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,

@@ -12,12 +12,12 @@ use crate::document::ProbeDirection;
 /// pattern, looked through for all its periods, places and sizes, would have shown one as clear. It is at most 1e-6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
-    /// ways are not known, and for losses by length where nobody knows on which way they were.
+    /// Where it was found: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays of the two
+    /// directions are unknown, and for losses by length if their direction is unknown.
     pub direction: ProbeDirection,
     /// When it begins, after the first departure of that direction; `null` where it holds throughout.
     pub at_ns: Option<i64>,
-    /// When it ends, likewise; `null` where it has no length, or holds to the end.
+    /// Its end, in the same unit; `null` if it has no length, or lasts to the end of the run.
     pub until_ns: Option<i64>,
     /// The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
     pub false_alarm_probability: Option<f64>,
@@ -66,7 +66,8 @@ pub enum Pattern {
         points: u64,
         /// Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
         strength_ratio: f64,
-        /// The step is hardly more than what the stamps' clocks can tell apart: it may be theirs, and not the path's.
+        /// The step is hardly larger than the resolution of the time stamps: it may be an effect of the clocks, and not
+        /// of the path.
         #[serde(default)]
         doubtful: bool,
     },
@@ -76,11 +77,11 @@ pub enum Pattern {
         /// after it, nanoseconds after the first departure. `at_ns` is the first packet after the step.
         #[serde(default)]
         at_interval_ns: Option<[i64; 2]>,
-        /// How much longer the way takes after it, by the medians.
+        /// Change of the path's delay, by the medians.
         size_ns: f64,
         /// 95 % interval of it.
         size_interval_ns: Option<[f64; 2]>,
-        /// The size in inter-quartile ranges of the delay beside it: how strong it is.
+        /// Its size in inter-quartile ranges of the delay around it.
         strength_ratio: f64,
     },
     /// Packets came another way: their hops changed, and perhaps their delay.
@@ -89,7 +90,7 @@ pub enum Pattern {
         ttl_from: u8,
         /// And after.
         ttl_to: u8,
-        /// How much longer the way takes after it, where that shows; `null` where the delay did not change.
+        /// Change of the path's delay; `null` if the delay did not change.
         delay_step_ns: Option<f64>,
     },
     /// Packets that follow each other come by several ways: their hops differ from packet to packet.
@@ -118,9 +119,9 @@ pub enum Pattern {
     LossByLength {
         /// The longest packet that arrived, octets of the payload of UDP.
         longest_arrived_bytes: u32,
-        /// The shortest that was lost among those longer than that, likewise.
+        /// The shortest lost one among those longer than that, in the same unit.
         shortest_lost_bytes: u32,
-        /// Packets so long, or longer.
+        /// Packets of at least this length.
         packets: u64,
         /// They among all that were lost: how strong it is.
         strength_ratio: f64,

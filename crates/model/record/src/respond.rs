@@ -48,7 +48,7 @@ pub struct Respond {
     /// Pieces of work of one of its threads that took longer than five seconds: a fault of romer's.
     #[serde(default)]
     pub stuck_turns: u64,
-    /// What happened to the responder and its host, the latest 256; times are told from its start.
+    /// The latest 256 events of the responder and its host; times are from its start.
     #[serde(default)]
     pub events: Vec<Event>,
     /// Events before those.
@@ -59,7 +59,7 @@ pub struct Respond {
 /// The responder's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondClock {
-    /// A daemon keeps it synchronised.
+    /// A daemon synchronises it.
     pub synchronised: bool,
     /// The bound of its error that the replies state.
     pub error_ns: Option<i64>,
@@ -90,7 +90,7 @@ pub struct RespondRequests {
     pub associations: u64,
     /// Requests with octets that must be zero and are not; answered.
     pub nonzero_mbz: u64,
-    /// Requests whose error estimate has a multiplier of 0; answered.
+    /// Requests with an error estimate with multiplier 0; they are answered.
     pub bad_error_estimate: u64,
     /// Datagrams that the kernel dropped before they could be read, damaged ones among them.
     pub kernel_drops: u64,
@@ -108,7 +108,7 @@ pub struct RespondReplies {
     pub not_sent: u64,
 }
 
-/// Probes that a responder sent of its own, in one-way sessions.
+/// Probes that a responder sent in one-way sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondProbes {
     /// Probes sent.
@@ -135,7 +135,7 @@ pub struct RespondHeldBack {
 pub struct RespondRefused {
     /// Shorter than any test packet; with `--symmetric-only`, also those below 36 octets of a sender that is not proved.
     pub too_short: u64,
-    /// From port 0, from a port whose service answers anything, or from an address that is no single host.
+    /// From port 0, from the port of a service that answers anything, or from an address that is not of a single host.
     pub bad_source: u64,
     /// From the responder's own address and port.
     pub r#loop: u64,
@@ -149,7 +149,7 @@ pub struct RespondRefused {
     pub below_min_ttl: u64,
     /// Not made with the key.
     pub auth_fail: u64,
-    /// Made with the key, and seen before or too old to tell.
+    /// Made with the key, and received before, or too old to decide.
     pub replay: u64,
     /// Made with the key, and no place to remember it.
     pub table_full: u64,
@@ -164,7 +164,7 @@ pub struct RespondTlvs {
     pub unrecognized: u64,
     /// Requests with a TLV that was returned with M.
     pub malformed: u64,
-    /// Requests whose TLVs were returned with I.
+    /// Requests with TLVs that were returned with flag I.
     pub auth_fail: u64,
 }
 
@@ -173,13 +173,14 @@ pub struct RespondTlvs {
 pub struct RespondSessionsRefused {
     /// All sessions, or all that one network (a /24 or a /56) may have, were taken.
     pub busy: u64,
-    /// Asked for more packets a second than one network, or all, may send, or be sent, in all sessions together.
+    /// The request exceeded the packets per second that one network, or all networks, may send or receive in all
+    /// sessions together.
     pub rate: u64,
-    /// Asked for more time than a session may take.
+    /// The request was for more time than a session may take.
     pub length: u64,
-    /// Asked for larger packets than the responder sends.
+    /// The request was for larger packets than the responder sends.
     pub size: u64,
-    /// Asked for what there cannot be.
+    /// The request was for something impossible.
     pub invalid: u64,
     /// Was to go on, and is not there any more.
     pub gone: u64,
@@ -211,7 +212,7 @@ impl RespondSessionsRefused {
 pub struct RespondSessions {
     /// Sessions that the control channel granted.
     pub granted: u64,
-    /// Control conversations whose sender did not prove that it has the key.
+    /// Control connections whose sender did not prove that it has the key.
     pub proofs_refused: u64,
     /// Sessions that the control channel did not grant, by cause.
     #[serde(default)]
@@ -219,7 +220,7 @@ pub struct RespondSessions {
     /// Control conversations that were closed because of a fault of the responder's own.
     #[serde(default)]
     pub failed: u64,
-    /// Idle sessions that were ended to make room for others.
+    /// Idle sessions that were ended in favour of others.
     #[serde(default)]
     pub evicted_sessions: u64,
     /// Sessions remembered now: those that are numbered, or guarded against replays.

@@ -72,7 +72,7 @@ pub struct Codec {
     pub scale: Scale,
     /// Equipment impairment factor without loss (G.113); `null` where none is published and none was given.
     pub ie: Option<f64>,
-    /// Packet-loss robustness factor (G.113), above 0; `null` likewise.
+    /// Packet-loss robustness factor (G.113), above 0; `null` in the same cases.
     pub bpl: Option<f64>,
     /// Speech in a frame, nanoseconds.
     pub frame_ns: i64,
@@ -453,7 +453,7 @@ pub struct Unrated {
     pub reason: UnratedReason,
     /// Packets of which it is known whether they were lost, or which count as lost.
     pub packets: u64,
-    /// So many a rating takes.
+    /// Minimum for a rating.
     pub packets_min: u64,
 }
 

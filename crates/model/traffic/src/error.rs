@@ -15,7 +15,7 @@ pub enum TrafficError {
     /// An interval that is zero or negative.
     #[error("an interval of {interval} has no meaning; use one above 0ns, such as 20ms")]
     IntervalNotPositive {
-        /// What was asked for.
+        /// The request.
         interval: Duration,
     },
     /// An interval beside a model that has its own.
@@ -44,7 +44,7 @@ pub enum TrafficError {
     /// A payload too small for what the codec puts into it.
     #[error("a payload of {size} octets does not hold {needed} octets of speech; use at least {needed}B")]
     SizeTooSmall {
-        /// What was asked for.
+        /// The request.
         size: u32,
         /// What the frames take.
         needed: u32,
@@ -54,7 +54,7 @@ pub enum TrafficError {
         "a bucket of {depth} octets never lets a packet of {size} pass; use 1B to {depth}B, or a deeper bucket"
     )]
     SizeAboveDepth {
-        /// What was asked for.
+        /// The request.
         size: u32,
         /// What the bucket holds.
         depth: u64,
@@ -89,13 +89,13 @@ pub enum TrafficError {
         model: TrafficModel,
         /// When its first packet is due.
         first: Duration,
-        /// What was asked for.
+        /// The request.
         duration: Duration,
     },
     /// A duration that is zero or negative.
     #[error("a duration of {duration} has no meaning; use one above 0ns, such as 10s")]
     DurationNotPositive {
-        /// What was asked for.
+        /// The request.
         duration: Duration,
     },
     /// The last departure would lie outside the range of time.

@@ -202,9 +202,6 @@ fn counts(direction: &EmulatedDirection) -> String {
     text
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "saturates at the ends of the range of time")]
 fn length(nanos: f64) -> String {
-    // Three digits are enough for a summary.
-    let step = if nanos.abs() >= 1e6 { 1e4 } else { 1.0 };
-    Duration::from_nanos(((nanos / step).round() * step) as i64).readable()
+    Duration::from_nanos_f64(nanos).rounded()
 }

@@ -8,6 +8,7 @@ use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
+use romer_units::Duration;
 
 /// The first lines: ports, data plane, buffer and seed.
 pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[EmulationWarning]) -> String {
@@ -191,7 +192,7 @@ pub(super) fn counts(direction: &EmulatedDirection) -> String {
 }
 
 fn delays(direction: &EmulatedDirection) -> String {
-    let median = |summary: &Summary| time(summary.median.map(|median| known(median, summary.quantile_error)));
+    let median = |summary: &Summary| time(summary.median);
     let queue = left_out(direction);
     format!(
         "delay{queue}, median: requested {}, actual {}; error: median {}, p99 {}",
@@ -202,18 +203,9 @@ fn delays(direction: &EmulatedDirection) -> String {
     )
 }
 
-/// A figure without the digits that its relative error leaves open.
-fn known(figure: f64, error: Option<f64>) -> f64 {
-    let Some(error) = error.map(|error| error * figure).filter(|error| *error > 1.0) else { return figure };
-    let unit = 10_f64.powf(error.log10().ceil());
-    (figure / unit).round() * unit
-}
-
 /// A time to about three digits.
 fn time(nanos: Option<f64>) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
-    let rounded = |nanos: f64| romer_units::three_digits(nanos.round() as i64).readable();
-    nanos.map_or_else(|| "unknown".into(), rounded)
+    nanos.map_or_else(|| "unknown".into(), |nanos| Duration::from_nanos_f64(nanos).rounded())
 }
 
 #[cfg(test)]
@@ -248,20 +240,10 @@ mod tests {
         assert_eq!(left_out(&reordered), " (excluding reordering)");
         let words = details(&reordered).join("\n");
         assert!(
-            words.contains("mean 2.5 ms over all packets")
-                && words.contains("total, arrival to departure: median 7.5 ms"),
+            words.contains("mean 2.50 ms over all packets")
+                && words.contains("total, arrival to departure: median 7.50 ms"),
             "{words}"
         );
-        assert!(details(&direction(8_500_000.0, 2e6)).join("\n").contains("mean 2.5 ms over"));
-    }
-
-    #[test]
-    fn a_median_from_bins_is_shown_with_the_digits_that_are_known() {
-        let shown = |median, error| time(Some(known(median, error)));
-        assert_eq!(shown(3_004_300.0, None), "3 ms");
-        // The error of 3 µs leaves the hundredth of a millisecond open.
-        assert_eq!(shown(3_159.0, None), "3.16 µs");
-        assert_eq!(shown(3_000_300.0, Some(1.0 / 1_024.0)), "3 ms");
-        assert_eq!(shown(512.5, Some(1.0 / 1_024.0)), shown(512.5, None));
+        assert!(details(&direction(8_500_000.0, 2e6)).join("\n").contains("mean 2.50 ms over"));
     }
 }

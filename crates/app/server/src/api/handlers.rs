@@ -205,11 +205,7 @@ fn emulating() -> Vec<Endpoint> {
         Endpoint {
             query: &[
                 ("packets", false, "How many, from 1 to 10000; 1000 where nothing is said."),
-                (
-                    "every",
-                    false,
-                    "Only packets whose ordinal is a multiple of this; 1 where nothing is said.",
-                ),
+                ("every", false, "Only packets with an ordinal that is a multiple of this; default 1."),
                 ("wait", false, "How long to wait for them, up to 20s; 2s where nothing is said."),
             ],
             ..file(
@@ -241,7 +237,7 @@ fn emulating() -> Vec<Endpoint> {
             query: &[(
                 "keep",
                 false,
-                "Whether it is kept as a run: true or false; true where nothing is said. What runs under romer emulate is \
+                "Whether it is stored as a run (default true). An emulation of romer emulate is \
                  kept by its --out.",
             )],
             ..act(

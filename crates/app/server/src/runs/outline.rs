@@ -181,7 +181,7 @@ mod tests {
             }]
         );
         assert_eq!(found.limits, 2);
-        assert_eq!(found.broken, ["h: forward.loss.ratio<0.01, and the value is 50.0\u{a0}%"]);
+        assert_eq!(found.broken, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
         std::fs::write(folder.path().join(MEASUREMENT_FILE), stream(7.0, 0.0, 4.0).to_string()).unwrap();
         let one = measurement(folder.path(), false);
         assert_eq!((one.figures[0].delay_median_ns, one.limits, one.broken.len()), (Some(7.0), 1, 0));

@@ -26,7 +26,7 @@ pub struct StreamRow {
     pub duplicated: u64,
     /// Frames that came after one of their flow that was sent later.
     pub reordered: u64,
-    /// Frames whose payload came changed.
+    /// Frames that arrived with a changed payload.
     pub corrupted: u64,
     /// Least, median and greatest latency, nanoseconds; the median is that of the trials' medians.
     pub latency: Option<[f64; 3]>,

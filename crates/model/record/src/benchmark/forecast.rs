@@ -39,20 +39,20 @@ pub struct BenchmarkForecast {
     pub repeats: u32,
     /// Seed of the order of trials, of random sizes and gaps: with `--seed` the trials are these.
     pub seed: [u32; 6],
-    /// The trials in their order; empty where each follows from what the one before comes to.
+    /// The trials in their order; empty if each depends on the previous result.
     pub trials: Vec<ForecastTrial>,
-    /// How many trials there would be where the device carries in long trials what it carries in the short ones that lead a
-    /// search; of procedures without such trials as many as at the most.
+    /// Number of trials if the device forwards in long trials what it forwards in the short trials that lead a search;
+    /// without such trials, the maximum.
     #[serde(default)]
     pub trials_usual: u64,
     /// How long all of it would take then.
     #[serde(default)]
     pub time_usual_ns: i64,
-    /// How many trials there would be at the most, without those that have to be made again; of a multiple loss ratio search,
-    /// of devices that lose frames by load and length of a trial alone.
+    /// Maximum number of trials without repeated ones. For a multiple loss ratio search, of a device with losses that
+    /// depend on the load and length of a trial only.
     pub trials_at_most: u64,
-    /// How long all of it would take at the most, with the tester's own test, settling times and looking whether the device
-    /// forwards, without setting cases and without trials that have to be made again.
+    /// Maximum duration, with self-test, settling times and tests whether the device forwards; without the commands of
+    /// cases and without repeated trials.
     pub time_at_most_ns: i64,
 }
 

@@ -27,9 +27,9 @@ pub struct SelfTest {
     pub tests: Vec<SelfTestItem>,
     /// What the report may claim for it, in words.
     pub claims: Vec<String>,
-    /// The highest rate that generator and analyser held together, frames a second.
+    /// The highest rate that generator and analyser sustained together, frames per second.
     pub highest_pps: Option<f64>,
-    /// How well the tester knows what it loses itself: each test, as often as it was made, be it held or not.
+    /// Losses of the tester itself: every repeat of each test, passed or not.
     #[serde(default)]
     pub ledger: Vec<Accounted>,
 }
@@ -51,12 +51,12 @@ pub struct Accounted {
 /// One test of the tester.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestItem {
-    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
-    /// `gap-150us`, `gap-200us`, `loopback-latency`.
+    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
+    /// `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
     pub name: String,
     /// Whether it was met.
     pub held: bool,
-    /// What was asked, in words.
+    /// The requirement, in words.
     pub asked: String,
     /// What was found, in words.
     pub found: String,

@@ -18,7 +18,7 @@ pub struct Metadata {
     pub clock_source: Option<String>,
     /// Its synchronisation.
     pub clock_sync: ClockSync,
-    /// The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not requested.
+    /// The route to the target, hop by hop, at the start and at the end; `null` if not requested.
     pub route: Option<Vec<Hop>>,
     /// The command that repeats this measurement.
     pub command: String,
@@ -26,7 +26,7 @@ pub struct Metadata {
     pub software: String,
     /// Version of romer at the responder, where it is one.
     pub responder_software: Option<String>,
-    /// Synchronisation of the responder's clock, where a romer there tells it.
+    /// Synchronisation of the responder's clock, if its romer reports it.
     #[serde(default)]
     pub responder_clock_sync: Option<ClockSync>,
 }
@@ -57,12 +57,12 @@ pub struct ClockSync {
     pub chrony: Option<Chrony>,
 }
 
-/// What chrony says of the clock that it keeps.
+/// What chrony reports about the clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chrony {
     /// The server that it follows; empty for none.
     pub reference: String,
-    /// Distance from a reference clock; 0 where it follows nobody.
+    /// Distance from a reference clock; 0 without a reference.
     pub stratum: u8,
     /// By how much the clock is behind (positive) or ahead of what chrony holds for true.
     pub offset_ns: i64,
@@ -72,14 +72,14 @@ pub struct Chrony {
     pub skew_ppm: f64,
 }
 
-/// One hop of the way to the target: who answered to probes whose time to live, or hop limit, ran out there.
+/// One hop of the route to the target: the address that reported an expired TTL or hop limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hop {
     /// Its number, from 1.
     pub hop: u8,
-    /// Who answered before the first probe; `null` where nobody did, or the way had ended.
+    /// Who answered before the first probe; `null` if no host did, or if the route had ended.
     pub at_start: Option<HopAnswer>,
-    /// Who answered after the last probe, likewise.
+    /// Who answered after the last probe, in the same form.
     pub at_end: Option<HopAnswer>,
 }
 
@@ -88,6 +88,6 @@ pub struct Hop {
 pub struct HopAnswer {
     /// Its address.
     pub address: String,
-    /// It is the target: the way ends here.
+    /// It is the target: the path ends here.
     pub target: bool,
 }

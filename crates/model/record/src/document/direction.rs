@@ -60,16 +60,16 @@ pub struct DirectionResults {
 pub struct Packets {
     /// Left the sending host: received, lost, dropped by the destination host, in flight, or of unknown fate.
     pub sent: Option<u64>,
-    /// Arrived in time, each counted once; so many at least where `received_at_least` says so.
+    /// Arrived in time, each counted once; a lower bound where `received_at_least` is true.
     pub received: Option<u64>,
-    /// `received` is what is known of: of others it is not known whether they arrived, since the record of them did not come
-    /// back. Left out where it is false.
+    /// `received` is a lower bound: it is unknown whether other packets arrived, because their log was not received.
+    /// Omitted if false.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub received_at_least: bool,
     /// Left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4), whatever the cause; `null`
     /// where the direction of the loss cannot be known.
     pub lost: Option<u64>,
-    /// Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.
+    /// Where `lost` is `null`: the lower bound of the packets that did not arrive in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at_least: Option<u64>,
     /// Further copies that arrived.
@@ -89,7 +89,8 @@ pub struct Packets {
     pub late: Option<u64>,
     /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
     pub corrupted: Option<u64>,
-    /// The host itself refused to send; neither sent nor lost. Of the way back of round trips, the far host's replies.
+    /// The host itself refused to send; neither sent nor lost. Of the reverse direction of round trips, the replies of
+    /// the responder's host.
     pub not_sent: Option<u64>,
 }
 
@@ -146,10 +147,9 @@ impl Histogram {
 pub struct Loss {
     /// Lost over sent, without what was in flight at the end.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio: Wilson's, with as many packets as there would have to be independent ones to tell as much, so
-    /// that losses which come together widen it. `null` where fewer than six loss periods are not all of one packet; not to be
-    /// trusted below twenty periods, nor where they come in a few spells. Where it is known how many were lost, and not which,
-    /// on the assumption that losses are independent.
+    /// 95 % interval of the ratio (Wilson), with the effective sample size, so that losses in bursts widen it. `null`
+    /// below six loss periods that are not all of one packet; unreliable below twenty periods, or where they occur in a
+    /// few bursts. Where the number of losses is known, but not which packets, losses are assumed to be independent.
     pub ratio_interval: Option<[f64; 2]>,
     /// Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
     /// which: then they do not add up to what was lost.
@@ -226,7 +226,7 @@ pub struct LossPeriod {
 /// and a run may have millions.
 pub const LISTED: usize = 10_000;
 
-/// What is told of values of which not all are listed: of all of them, those that are listed among them.
+/// Statistics of all values, including those that are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// How many there are.
@@ -316,21 +316,21 @@ pub struct TtlChange {
     pub to: u8,
 }
 
-/// Code points on the way.
+/// Code points on the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DscpSeen {
-    /// Sent. The replies of a `romer respond` have the code point by which their requests arrived, which its log tells; `null`
-    /// where these were several, and of the replies of any other reflector, which does not tell.
+    /// Sent. The replies of a `romer respond` have the code point of their requests, as its log shows; `null` if these
+    /// were several, and for other reflectors, which do not report it.
     pub sent: Option<u8>,
     /// Received, with the number of packets that had each.
     pub received: BTreeMap<String, u64>,
 }
 
-/// ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
+/// ECN bits on the path (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EcnSeen {
-    /// Sent. A `romer respond` sends its replies without (`not-ect`), also those that end a round trip; `null` of the replies of any
-    /// other reflector, which does not tell.
+    /// Sent. A `romer respond` sends its replies with `not-ect`, also those of round trips; `null` for other
+    /// reflectors, which do not report it.
     pub sent: Option<String>,
     /// Received, with the number of packets that had each.
     pub received: BTreeMap<String, u64>,

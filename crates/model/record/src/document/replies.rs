@@ -11,7 +11,7 @@ pub struct Replies {
     /// Datagrams that were not counted, by cause.
     #[serde(default)]
     pub rejected: Rejected,
-    /// Replies whose length differs from that of their request; `null` where there are none.
+    /// Replies with another length than their request; `null` if there are none.
     #[serde(default)]
     pub other_length: Option<OtherLength>,
 }

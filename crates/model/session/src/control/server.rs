@@ -48,7 +48,7 @@ pub struct Session {
     pub token: Token,
     /// The key of its one-way probes.
     pub key: [u8; 16],
-    /// What was asked for.
+    /// The request.
     pub request: Request,
 }
 

@@ -8,7 +8,7 @@ pub enum Refusal {
     /// Under 14 octets, or of an authenticated packet under 112: no test packet is that short. Where replies are as long
     /// as their requests, under 36 octets from an address that is not proved: the reply could not be recognised as one.
     TooShort,
-    /// From port 0, from a port whose service answers anything, or from an address that is no single host.
+    /// From port 0, from the port of a service that answers anything, or from an address that is not of a single host.
     BadSource,
     /// From our own address and one of our own ports.
     Loop,

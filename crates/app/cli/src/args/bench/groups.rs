@@ -161,13 +161,13 @@ pub(crate) struct ClaimArgs {
     /// With policing, it is the code point of frames in profile.
     #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
     pub(crate) markings: Vec<MarkingClaim>,
-    /// Expected VLAN, likewise: 10=20, 10=untagged, untagged=10; 0 is a priority tag
+    /// Expected VLAN, in the same form: 10=20, 10=untagged, untagged=10; 0 is a priority tag
     #[arg(long = "expect-vlan", value_name = "[CASE:]IN=OUT", value_parser = bench_values::vlan, hide_short_help = true)]
     pub(crate) vlans: Vec<MarkingClaim>,
-    /// Expected 802.1p priority, likewise: 5=5, 5=untagged
+    /// Expected 802.1p priority, in the same form: 5=5, 5=untagged
     #[arg(long = "expect-priority", value_name = "[CASE:]IN=OUT", value_parser = bench_values::priority, hide_short_help = true)]
     pub(crate) priorities: Vec<MarkingClaim>,
-    /// Expected ECN code point, likewise: ect0=ect0, not-ect=not-ect
+    /// Expected ECN code point, in the same form: ect0=ect0, not-ect=not-ect
     #[arg(long = "expect-ecn", value_name = "[CASE:]IN=OUT", value_parser = bench_values::ecn, hide_short_help = true)]
     pub(crate) ecns: Vec<MarkingClaim>,
     /// Allowed anomalies: order (reordered frames of a flow), copies (duplicated frames); separated by commas
