@@ -19,12 +19,14 @@ use romer_record::warning::{MeasurementWarning, SkewUnknown};
 use super::arithmetic::rounded;
 use super::estimate::Estimate;
 use super::method::{Method, method_of};
-use super::relating::STEERED_PPM;
 use super::stamps::{moment, raw};
 use romer_units::Direction;
 
 /// Two clocks that are both steered by as much as a kernel steers them, in opposite senses, drift apart by so much, as a share of the time.
 const FASTEST: f64 = 1e-3;
+/// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
+/// rate is of stamps that no clock gave.
+pub(super) const STEERED_PPM: f64 = 100_500.0;
 /// So long after the first packet of a direction others count by that alone, nanoseconds.
 const NEAR: i64 = 100_000_000;
 /// The rate lies within so many half widths of its 95 % interval, as near to surely as makes no difference; and so do the floors.

@@ -6,7 +6,7 @@ use romer_record::warning::{MeasurementWarning, SkewUnknown};
 use romer_record::{Fate, Passage};
 
 use super::arithmetic::rounded;
-use super::bounds::bounds;
+use super::bounds::{STEERED_PPM, bounds};
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate, PLAUSIBLE_PPM, Skew};
 use super::estimator::Estimator;
@@ -22,9 +22,6 @@ use crate::clocks::{across, length};
 
 /// So many packets beside a jump may be on its wrong side.
 const STRAY: usize = 3;
-/// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
-/// rate is of stamps that no clock gave.
-pub(super) const STEERED_PPM: f64 = 100_500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
 
