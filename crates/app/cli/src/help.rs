@@ -1,7 +1,9 @@
 //! `romer help`: the long help of a command, or a list for reference.
 
-use romer_record::Exit;
 use std::ffi::OsString;
+
+use romer_record::Exit;
+use romer_scenario::nearest;
 
 use crate::args::{self, HelpArgs, Invocation};
 use crate::failure::Failure;
@@ -17,8 +19,16 @@ pub(crate) fn run(arguments: &HelpArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let words = ["romer"].into_iter().chain(arguments.topic.iter().map(String::as_str)).chain(["--help"]);
-    if let Invocation::Show(text) = args::read(words.map(OsString::from))? {
-        output::print(&text);
+    match (args::read(words.map(OsString::from)), &arguments.topic[..]) {
+        (Err(_), [topic]) if nearest(topic, [METRICS]).is_some() => Err(Failure::usage(format!(
+            "unknown help topic ({topic}): no command has this name; did you mean `romer help {METRICS}`?"
+        ))),
+        (Err(why), _) => Err(why),
+        (Ok(found), _) => {
+            if let Invocation::Show(text) = found {
+                output::print(&text);
+            }
+            Ok(Exit::Success)
+        }
     }
-    Ok(Exit::Success)
 }

@@ -94,5 +94,5 @@ fn metrics_are_listed() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let unknown = process::run(&mut romer(["help", "metric"])).with_code(2);
-    assert!(unknown.stderr.contains("unknown command (metric)"), "{unknown:?}");
+    assert!(unknown.stderr.contains("did you mean `romer help metrics`?"), "{unknown:?}");
 }
