@@ -79,7 +79,7 @@ if "promised" in documents:
 
 if "stepped" in documents:
     document = documents["stepped"]
-    steps = [event for event in document["events"] if event["kind"] == "clock-step"]
+    steps = [event for event in document["events"] if event["code"] == "clock-step"]
     sizes = [event["step"]["size_ns"] / 1e9 for event in steps if event.get("step")]
     # date sets whole seconds: up to one more or less than asked.
     for low, high, words in ((4, 6, "five seconds ahead"), (-9, -7, "eight seconds back")):

@@ -104,7 +104,7 @@ struct Silent;
 
 impl Observer for Silent {
     fn on_start(&mut self, _: &Path, _: usize) {}
-    fn on_note(&mut self, _: u16, _: &str) {}
+    fn on_note(&mut self, _: u16, _: &romer_record::note::Note) {}
     fn on_interval(&mut self, _: &StreamInterval) {}
 }
 

@@ -10,6 +10,9 @@ pub(crate) struct Literal<'a> {
     pub(crate) text: &'a str,
     /// The code since the literal before it, without spaces and comments.
     pub(crate) before: String,
+    /// The code before each bracket that it is in, from the outermost, without the bracket: since the bracket, comma or semicolon
+    /// before, with single spaces.
+    pub(crate) within: Vec<String>,
 }
 
 /// The literals of a file, without those of comments and of its tests.
@@ -18,6 +21,7 @@ pub(crate) fn literals(file: &Text) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     let mut rest = code;
     let mut before = String::new();
+    let (mut within, mut head): (Vec<String>, String) = Default::default();
     while let Some(next) = rest.chars().next() {
         if rest.starts_with("//") {
             rest = rest.find('\n').map_or("", |end| &rest[end..]);
@@ -25,9 +29,19 @@ pub(crate) fn literals(file: &Text) -> Vec<Literal<'_>> {
             rest = &rest[rest[1..].find('\'').map_or(rest.len(), |end| end + 2)..];
         } else if let Some((text, after)) = literal(rest) {
             let line = 1 + code[..code.len() - rest.len()].matches('\n').count();
-            found.push(Literal { line, text, before: std::mem::take(&mut before) });
+            found.push(Literal { line, text, before: std::mem::take(&mut before), within: within.clone() });
             rest = after;
         } else {
+            match next {
+                '(' | '[' | '{' => within.push(std::mem::take(&mut head).trim_end().to_owned()),
+                ')' | ']' | '}' => {
+                    within.pop();
+                    head.clear();
+                }
+                ',' | ';' => head.clear(),
+                _ if next.is_whitespace() && (head.is_empty() || head.ends_with(' ')) => {}
+                _ => head.push(if next.is_whitespace() { ' ' } else { next }),
+            }
             if !next.is_whitespace() {
                 before.push(next);
             }

@@ -8,6 +8,7 @@
 mod cycles;
 mod dependencies;
 mod docs;
+mod events;
 mod executables;
 mod files;
 mod finding;

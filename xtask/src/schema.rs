@@ -1,4 +1,4 @@
-//! What is generated from the types that fill the documents: their JSON schemas in `docs/schema/`, and the reference of warnings.
+//! What is generated from the types that fill the documents: their JSON schemas in `docs/schema/`, and the references of warnings and events.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,24 +7,25 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::finding::Violation;
-use crate::warnings;
+use crate::{events, warnings};
 
 /// Where the schemas lie.
 const FOLDER: &str = "docs/schema";
 
 /// Every generated file as it should be, by its path.
-fn expected() -> Result<BTreeMap<String, String>> {
+fn expected(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for (name, schema) in romer_record::schemas() {
         files.insert(format!("{FOLDER}/{name}.json"), serde_json::to_string_pretty(&schema)? + "\n");
     }
     files.insert(warnings::PAGE.into(), warnings::page()?);
+    files.insert(events::PAGE.into(), events::page(root)?);
     Ok(files)
 }
 
 /// Writes every generated file.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    for (name, content) in expected()? {
+    for (name, content) in expected(root)? {
         let path = root.join(&name);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(|| format!("the folder of {name} cannot be made"))?;
@@ -36,7 +37,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 
 /// The generated files that differ from their types, are missing, or belong to no type.
 pub(crate) fn check(root: &Path) -> Result<Vec<Violation>> {
-    let expected = expected()?;
+    let expected = expected(root)?;
     let mut findings = Vec::new();
     for (name, content) in &expected {
         if fs::read_to_string(root.join(name)).ok().as_ref() != Some(content) {
@@ -60,7 +61,10 @@ mod tests {
     #[test]
     fn what_was_written_is_up_to_date_and_every_change_is_found() {
         let root = std::env::temp_dir().join(format!("romer-xtask-schema-{}", std::process::id()));
-        let number = expected().unwrap().len();
+        let page = root.join(events::PAGE);
+        fs::create_dir_all(page.parent().unwrap()).unwrap();
+        fs::write(&page, events::UNWRITTEN).unwrap();
+        let number = expected(&root).unwrap().len();
         assert_eq!(check(&root).unwrap().len(), number, "all are missing");
         write(&root).unwrap();
         assert_eq!(check(&root).unwrap(), []);

@@ -1,7 +1,7 @@
 //! No sentences in `model/` and `engine/` besides errors: they give typed values, and `romer-report` has the words.
 //!
-//! Files that still have some, most of them errors that are made where they occur, are listed in `xtask/sentences.txt`, which can
-//! only shrink.
+//! An error has a sentence: in its `Display`, in the arguments of its constructor, and in what becomes the `Err` of a result. Files that
+//! still have other sentences are listed in `xtask/sentences.txt`, which can only shrink.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,12 @@ const EXCUSED: [&str; 13] = [
     "doc=",
 ];
 
+/// Calls whose arguments become the error of a result.
+const ERROR_CALLS: [&str; 4] = ["Err", "ok_or", "ok_or_else", "map_err"];
+
 /// Files with sentences that are not listed, and listed ones without.
 pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
+    let errors = error_types(files);
     let list = files.iter().find(|file| file.path == LIST).map_or("", |file| &file.content);
     let mut allowed: BTreeSet<&str> = list.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let tests = test_modules(files);
@@ -49,7 +53,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
             && !is_test(&file.path)
     });
     for file in sources {
-        let found = sentences(file);
+        let found = sentences(file, &errors);
         let is_allowed = !found.is_empty() && allowed.remove(file.path.as_str());
         if let (Some(first), false) = (found.first(), is_allowed) {
             let what = format!(
@@ -87,12 +91,54 @@ fn test_modules(files: &[Text]) -> Vec<String> {
     modules
 }
 
-/// The sentences in the code of a file, without its tests.
-fn sentences(file: &Text) -> Vec<String> {
+/// The names of types that implement `Error`, or derive it.
+fn error_types(files: &[Text]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files.iter().filter(|file| file.extension() == "rs") {
+        let mut derives = false;
+        for line in file.content.lines().map(str::trim_start) {
+            let implements = line.strip_prefix("impl ").and_then(|rest| rest.split_once("Error for "));
+            names.extend(implements.map(|(_, rest)| first_name(rest)));
+            if line.starts_with("#[derive(") {
+                derives = line.contains("Error)") || line.contains("Error,");
+            }
+            let defines = ["enum ", "struct "].iter().find_map(|word| Some(line.split_once(word)?.1));
+            if let Some(rest) = defines.filter(|_| derives && !line.starts_with("//")) {
+                names.insert(first_name(rest));
+                derives = false;
+            }
+        }
+    }
+    names
+}
+
+/// The name that a text begins with.
+fn first_name(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// Whether code in a bracket after this is an error: the `Err` of a result, an error type's constructor, or its `Display`.
+fn makes_error(head: &str, errors: &BTreeSet<String>) -> bool {
+    if let Some((_, rest)) = head.split_once("Display for ") {
+        return errors.contains(&first_name(rest));
+    }
+    let path =
+        head.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':'))).next().unwrap_or_default();
+    path.split("::").any(|name| errors.contains(name)) || is_error_call(path)
+}
+
+/// Whether a path is of a call whose argument becomes an error.
+fn is_error_call(path: &str) -> bool {
+    ERROR_CALLS.contains(&path) || path.starts_with("io::Error::")
+}
+
+/// The sentences in the code of a file, without its tests and its errors.
+fn sentences(file: &Text, errors: &BTreeSet<String>) -> Vec<String> {
     let sentence = |literal: Literal<'_>| {
         let text = literal.text.replace("\\\n", "");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse));
+        let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse))
+            || literal.within.iter().any(|head| makes_error(head, errors));
         (is_sentence(&words) && !is_excused).then_some(words)
     };
     literals(file).into_iter().filter_map(sentence).collect()
@@ -126,9 +172,37 @@ mod tests {
             g(\"kernel\", '\"', \"all of them came\");\n    h.expect(\"is never so\");\n    \
             r#\"and \"this one\" too\"#.into()\n}\n#[error(\"it cannot be so\")]\nstruct E;\n\n#[cfg(test)]\nmod tests {\n    \
             const A: &str = \"words of a test\";\n}\n";
-        let of = |content: &str| sentences(&file("a.rs", content));
+        let of = |content: &str| sentences(&file("a.rs", content), &BTreeSet::new());
         assert_eq!(of(content), ["all of them came", "and \"this one\" too"]);
         assert_eq!(of("const A: &str = \"two words\"; const B: &str = \"{} {} a\";"), [""; 0]);
+    }
+
+    /// What an error type displays, what it is made of and what becomes an `Err` are errors; values beside them are not.
+    #[test]
+    fn sentences_of_errors() {
+        let types = file(
+            "a.rs",
+            "#[derive(Debug, thiserror::Error)]\npub enum Broken {\n}\nimpl Error for Torn {}\n",
+        );
+        let errors = error_types(&[types]);
+        assert_eq!(errors, ["Broken", "Torn"].map(str::to_owned).into());
+        let of = |content: &str| sentences(&file("b.rs", content), &errors);
+        for excused in [
+            "fn f() { Err(format!(\"all of them {came}\")) }",
+            "fn f() { g.ok_or_else(|| \"all of them came\".into())?; }",
+            "fn f() { Broken::Late { why: \"all of them came\".into() } }",
+            "impl fmt::Display for Torn {\n fn fmt() { f.write(\"all of them came\") } }",
+        ] {
+            assert_eq!(of(excused), [""; 0], "{excused}");
+        }
+        for counted in [
+            "fn f() { Ok(\"all of them came\") }",
+            "fn f() { Other::Late { why: \"all of them came\" } }",
+            "fn f() { Broken::Late(1); g(\"all of them came\") }",
+            "impl fmt::Display for Whole {\n fn fmt() { f.write(\"all of them came\") } }",
+        ] {
+            assert_eq!(of(counted), ["all of them came"], "{counted}");
+        }
     }
 
     /// A listed file may have sentences, and has some.

@@ -52,11 +52,11 @@ fn section(variant: &Value, schema: &Value) -> String {
 }
 
 /// The fields of an object: its own, and those of the objects that it contains flattened.
-fn fields(object: &Value, schema: &Value) -> Vec<String> {
+pub(crate) fn fields(object: &Value, schema: &Value) -> Vec<String> {
     let required: Vec<&str> =
         object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let own = object["properties"].as_object().into_iter().flatten();
-    let own = own.filter(|(name, _)| !matches!(name.as_str(), "code" | "severity"));
+    let own = own.filter(|(name, _)| !matches!(name.as_str(), "code" | "severity" | "detail"));
     let mut lines: Vec<String> = own
         .map(|(name, field)| {
             let name =
@@ -80,6 +80,6 @@ fn fields(object: &Value, schema: &Value) -> Vec<String> {
 }
 
 /// The description of a schema on one line.
-fn described(schema: &Value) -> String {
+pub(crate) fn described(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

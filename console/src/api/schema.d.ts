@@ -923,7 +923,7 @@ export interface components {
             verdicts: components["schemas"]["Judgement"][];
             /** @description What a reader should know before relying on the figures. */
             warnings: (components["schemas"]["BenchmarkWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -1455,6 +1455,18 @@ export interface components {
             /** @constant */
             reason: "other-version";
         };
+        /** @description A hop of the path that is another one at the end of a run. */
+        ChangedHop: {
+            /** @description At the end. */
+            after: components["schemas"]["HopAnswer"];
+            /** @description At the beginning. */
+            before: components["schemas"]["HopAnswer"];
+            /**
+             * Format: uint8
+             * @description Its number, from 1.
+             */
+            hop: number;
+        };
         /** @description How a finding is to be taken. */
         CheckVerdict: "good" | "limited" | "missing";
         /**
@@ -1735,7 +1747,7 @@ export interface components {
             seed: number[];
             /** @description What may affect the verdicts. */
             warnings: (components["schemas"]["ComparisonWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -2351,7 +2363,7 @@ export interface components {
              * @default []
              */
             warnings: (components["schemas"]["EmulationWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -2828,48 +2840,434 @@ export interface components {
         Event: {
             /**
              * Format: int64
-             * @description When it was, or was noticed where that is not known better (see `detection_latency_ns`), after the start.
+             * @description When it began, or was noticed (see `detection_latency_ns`), nanoseconds after the start.
              */
             at_ns: number;
             /**
              * Format: int64
-             * @description That host's real-time clock at that moment; of what was on the path, this host's.
+             * @description The real-time clock of that host at `at_ns`, nanoseconds; for the path, that of the measuring host.
              */
             clock_ns: number;
+            /** @description What happened. */
+            code: components["schemas"]["EventKind"];
             /**
              * Format: uint64
-             * @description Of a `receive-overflow`, how many datagrams the kernel dropped; of a `not-sent` by a queue that dropped what it had taken, how
-             *     many probes those were.
+             * @description Of a `receive-overflow`: datagrams that the kernel dropped. Of a `not-sent` with `queue-drops`: packets that the queue dropped.
              */
             datagrams?: number | null;
-            /** @description In words. */
-            detail: string;
             /**
              * Format: int64
-             * @description Where it happened while the program there paused, and no packet tells when: it was at some moment of so many
-             *     nanoseconds before `at_ns`, which is when it was noticed.
+             * @description It happened while romer got no processor time there, at most this long before `at_ns`, nanoseconds.
              */
             detection_latency_ns?: number | null;
-            /** @description What it was. */
-            kind: components["schemas"]["EventKind"];
+            /**
+             * Format: int64
+             * @description How long it took, nanoseconds. Only the part within the run lies between `at_ns` and `until_ns`.
+             */
+            duration_ns?: number | null;
             /**
              * Format: uint32
-             * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
-             *     the path takes, where it was refused as too long, and of a `not-sent` of what was too long the largest that the host knows
-             *     to get there. Octets.
+             * @description The largest IP packet, octets. Of an `mtu-change`: that the interface sends from then on. Of a `path-error`: that the path carries.
+             *     Of a `not-sent`: that the host sends to the destination.
              */
             mtu?: number | null;
-            /** @description Where it was. */
+            /** @description How much it limits the use of the figures. */
+            severity: components["schemas"]["Severity"];
+            /** @description Where it happened. */
             side: components["schemas"]["EventLocation"];
-            /** @description Of a step of the clock, how large it was and between which readings. */
+            /** @description Of a `clock-step`: its size, and the readings of the clock before and after it. */
             step?: components["schemas"]["ClockStep"] | null;
             /**
              * Format: int64
-             * @description When it was over; `null` where it has no length, or was not over at the end.
+             * @description When it ended, nanoseconds after the start; `null` if it has no duration, or did not end before the run.
              */
             until_ns: number | null;
-        };
-        /** @description What happened. */
+        } | ({
+            /** @description The clock of the other end was set by as much. */
+            both_clocks: boolean;
+            /** @constant */
+            detail: "departures-shift";
+            /** @description A pause of the sender and a queue that emptied meanwhile would look the same. */
+            or_pause: boolean;
+        } | {
+            /** @constant */
+            detail: "delays-shift";
+        } | {
+            /** @constant */
+            detail: "capture-order";
+        } | {
+            /** @constant */
+            detail: "line-order";
+        } | {
+            /** @constant */
+            detail: "interface-down";
+            /** @description The interface. */
+            interface: string;
+            /**
+             * Format: uint32
+             * @description How often.
+             */
+            times: number;
+        } | {
+            /** @constant */
+            detail: "interface-down-before";
+            /** @description The interface. */
+            interface: string;
+            /** @description It was enabled and had no carrier. */
+            no_carrier: boolean;
+        } | {
+            /** @constant */
+            detail: "interface-up";
+            /** @description The interface. */
+            interface: string;
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /** @constant */
+            detail: "address-removed";
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /** @constant */
+            detail: "address-restored";
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /**
+             * Format: ip
+             * @description The address before.
+             */
+            address_before: string;
+            /** @constant */
+            detail: "source-changed";
+            /**
+             * Format: ip
+             * @description The target.
+             */
+            target: string;
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /**
+             * Format: ip
+             * @description The address before.
+             */
+            address_before: string;
+            /** @constant */
+            detail: "session-moved";
+        } | {
+            /** @constant */
+            detail: "session-not-moved";
+            /** @description The version of the responder. */
+            software: string;
+        } | {
+            /** @description The address and port. */
+            address: string;
+            /** @description The address and port before. */
+            address_before: string;
+            /** @constant */
+            detail: "mapping-changed";
+            /** @description Other addresses that probes came from meanwhile. */
+            others?: components["schemas"]["OtherSources"] | null;
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /**
+             * Format: ip
+             * @description The address before.
+             */
+            address_before: string;
+            /** @description The address of the measuring host did not change: a NAT made a new mapping. */
+            by_nat: boolean;
+            /** @constant */
+            detail: "sender-moved";
+            /** @description Other addresses that probes came from meanwhile. */
+            others?: components["schemas"]["OtherSources"] | null;
+        } | {
+            /** @constant */
+            detail: "received-from-others";
+            /** @description The addresses. */
+            others: components["schemas"]["OtherSources"];
+        } | {
+            /**
+             * Format: ip
+             * @description The address of the sender.
+             */
+            address: string;
+            /** @constant */
+            detail: "connection-replaced";
+        } | {
+            /** @constant */
+            detail: "unreachable";
+            /** @description No more probes are sent or received: the measurement ended. */
+            ends: boolean;
+        } | {
+            /** @constant */
+            detail: "protocol-fault";
+            /** @description How. */
+            fault: components["schemas"]["ProtocolFault"];
+        } | {
+            /** @constant */
+            detail: "interface-mtu";
+            /** @description The interface. */
+            interface: string;
+            /**
+             * Format: uint32
+             * @description The MTU before, octets.
+             */
+            mtu_before: number;
+        } | {
+            /** @constant */
+            detail: "route-added";
+            /**
+             * Format: ip
+             * @description The next hop.
+             */
+            gateway: string;
+            /** @description The destinations, as a prefix. */
+            prefix: string;
+        } | {
+            /** @constant */
+            detail: "route-removed";
+            /**
+             * Format: ip
+             * @description The next hop.
+             */
+            gateway: string;
+            /** @description The destinations, as a prefix. */
+            prefix: string;
+        } | {
+            /** @constant */
+            detail: "no-route";
+            /**
+             * Format: ip
+             * @description The target.
+             */
+            target: string;
+        } | {
+            /**
+             * Format: ip
+             * @description The source address of the probes.
+             */
+            address: string;
+            /** @constant */
+            detail: "route-restored";
+            /**
+             * Format: ip
+             * @description The target.
+             */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "interface-replaced";
+            /** @description Why the probes cannot use the new one; `null` if they do. */
+            error: string | null;
+            /** @description The name. */
+            interface: string;
+        } | {
+            /** @constant */
+            detail: "path-changed";
+            /** @description The hops. */
+            hops: components["schemas"]["ChangedHop"][];
+            /** @description The target. */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "too-late";
+            /**
+             * Format: int64
+             * @description How late a packet may be, nanoseconds.
+             */
+            late_ns: number;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+        } | {
+            /** @constant */
+            detail: "next-hop-unresolved";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /**
+             * Format: ip
+             * @description The destination.
+             */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "too-long";
+            /**
+             * @description Not the path sets this length but the host, which sends short packets only once a router returned one
+             *     (`net.ipv4.ip_no_pmtu_disc` is 1).
+             */
+            host_limit: boolean;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /**
+             * Format: ip
+             * @description The destination.
+             */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "interface-refused";
+            /**
+             * Format: int32
+             * @description The error of the system.
+             */
+            errno: number;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+        } | {
+            /** @constant */
+            detail: "system-refused";
+            /**
+             * Format: int32
+             * @description The error of the system.
+             */
+            errno: number;
+            /** @description The interface of a link-local destination. */
+            link?: string | null;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /**
+             * Format: ip
+             * @description The destination.
+             */
+            target: string;
+            /** @description Interfaces whose routes may be missing. */
+            unusable_interfaces?: components["schemas"]["UnusableInterface"][];
+        } | {
+            /** @constant */
+            detail: "open-limit";
+            /**
+             * Format: uint64
+             * @description The limit for one network, bit/s.
+             */
+            network_bps: number;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /**
+             * Format: uint64
+             * @description The limit for all networks, bit/s.
+             */
+            total_bps: number;
+        } | {
+            /** @constant */
+            detail: "rate-limit";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description The limit, packets/s.
+             */
+            packets_per_second: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /**
+             * Format: ip
+             * @description The address whose packets exceed the limit.
+             */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "queue-drops";
+            /** @description The interface. */
+            interface: string;
+            /** @description All of `datagrams` are packets of this stream, instead of at most as many. */
+            of_stream: boolean;
+            /** @description The kind of the queue. */
+            queue: string;
+        } | {
+            /** @constant */
+            detail: "icmp-errors";
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            packets: number;
+            /** @description The most recent report of a router. */
+            report?: components["schemas"]["RouterReport"] | null;
+        } | {
+            /** @constant */
+            detail: "port-unreachable";
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            packets: number;
+            /**
+             * Format: uint16
+             * @description The UDP port.
+             */
+            port: number;
+        } | {
+            /** @constant */
+            detail: "packet-too-big";
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            packets: number;
+            /**
+             * Format: ip
+             * @description The target.
+             */
+            target: string;
+        } | {
+            /** @constant */
+            detail: "network-changes";
+        } | {
+            /** @constant */
+            detail: "too-many";
+        }) | unknown;
+        /** @description What happened: the `code` of an event. */
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description Where something happened. */
         EventLocation: "sender" | "responder" | "path";
@@ -3032,7 +3430,7 @@ export interface components {
             files: components["schemas"]["NamedFile"][];
             /** @description What a reader of the results should know. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /** @description Everything passes through unchanged, and the scenario is stored only. */
@@ -3190,7 +3588,10 @@ export interface components {
             /** @description What its packets did within the last interval, by stream. */
             live: components["schemas"]["LiveStream"][];
             /** @description What it told. */
-            notes: string[];
+            notes: (components["schemas"]["Note"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
             /** @description The run that it is kept in. */
             run: string | null;
             /** @description When it began, RFC 3339. */
@@ -3392,6 +3793,41 @@ export interface components {
             /** @description Best stamp minus user stamp. */
             departure: components["schemas"]["Summary"];
         };
+        /** @description Records of the responder that are missing. */
+        LogGap: {
+            /** @description How. */
+            fault: components["schemas"]["ProtocolFault"];
+            /** @constant */
+            reason: "protocol-fault";
+        } | {
+            /** @description The direction of the stream. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @constant */
+            reason: "records-lost";
+            /**
+             * Format: uint64
+             * @description The records.
+             */
+            records: number;
+        } | {
+            /** @description The direction of the stream. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @constant */
+            reason: "connection-lost";
+        } | {
+            /** @description The direction of the stream. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @constant */
+            reason: "route-lost";
+        } | {
+            /** @constant */
+            reason: "not-stored";
+            /**
+             * Format: uint64
+             * @description The records.
+             */
+            records: number;
+        };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
             /** @description The losses by cause. The counts add up to `lost` where that is known packet by packet. A cause changes no count. */
@@ -3506,7 +3942,10 @@ export interface components {
              * @description What happened to the hosts and to the path meanwhile, in order of time.
              * @default []
              */
-            events: components["schemas"]["Event"][];
+            events: (components["schemas"]["Event"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
             /**
              * @description Patterns in the packets that chance does not explain.
              * @default []
@@ -3577,7 +4016,7 @@ export interface components {
             voice_unrated: components["schemas"]["Unrated"][];
             /** @description What a reader should know before relying on the figures. */
             warnings: (components["schemas"]["MeasurementWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -3630,10 +4069,10 @@ export interface components {
         } | components["schemas"]["ReplyLosses"] | {
             /** @constant */
             code: "responder-log-incomplete";
+            /** @description What is missing, and why. */
+            gaps: components["schemas"]["LogGap"][];
             /** @description The packets go one way. */
             one_way: boolean;
-            /** @description What went wrong. */
-            reasons: string[];
             /** @constant */
             severity: "warning";
         } | {
@@ -3705,13 +4144,13 @@ export interface components {
         } | {
             /** @constant */
             code: "icmp-errors";
-            /** @description The most recent report. */
-            detail?: string | null;
             /**
              * Format: uint64
              * @description The reports.
              */
             errors: number;
+            /** @description The most recent report of a router. */
+            report?: components["schemas"]["RouterReport"] | null;
             /** @constant */
             severity: "warning";
         } | {
@@ -4958,6 +5397,170 @@ export interface components {
              */
             last: number;
         };
+        /** @description Something worth a line. */
+        Note: components["schemas"]["Event"] | components["schemas"]["Notice"];
+        /** @description A note of a program that runs. */
+        Notice: {
+            /** @constant */
+            code: "run-saved";
+            /** @description The folder. */
+            folder: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "log-arriving";
+            /**
+             * Format: uint64
+             * @description The records up to now.
+             */
+            records: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "log-incomplete";
+            /** @description What is missing, and why. */
+            gap: components["schemas"]["LogGap"];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "interrupts-not-moved";
+            /**
+             * Format: uint64
+             * @description The interrupts.
+             */
+            interrupts: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "starts-late";
+            /**
+             * Format: int64
+             * @description By this time, nanoseconds.
+             */
+            late_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "responder-objects";
+            /** @description What it reports. */
+            error: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "target-not-measured";
+            /** @description The error. */
+            error: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "responder-unreachable";
+            /** @description The measurement ends; otherwise the records of the responder will be incomplete. */
+            ends: boolean;
+            /** @description This host has a route to the responder. */
+            has_route: boolean;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "nic-stamps-one-direction";
+            /** @description It stamps departures, not arrivals. */
+            departures: boolean;
+            /** @description The interface. */
+            interface: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "responder-without-nic-stamps";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "packet-too-big-ignored";
+            /**
+             * Format: uint32
+             * @description The value of `net.ipv4.ip_no_pmtu_disc`.
+             */
+            ip_no_pmtu_disc: number;
+            /** @description It sends probes. */
+            probes: boolean;
+            /** @description It sends replies. */
+            replies: boolean;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["EventLocation"];
+        } | {
+            /** @constant */
+            code: "few-packets";
+            /**
+             * Format: int64
+             * @description The duration, nanoseconds.
+             */
+            duration_ns: number;
+            /**
+             * Format: uint64
+             * @description The packets that are expected on average.
+             */
+            expected: number;
+            /**
+             * Format: int64
+             * @description Its mean interval, nanoseconds.
+             */
+            interval_ns: number;
+            /** @description The traffic model. */
+            model: string;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The host that sends them. */
+            side: components["schemas"]["EventLocation"];
+        } | {
+            /** @description The address that is measured. */
+            address: string;
+            /** @constant */
+            code: "address-chosen";
+            /** @description The host. */
+            host: string;
+            /** @constant */
+            severity: "note";
+            /** @description The addresses before it. */
+            skipped: components["schemas"]["SkippedAddress"][];
+        } | {
+            /** @description The address of the control channel. */
+            address: string;
+            /** @constant */
+            code: "stamp-reflector-used";
+            /** @description Why there is no session. */
+            error: string;
+            /** @description This host has no route to that address. */
+            no_route: boolean;
+            /**
+             * Format: uint16
+             * @description The UDP port of the reflector.
+             */
+            port: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "emulation-not-saved";
+            /** @description The error. */
+            error: string;
+            /** @constant */
+            severity: "warning";
+        };
         /** @description How a reflector numbers its replies. */
         Numbering: "untold" | "ours" | "own" | "senseless";
         /** @description Probes with a one-way delay above their round-trip delay. */
@@ -5035,6 +5638,26 @@ export interface components {
              * @description How many.
              */
             replies: number;
+        };
+        /** @description An address that probes of a session came from. */
+        OtherSource: {
+            /** @description The address and port. */
+            address: string;
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            packets: number;
+        };
+        /** @description Addresses that packets of a session came from. */
+        OtherSources: {
+            /**
+             * Format: uint64
+             * @description The number of further ones.
+             */
+            more: number;
+            /** @description Some of them, with the probes that came from each. */
+            sources: components["schemas"]["OtherSource"][];
         };
         /** @description What one case differs by from another over all frames and loads of a sweep. */
         Overall: {
@@ -5534,6 +6157,8 @@ export interface components {
         ProbeDirection: "round_trip" | "forward" | "reverse" | "both";
         /** @description What went wrong, where, and what to do about it. */
         Problem: components["schemas"]["Content"];
+        /** @description How a responder broke the control protocol. */
+        ProtocolFault: "too-much" | "impossible-numbers" | "implausible-times" | "no-test-port" | "overdue";
         /** @description What users think of such calls (G.107 table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /**
@@ -5670,6 +6295,24 @@ export interface components {
         };
         /** @description Why probes waited at a responder. */
         ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
+        /** @description What a router reported of packets that it did not forward (ICMP). */
+        RouterReport: {
+            /**
+             * Format: uint8
+             * @description The ICMP or ICMPv6 code.
+             */
+            icmp_code: number;
+            /**
+             * Format: uint8
+             * @description The ICMP or ICMPv6 type.
+             */
+            icmp_type: number;
+            /**
+             * Format: ip
+             * @description The address of the router.
+             */
+            router: string;
+        };
         /** @description The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS. */
         RunFigures: {
             /** @description Whether the delay is absolute, or the part above its minimum. */
@@ -5707,7 +6350,7 @@ export interface components {
             files: components["schemas"]["NamedFile"][];
             /** @description What a reader of the results should know. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The warning as a sentence. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /** @description The same as JSON. */
@@ -5802,6 +6445,8 @@ export interface components {
             /** @description The interface that sends, `[NETNS/]IFACE`. */
             tx: string;
         };
+        /** @description How much a warning limits the use of a document. */
+        Severity: "note" | "warning" | "error";
         /** @description What the tool adds to a delay. All are medians over the rounds. */
         Share: {
             /**
@@ -5850,6 +6495,13 @@ export interface components {
              * @description Frames given to the device.
              */
             offered: number;
+        };
+        /** @description An address of a host that is not measured. */
+        SkippedAddress: {
+            /** @description The address. */
+            address: string;
+            /** @description The error; `null` if no reflector answered there. */
+            error: string | null;
         };
         /** @description A place where a curve breaks from its neighbours. */
         SoftSpot: {
@@ -7014,6 +7666,13 @@ export interface components {
         };
         /** @description Why a direction of a call has no rating. */
         UnratedReason: "too-few-packets" | "losses-unknown" | "delays-unknown";
+        /** @description An interface that is disabled or has no carrier. */
+        UnusableInterface: {
+            /** @description The interface. */
+            interface: string;
+            /** @description It is enabled and has no carrier. */
+            no_carrier: boolean;
+        };
         /** @description Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it. */
         VariationBasis: "one-way" | "round-trip";
         /** @description The rating of a call's one direction. */

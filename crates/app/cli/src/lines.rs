@@ -157,7 +157,8 @@ mod tests {
     use super::*;
 
     fn event(n: usize) -> StreamLine {
-        StreamLine::Event { schema: STREAM.into(), stream: 0, text: n.to_string() }
+        let note = romer_record::note::Notice::LogArriving { records: n.try_into().unwrap() }.into();
+        StreamLine::Event { schema: STREAM.into(), stream: 0, note, text: n.to_string() }
     }
 
     #[test]

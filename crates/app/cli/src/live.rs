@@ -7,8 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use romer_measure::Observer;
 use romer_record::document::{ProbeDirection, STREAM, StreamInterval, StreamLine};
+use romer_record::note::{Note, Notice};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
+use romer_report::warning::Text;
 use romer_server::{Follower, LiveStream};
 use romer_units::{Duration, counted, was};
 
@@ -146,11 +148,9 @@ impl Observer for Narrator {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
         if self.talk.stream {
             let folder = romer_report::escape::terminal(&folder.to_string_lossy());
-            self.write_line(StreamLine::Event {
-                schema: STREAM.into(),
-                stream: 0,
-                text: format!("run saved to {folder}"),
-            });
+            let note: Note = Notice::RunSaved { folder }.into();
+            let text = note.text();
+            self.write_line(StreamLine::Event { schema: STREAM.into(), stream: 0, note, text });
         }
         // What is measured there and back tells its delays by itself.
         let follows = (self.screen.is_some() || self.talk.stream) && self.way.is_one_way();
@@ -158,10 +158,11 @@ impl Observer for Narrator {
         self.draw();
     }
 
-    fn on_note(&mut self, stream: u16, text: &str) {
-        let text = romer_report::escape::terminal(text);
+    fn on_note(&mut self, stream: u16, note: &Note) {
+        let text = romer_report::escape::terminal(&note.text());
         if self.talk.stream {
-            self.write_line(StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
+            let note = note.clone();
+            self.write_line(StreamLine::Event { schema: STREAM.into(), stream, note, text: text.clone() });
         }
         if !self.talk.quiet && self.told.is_new(stream, &text) {
             self.clear();

@@ -13,6 +13,7 @@ use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::replies;
+use romer_report::warning::Text;
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
@@ -263,10 +264,10 @@ fn is_stuck(stream: &Evaluated) -> bool {
 /// Why this host sent no probe, in the words of the run's event where there is one.
 fn why_stuck(stream: &Evaluated) -> String {
     let events = &stream.measurement.events;
-    events.iter().rfind(|event| event.kind == EventKind::NotSent).map_or_else(
-        || format!("this host refused all {} of them", stream.related.not_sent),
-        |event| event.detail.clone(),
-    )
+    events
+        .iter()
+        .rfind(|event| event.kind == EventKind::NotSent)
+        .map_or_else(|| format!("this host refused all {} of them", stream.related.not_sent), Text::text)
 }
 
 /// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.

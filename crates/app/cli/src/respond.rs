@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use romer_record::Exit;
 use romer_record::respond::Respond;
+use romer_report::warning::Text;
 use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     })?;
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
-            output::eprint_line(&format!("note: {shortcoming}"));
+            output::eprint_line(&format!("note: {}", shortcoming.text()));
         }
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! Warnings for the console: each has its text beside its code.
+//! Warnings and events for the console: each has its text beside its code.
 
 use std::borrow::Cow;
 
@@ -47,52 +47,66 @@ fn with_text(warning: &Value) -> Schema {
             warning,
             {
                 "type": "object",
-                "properties": { "text": { "description": "The warning as a sentence.", "type": "string" } },
+                "properties": { "text": { "description": "The same as a sentence.", "type": "string" } },
                 "required": ["text"],
             },
         ],
     })
 }
 
-/// A document with warnings.
+/// A document with lists of what has a text.
 pub(crate) trait Warned {
-    /// Their texts, in their order.
-    fn texts(&self) -> Vec<String>;
+    /// The fields with such lists.
+    const LISTS: &'static [&'static str];
+
+    /// The texts of each list, in their order.
+    fn texts(&self) -> Vec<Vec<String>>;
 }
 
 macro_rules! warned {
-    ($($document:ty),*) => {
+    ($($document:ty: $($list:ident),*;)*) => {
         $(impl Warned for $document {
-            fn texts(&self) -> Vec<String> {
-                self.warnings.iter().map(Text::text).collect()
+            const LISTS: &'static [&'static str] = &[$(stringify!($list)),*];
+
+            fn texts(&self) -> Vec<Vec<String>> {
+                vec![$(self.$list.iter().map(Text::text).collect()),*]
             }
         })*
     };
 }
-warned!(Benchmark, Comparison, Emulation, Measurement);
+warned! {
+    Benchmark: warnings;
+    Comparison: warnings;
+    Emulation: warnings;
+    Measurement: warnings, events;
+}
 
 impl<D: Warned> Warned for &D {
-    fn texts(&self) -> Vec<String> {
+    const LISTS: &'static [&'static str] = D::LISTS;
+
+    fn texts(&self) -> Vec<Vec<String>> {
         (*self).texts()
     }
 }
 
-/// A document each of whose warnings has its text.
+/// A document each of whose warnings and events has its text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Explained<D>(pub(crate) D);
 
 impl<D: Warned + Serialize> Serialize for Explained<D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut document = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
-        let warnings = document.get_mut("warnings").and_then(Value::as_array_mut);
-        for (warning, text) in warnings.into_iter().flatten().zip(self.0.texts()) {
-            warning["text"] = text.into();
+        for (list, texts) in D::LISTS.iter().zip(self.0.texts()) {
+            let members = document.get_mut(*list).and_then(Value::as_array_mut);
+            for (member, text) in members.into_iter().flatten().zip(texts) {
+                member["text"] = text.into();
+            }
         }
         document.serialize(serializer)
     }
 }
 
-impl<D: JsonSchema> JsonSchema for Explained<D> {
+impl<D: Warned + JsonSchema> JsonSchema for Explained<D> {
     fn schema_name() -> Cow<'static, str> {
         D::schema_name()
     }
@@ -103,9 +117,11 @@ impl<D: JsonSchema> JsonSchema for Explained<D> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = D::json_schema(generator);
-        let properties = schema.get_mut("properties").and_then(|all| all.get_mut("warnings"));
-        if let Some(items) = properties.and_then(|warnings| warnings.get_mut("items")) {
-            *items = with_text(&items.take()).to_value();
+        for list in D::LISTS {
+            let properties = schema.get_mut("properties").and_then(|all| all.get_mut(*list));
+            if let Some(items) = properties.and_then(|list| list.get_mut("items")) {
+                *items = with_text(&items.take()).to_value();
+            }
         }
         schema
     }

@@ -14,6 +14,7 @@ use romer_record::Exit;
 use romer_record::document::{self, Measurement, ProbeDirection, StreamInterval};
 use romer_record::emulation::PortDirection;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::note::{Note, Notice};
 use romer_record::voice::VoiceRequest;
 use romer_store::{CalibrationFile, Runs};
 use romer_traffic::{Request, Schedule, Trace, TrafficModel};
@@ -22,6 +23,7 @@ use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::explained::ExplainedWarning;
 use crate::following::{Follower, LiveStream};
 use crate::jobs::{Hand, JobState, Jobs, Work};
 use crate::limits;
@@ -123,7 +125,7 @@ pub(crate) struct Job {
     /// The run that it is kept in.
     pub(crate) run: Option<String>,
     /// What it told.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<ExplainedWarning<Note>>,
     /// Why it failed, or why there is only a part.
     pub(crate) error: Option<String>,
     /// Limits that do not hold, in words.
@@ -185,7 +187,7 @@ pub(crate) fn start(
         let mut teller = Teller { hand, follower: None, through };
         let outcome = romer_measure::measure(&options, stop, &mut teller);
         if let Some(Err(why)) = teller.through.take().map(Through::end) {
-            teller.on_note(0, &why);
+            teller.on_note(0, &Notice::EmulationNotSaved { error: why }.into());
         }
         teller.hand.change(|job| job.end(outcome));
     })
@@ -253,15 +255,16 @@ impl Observer for Teller {
         self.follower = Some(Follower::new(folder));
         self.hand.change(|job| job.run = name);
         if let Some(Err(why)) = self.through.as_mut().map(|through| through.keep(folder)) {
-            self.on_note(0, &why);
+            self.on_note(0, &Notice::EmulationNotSaved { error: why }.into());
         }
     }
 
-    fn on_note(&mut self, _stream: u16, text: &str) {
+    fn on_note(&mut self, _stream: u16, note: &Note) {
+        let note = ExplainedWarning::from(note.clone());
         self.hand.change(|job| {
             // What goes on is told again and again.
-            if job.notes.len() < NOTES && job.notes.iter().all(|one| one != text) {
-                job.notes.push(text.into());
+            if job.notes.len() < NOTES && job.notes.iter().all(|one| *one != note) {
+                job.notes.push(note);
             }
         });
     }

@@ -585,8 +585,8 @@ fn warnings(
     }
     let one_way = stream.traffic.direction.is_one_way();
     if (one_way || stream.responder_log) && !stream.responder_log_complete {
-        let reasons = stream.responder_log_gaps.clone();
-        warnings.push(MeasurementWarning::ResponderLogIncomplete { one_way, reasons });
+        let gaps = stream.responder_log_gaps.clone();
+        warnings.push(MeasurementWarning::ResponderLogIncomplete { one_way, gaps });
     }
     let rejected = &stream.replies.rejected;
     if rejected.total() > 0 {

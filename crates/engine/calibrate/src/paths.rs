@@ -16,6 +16,7 @@ use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
 use romer_record::document::{self, StreamInterval};
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_record::note::Note;
 use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::Request;
@@ -176,6 +177,6 @@ struct Silent;
 
 impl Observer for Silent {
     fn on_start(&mut self, _: &Path, _: usize) {}
-    fn on_note(&mut self, _: u16, _: &str) {}
+    fn on_note(&mut self, _: u16, _: &Note) {}
     fn on_interval(&mut self, _: &StreamInterval) {}
 }

@@ -16,6 +16,7 @@ use romer_host::link::Network;
 use romer_host::phc::{HardwareStamping, PhcClock, PhcTime};
 use romer_host::socket::Datagram;
 use romer_record::log::{Card as CardRecord, CardMoment};
+use romer_record::note::Notice;
 
 use crate::EndpointError;
 
@@ -67,16 +68,10 @@ impl Card {
     }
 
     /// What is worth knowing of it, where it does not stamp everything.
-    pub fn shortcoming(&self) -> Option<String> {
-        let (what, others) = match (self.stamps.departures, self.stamps.arrivals) {
-            (true, true) => return None,
-            (true, false) => ("departures only", "arrivals"),
-            (false, _) => ("arrivals only", "departures"),
-        };
-        Some(format!(
-            "the network card of {} stamps {what} (of arrivals perhaps those of PTP): {others} are stamped by the kernel",
-            self.interface
-        ))
+    pub fn shortcoming(&self) -> Option<Notice> {
+        let departures = self.stamps.departures;
+        (!departures || !self.stamps.arrivals)
+            .then(|| Notice::NicStampsOneDirection { interface: self.interface.clone(), departures })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an interface has done between two tidings of how it is: the kernel gathers changes of carriers and tells of several
 //! with one message, but counts each.
 
-use romer_record::event::EventKind;
+use romer_record::event::{EventDetail, EventKind};
 
 /// How an interface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +64,15 @@ impl Tidings {
     }
 }
 
-/// "interface t0 went down", "interface t0 of the responder's host is up again". `name` is how it is called.
-pub fn words(name: &str, deed: Deed) -> String {
-    match (deed.kind, deed.times) {
-        (EventKind::LinkDown, 1) => format!("interface {name} went down"),
-        (EventKind::LinkDown, times) => format!("interface {name} went down {times} times"),
-        _ => format!("interface {name} is up again"),
+impl Deed {
+    /// The same as the detail of an event of interface `name`.
+    pub fn detail(self, name: &str) -> EventDetail {
+        let interface = name.to_owned();
+        if self.kind == EventKind::LinkDown {
+            EventDetail::InterfaceDown { interface, times: self.times }
+        } else {
+            EventDetail::InterfaceUp { interface }
+        }
     }
 }
 
@@ -81,48 +84,56 @@ mod tests {
         Tidings { up, index: 7, changes: Some(changes) }
     }
 
-    /// What was done, in words, and whether it was told of together.
-    fn done(before: Tidings, now: Tidings) -> Option<(Vec<String>, bool)> {
+    /// What was done, and whether it was told of together.
+    fn done(before: Tidings, now: Tidings) -> Option<(Vec<EventDetail>, bool)> {
         let deeds = now.deeds_since(before)?;
         let is_gathered = deeds.iter().any(|deed| deed.is_gathered);
-        Some((deeds.into_iter().map(|deed| words("t0", deed)).collect(), is_gathered))
+        Some((deeds.into_iter().map(|deed| deed.detail("t0")).collect(), is_gathered))
     }
 
-    fn expected(words: &[&str], is_gathered: bool) -> Option<(Vec<String>, bool)> {
-        let words = words.iter().map(|word| format!("interface t0 {word}"));
-        Some((words.collect(), is_gathered))
+    fn down(times: u32) -> EventDetail {
+        EventDetail::InterfaceDown { interface: "t0".into(), times }
+    }
+
+    fn up() -> EventDetail {
+        EventDetail::InterfaceUp { interface: "t0".into() }
+    }
+
+    fn expected<const N: usize>(
+        details: [EventDetail; N],
+        is_gathered: bool,
+    ) -> Option<(Vec<EventDetail>, bool)> {
+        Some((details.into(), is_gathered))
     }
 
     #[test]
     fn what_is_told_one_by_one_is_done_one_by_one() {
-        let [down, up] = ["went down", "is up again"];
-        assert_eq!(done(told(true, 2), told(true, 2)), expected(&[], false));
-        assert_eq!(done(told(true, 2), told(false, 3)), expected(&[down], false));
-        assert_eq!(done(told(false, 3), told(true, 4)), expected(&[up], false));
+        assert_eq!(done(told(true, 2), told(true, 2)), expected([], false));
+        assert_eq!(done(told(true, 2), told(false, 3)), expected([down(1)], false));
+        assert_eq!(done(told(false, 3), told(true, 4)), expected([up()], false));
         // Switched off without a change of its carrier, which is lost and back meanwhile.
-        assert_eq!(done(told(true, 2), told(false, 2)), expected(&[down], false));
-        assert_eq!(done(told(false, 2), told(false, 3)), expected(&[], false));
-        assert_eq!(done(told(false, 3), told(true, 4)), expected(&[up], false));
+        assert_eq!(done(told(true, 2), told(false, 2)), expected([down(1)], false));
+        assert_eq!(done(told(false, 2), told(false, 3)), expected([], false));
+        assert_eq!(done(told(false, 3), told(true, 4)), expected([up()], false));
     }
 
     #[test]
     fn an_interruption_that_the_kernel_told_with_one_message_is_one() {
-        let [down, up] = ["went down", "is up again"];
-        assert_eq!(done(told(true, 2), told(true, 4)), expected(&[down, up], true));
-        assert_eq!(done(told(true, 2), told(true, 8)), expected(&["went down 3 times", up], true));
-        assert_eq!(done(told(true, 2), told(false, 5)), expected(&[down, up, down], true));
-        assert_eq!(done(told(false, 3), told(true, 6)), expected(&[up, down, up], true));
-        assert_eq!(done(told(false, 3), told(false, 5)), expected(&[up, down], true));
-        assert_eq!(done(told(true, u32::MAX - 1), told(true, 0)), expected(&[down, up], true));
+        assert_eq!(done(told(true, 2), told(true, 4)), expected([down(1), up()], true));
+        assert_eq!(done(told(true, 2), told(true, 8)), expected([down(3), up()], true));
+        assert_eq!(done(told(true, 2), told(false, 5)), expected([down(1), up(), down(1)], true));
+        assert_eq!(done(told(false, 3), told(true, 6)), expected([up(), down(1), up()], true));
+        assert_eq!(done(told(false, 3), told(false, 5)), expected([up(), down(1)], true));
+        assert_eq!(done(told(true, u32::MAX - 1), told(true, 0)), expected([down(1), up()], true));
     }
 
     #[test]
     fn what_is_older_than_an_answer_is_no_tidings_and_another_interface_has_counts_of_its_own() {
         assert_eq!(done(told(true, 4), told(false, 3)), None);
         let another = Tidings { index: 8, ..told(true, 9) };
-        assert_eq!(done(told(true, 4), another), expected(&[], false));
-        assert_eq!(done(Tidings::unknown(true), told(true, 9)), expected(&[], false));
+        assert_eq!(done(told(true, 4), another), expected([], false));
+        assert_eq!(done(Tidings::unknown(true), told(true, 9)), expected([], false));
         let gone = Tidings { changes: None, ..told(false, 0) };
-        assert_eq!(done(told(true, 4), gone), expected(&["went down"], false));
+        assert_eq!(done(told(true, 4), gone), expected([down(1)], false));
     }
 }

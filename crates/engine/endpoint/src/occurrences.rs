@@ -9,27 +9,21 @@ use romer_host::clock;
 use romer_host::host_info::{self, PacketTooBigHandling};
 use romer_host::link::Network;
 use romer_host::watch::{NetworkChange, Watch, read_clocks};
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventKind, EventLocation, TEXT_LENGTH_MAX, Unsent};
 use romer_record::manifest::ClockRelation;
-use romer_units::{Duration, Monotonic, Timestamp, three_digits};
-use romer_wire::udp::ACCEPTED_PAYLOAD;
+use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::interface::{self, Deed, Tidings};
+use crate::interface::{Deed, Tidings};
 use crate::overflow::Overflow;
 use crate::pulse::Pulse;
 use crate::queues::QueueWatch;
 
 /// Events that a responder remembers: the latest.
 const REMEMBERED: usize = 256;
-/// What it means that an MTU is less than before.
-pub const LONGER: &str =
-    ": what is longer does not leave there, and many an interface does not take it either";
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
 pub const UNWATCHED: Duration = romer_passages::UNWATCHED;
 /// Between two questions to an interface how it is.
 const QUESTIONS: Duration = Duration::from_millis(20);
-/// Characters of a far end's words that are kept.
-const LONGEST_WORDS: usize = 300;
 
 /// All clocks of this host, as a [`ClockWatch`] wants them.
 pub fn reading() -> ClockReadings {
@@ -42,45 +36,41 @@ pub fn reading() -> ClockReadings {
     }
 }
 
-/// An event of now, with its time told from `start`.
-pub fn event(kind: EventKind, side: EventLocation, detail: String, start: Timestamp<Monotonic>) -> Event {
+/// An event of now without a detail, with its time told from `start`.
+pub fn event(kind: EventKind, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
     let now = clock::now();
-    Event { detail, ..Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos()) }
+    Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
 }
 
-/// That a route came or went. `whose` says whose it is.
-pub fn route_words(whose: &str, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> String {
-    let [leads, end] = if added { ["leads by", ""] } else { ["led by", ", and is gone"] };
-    format!("{whose} {to}/{prefix} {leads} {gateway}{end}")
+/// An event of now with this detail, with its time told from `start`.
+pub fn detailed(detail: EventDetail, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+    let kind = detail.kind();
+    Event { detail: Some(detail), ..event(kind, side, start) }
 }
 
-/// Octets of the headers of IPv4 and UDP.
-const HEADERS: u32 = 28;
-
-/// What packets to `target` may be of: `mtu` octets, where that is known, and what to do.
-pub fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
-    let headers = if target.is_ipv4() { HEADERS } else { 48 };
-    mtu.map_or_else(
-        || "; set a smaller --size".into(),
-        |mtu| {
-            let most = mtu.saturating_sub(headers);
-            format!(": its MTU is {mtu} bytes; set --size to at most {most}B")
-        },
-    )
-}
-
-/// The same where a host itself refuses longer ones, by what it makes of the words of routers.
-pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<PacketTooBigHandling>) -> String {
-    match (target, mtu, heard) {
-        (IpAddr::V4(_), Some(mtu), Some(PacketTooBigHandling::Least(least))) if mtu == least => {
-            let most = mtu.saturating_sub(HEADERS);
-            format!(
-                ": a router has returned one, and this host sends no packets of more than {mtu} bytes there since \
-                 (net.ipv4.ip_no_pmtu_disc is 1); set that to 0, or set --size to at most {most}B"
-            )
-        }
-        _ => shorter(target, mtu),
+/// That a route came or went.
+pub fn route_change((to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> EventDetail {
+    let prefix = format!("{to}/{prefix}");
+    if added {
+        EventDetail::RouteAdded { prefix, gateway }
+    } else {
+        EventDetail::RouteRemoved { prefix, gateway }
     }
+}
+
+/// That the host did not send what is too long for the path to `target`, of which it knows the `mtu`: by what it makes of the reports
+/// of routers, that length may be its own.
+pub fn too_long(
+    unsent: Unsent,
+    target: IpAddr,
+    mtu: Option<u32>,
+    handling: Option<PacketTooBigHandling>,
+) -> EventDetail {
+    let least = match handling {
+        Some(PacketTooBigHandling::Least(least)) if target.is_ipv4() => Some(least),
+        _ => None,
+    };
+    EventDetail::TooLong { unsent, target, host_limit: least.is_some() && least == mtu }
 }
 
 /// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
@@ -89,15 +79,6 @@ pub fn routers_unheard() -> Option<u32> {
         Ok(PacketTooBigHandling::Unheard(setting)) => Some(setting),
         _ => None,
     }
-}
-
-/// What is to be said where, by its `setting`, a host would hear nothing if `those` of IPv4 that it sends were too long for their
-/// way.
-pub fn unheard(host: &str, those: &str, setting: u32) -> String {
-    format!(
-        "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
-         that are too long for the path will look like losses; set that to 0, or use a --size of at most {ACCEPTED_PAYLOAD}B"
-    )
 }
 
 /// Whether `address` is among those of `to`/`prefix`.
@@ -112,46 +93,19 @@ pub fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
 
 /// What a look at the clocks has shown, at the end of this `side`.
 pub fn clock_event(change: ClockChange, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
-    let [clock, host, program] = match side {
-        EventLocation::Responder => ["the responder's clock", "the responder's host", "the responder"],
-        EventLocation::Sender | EventLocation::Path => ["this host's clock", "this host", "the program"],
-    };
-    let (kind, detail) = match change {
-        ClockChange::Step(step) => {
-            let size = three_digits(step.size_ns).readable();
-            let between = step.size_interval_ns.map_or_else(String::new, |interval| {
-                let [least, most] = interval.map(Duration::from_nanos);
-                format!(" ({} to {})", least.readable(), most.readable())
-            });
-            (EventKind::ClockStep, format!("{clock} was set, by {size}{between}"))
-        }
-        ClockChange::Suspended(time) => {
-            (EventKind::Suspend, format!("{host} was suspended for {}", three_digits(time).readable()))
-        }
-        ClockChange::Paused(time) => (EventKind::Pause, stood_still(program, time)),
-    };
-    let mut event = event(kind, side, detail, start);
     match change {
-        ClockChange::Step(step) => event.step = Some(step),
-        ClockChange::Suspended(_) => {}
-        ClockChange::Paused(time) => return event.over(time),
+        ClockChange::Step(step) => Event { step: Some(step), ..event(EventKind::ClockStep, side, start) },
+        ClockChange::Suspended(time) => {
+            Event { duration_ns: Some(time), ..event(EventKind::Suspend, side, start) }
+        }
+        ClockChange::Paused(time) => {
+            Event { duration_ns: Some(time), ..event(EventKind::Pause, side, start).over(time) }
+        }
     }
-    event
 }
 
-/// That a program did nothing for so many nanoseconds.
-fn stood_still(program: &str, nanos: i64) -> String {
-    format!("{program} was paused for {}", three_digits(nanos).readable())
-}
-
-/// An event at a responder, of what was between these moments and is noticed now.
-fn event_between(
-    kind: EventKind,
-    detail: String,
-    between: [Timestamp<Monotonic>; 2],
-    start: Timestamp<Monotonic>,
-) -> Event {
-    let now = event(kind, EventLocation::Responder, detail, start);
+/// What is noticed now, at a moment between these, with times from `start`.
+fn between(now: Event, between: [Timestamp<Monotonic>; 2], start: Timestamp<Monotonic>) -> Event {
     let [earliest, latest] = between.map(|at| now.at_ns.saturating_sub((at - start).as_nanos()).max(0));
     now.between(earliest, latest)
 }
@@ -163,7 +117,7 @@ const fn tells_of_datagrams(kind: EventKind) -> bool {
 
 /// The beginning of a text of a far end, without control characters.
 pub fn far_words(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect()
+    text.chars().filter(|letter| !letter.is_control()).take(TEXT_LENGTH_MAX).collect()
 }
 
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
@@ -178,16 +132,17 @@ pub fn reported_by_responder(
     if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
         return None;
     }
-    let detail = far_words(&told.detail);
     // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
     let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, EventLocation::Path);
     let side = if is_of_path { EventLocation::Path } else { EventLocation::Responder };
-    let now = event(told.kind, side, detail, start);
+    let now = event(told.kind, side, start);
     let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
     let event = Event {
         at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
         until_ns: length.map(|_| now.at_ns),
         clock_ns: told.clock_ns,
+        detail: told.detail.clone(),
+        duration_ns: told.duration_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
         mtu: told.mtu.filter(|_| matches!(told.kind, EventKind::MtuChange | EventKind::NotSent)),
         detection_latency_ns: told.detection_latency_ns.filter(|late| *late > 0),
@@ -293,8 +248,9 @@ impl Occurrences {
             .map(|change| clock_event(change, EventLocation::Responder, start))
             .collect();
         all.extend(self.pulse.standstill().map(|[from, until]| {
-            let detail = stood_still("the responder", (until - from).as_nanos());
-            event_between(EventKind::Pause, detail, [from, until], start)
+            let now = event(EventKind::Pause, EventLocation::Responder, start);
+            let pause = between(now, [from, until], start);
+            Event { duration_ns: Some((until - from).as_nanos()), ..pause }
         }));
         let own = |event| Occurrence { interface: None, address: None, route: None, event };
         let mut all: Vec<Occurrence> = all.into_iter().map(own).collect();
@@ -311,13 +267,11 @@ impl Occurrences {
                     self.link(&name, tidings, mtu, &mut all);
                 }
                 NetworkChange::Missed => {
-                    let detail =
-                        "the network of the responder's host changed faster than it could be followed";
                     all.push(Occurrence {
                         interface: None,
                         address: None,
                         route: None,
-                        event: event(EventKind::Missed, EventLocation::Responder, detail.into(), start),
+                        event: detailed(EventDetail::NetworkChanges, EventLocation::Responder, start),
                     });
                 }
                 NetworkChange::Address { address, added, .. } => {
@@ -359,13 +313,13 @@ impl Occurrences {
     }
 
     /// Something else happened to this end.
-    pub fn note(&self, kind: EventKind, detail: String) -> Event {
-        self.note_over(kind, detail, Duration::ZERO)
+    pub fn note(&self, detail: EventDetail) -> Event {
+        self.note_over(detail, Duration::ZERO)
     }
 
     /// The same of what began `length` ago, and is over.
-    pub fn note_over(&self, kind: EventKind, detail: String, length: Duration) -> Event {
-        let mut event = event(kind, EventLocation::Responder, detail, self.start);
+    pub fn note_over(&self, detail: EventDetail, length: Duration) -> Event {
+        let mut event = detailed(detail, EventLocation::Responder, self.start);
         if length > Duration::ZERO {
             event = event.over(length.as_nanos());
         }
@@ -374,8 +328,8 @@ impl Occurrences {
     }
 
     /// The same of what was between these moments.
-    pub fn note_between(&self, kind: EventKind, detail: String, between: [Timestamp<Monotonic>; 2]) -> Event {
-        let event = event_between(kind, detail, between, self.start);
+    pub fn note_between(&self, detail: EventDetail, moments: [Timestamp<Monotonic>; 2]) -> Event {
+        let event = between(detailed(detail, EventLocation::Responder, self.start), moments, self.start);
         self.remember(&event);
         event
     }
@@ -400,18 +354,15 @@ impl Occurrences {
             return None;
         }
         let length = now - before?;
-        let told = three_digits(length.as_nanos()).readable();
-        let detail =
-            format!("address {address} of the responder's host was removed, and restored after {told}");
-        let event = event(EventKind::AddressChange, EventLocation::Responder, detail, self.start);
-        let event = event.over(length.as_nanos());
+        let event = detailed(EventDetail::AddressRestored { address }, EventLocation::Responder, self.start);
+        let event = Event { duration_ns: Some(length.as_nanos()), ..event.over(length.as_nanos()) };
         Some(Occurrence { interface: None, address: Some(address), route: None, event })
     }
 
     /// A route of this host came or went: what is sent to where it leads goes another way from now on, or not at all.
     fn route(&self, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> Occurrence {
-        let detail = route_words("the responder's host's route", (to, prefix), gateway, added);
-        let event = event(EventKind::RouteChange, EventLocation::Responder, detail, self.start);
+        let event =
+            detailed(route_change((to, prefix), gateway, added), EventLocation::Responder, self.start);
         Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
     }
 
@@ -427,23 +378,18 @@ impl Occurrences {
             None => drop(self.links.remove(name)),
         }
         let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
-        let mut tell = |kind, detail, detection_latency_ns| {
+        let mut tell = |detail, detection_latency_ns| {
             let event =
-                Event { detection_latency_ns, ..event(kind, EventLocation::Responder, detail, self.start) };
+                Event { detection_latency_ns, ..detailed(detail, EventLocation::Responder, self.start) };
             all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
         };
-        let whose = format!("{name} of the responder's host");
         for deed in deeds {
-            tell(deed.kind, interface::words(&whose, deed), noticed_late(deed, self.since_look));
+            tell(deed.detail(name), noticed_late(deed, self.since_look));
         }
         if let (Some(before), Some(now)) = (before.mtu, mtu)
             && before != now
         {
-            let longer = if now < before { LONGER } else { "" };
-            let detail = format!(
-                "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}{longer}"
-            );
-            tell(EventKind::MtuChange, detail, None);
+            tell(EventDetail::InterfaceMtu { interface: name.to_owned(), mtu_before: before }, None);
             if let Some(told) = all.last_mut() {
                 told.event.mtu = Some(now);
             }
@@ -534,7 +480,7 @@ mod tests {
         }
         let all = late(&mut own);
         let [told] = &all[..] else { panic!("{all:?}") };
-        assert_eq!(told.event.detail, "the responder was paused for 3 s");
+        assert_eq!((told.event.kind, told.event.duration_ns), (EventKind::Pause, Some(3_000_000_000)));
         assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
     }
 
@@ -554,10 +500,8 @@ mod tests {
         let [to, by] = ["0.0.0.0", "198.19.0.1"].map(|address| address.parse().unwrap());
         let gone = own.route((to, 0), by, false);
         assert_eq!((gone.route, gone.event.kind), (Some((to, 0)), EventKind::RouteChange));
-        assert_eq!(
-            gone.event.detail,
-            "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone"
-        );
+        let removed = EventDetail::RouteRemoved { prefix: "0.0.0.0/0".into(), gateway: by };
+        assert_eq!(gone.event.detail, Some(removed));
         let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.start).unwrap();
         assert_eq!((told.kind, told.side), (EventKind::RouteChange, EventLocation::Responder));
     }
@@ -615,11 +559,11 @@ mod tests {
     fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
         let (own, remembered) = occurrences();
         for number in 0..REMEMBERED + 10 {
-            own.note(EventKind::NotSent, number.to_string());
+            own.note(EventDetail::InterfaceUp { interface: number.to_string() });
         }
         let remembered = remembered.lock().unwrap();
         assert_eq!((remembered.events.len(), remembered.forgotten), (REMEMBERED, 10));
-        assert_eq!(remembered.events[0].detail, "10");
+        assert_eq!(remembered.events[0].detail, Some(EventDetail::InterfaceUp { interface: "10".into() }));
     }
 
     #[test]
@@ -628,7 +572,7 @@ mod tests {
         let step = Some(ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 9 });
         let told = Event {
             until_ns: Some(10_000_000_000),
-            detail: format!("\x1b[2J{}", "x".repeat(1_000)),
+            duration_ns: Some(3_000_000_000),
             step,
             ..Event::new(EventKind::Pause, EventLocation::Sender, 7_000_000_000, 42)
         };
@@ -636,7 +580,10 @@ mod tests {
         assert_eq!((kept.side, kept.clock_ns, kept.step), (EventLocation::Responder, 42, None));
         assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
         assert!(kept.until_ns >= Some(100_000_000_000));
-        assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
+        assert_eq!(kept.duration_ns, told.duration_ns);
+        let hostile = EventDetail::InterfaceUp { interface: "\x1b[2J".into() };
+        let hostile = Event::with(hostile, EventLocation::Responder, 1, 42);
+        assert_eq!(reported_by_responder(&hostile, ClockRelation::Unknown, start), None);
         let stepped = Event { kind: EventKind::ClockStep, ..told.clone() };
         assert_eq!(reported_by_responder(&stepped, ClockRelation::Shared, start), None);
         let kept = reported_by_responder(&stepped, ClockRelation::Unknown, start).unwrap();

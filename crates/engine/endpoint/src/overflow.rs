@@ -3,7 +3,7 @@
 use romer_host::socket::Datagram;
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, EventLocation};
-use romer_units::{Monotonic, Timestamp, counted};
+use romer_units::{Monotonic, Timestamp};
 
 use crate::occurrences::event;
 
@@ -33,17 +33,11 @@ impl Overflow {
     pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
         let [from, until] = self.between;
         let count = self.count;
-        let now = event(EventKind::ReceiveOverflow, side, words(side, count), start);
+        let now = event(EventKind::ReceiveOverflow, side, start);
         let ago = |at: i64| now.clock_ns.saturating_sub(at).max(0);
         let (earliest, latest) = (ago(from), ago(until));
         Event { datagrams: Some(count), ..now.between(earliest, latest) }
     }
-}
-
-fn words(side: EventLocation, count: u64) -> String {
-    let host = if side == EventLocation::Responder { "the responder's host" } else { "this host" };
-    let datagrams = counted(count, "datagram");
-    format!("{datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time")
 }
 
 /// Takes `next` up in the event of an overflow, if that goes on with it; gives whether it does. How long it was is told by the
@@ -79,7 +73,6 @@ fn take_up(event: &mut Event, next: &Event, [from, until]: [i64; 2]) {
     event.until_ns = Some(event.at_ns.saturating_add(until.saturating_sub(from)));
     let count = event.datagrams.unwrap_or(0).saturating_add(next.datagrams.unwrap_or(0));
     event.datagrams = Some(count);
-    event.detail = words(event.side, count);
 }
 
 /// What the host has counted of datagrams for which sockets had no room.
@@ -298,7 +291,6 @@ mod tests {
         }
         let length = one.until_ns.unwrap() - one.at_ns;
         assert_eq!((one.clock_ns, length, one.datagrams), (3_400 * MS, 5_100 * MS, Some(17)));
-        assert!(one.detail.starts_with("17 datagrams had arrived, and the responder's host's kernel"));
         // What was over for a second before the next is another, as is what was by a clock that has been set.
         for next in [dropped(9_000, 9_501, 9_600, 1), dropped(9_000, 1_000, 2_399, 1)] {
             assert!(!go_on(&mut one, &next));

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use romer_host::clock;
 use romer_host::queue::{Queue, Queues};
 use romer_passages::dropped::is_of_queue;
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::occurrences::event;
+use crate::occurrences::detailed;
 
 /// Between two looks.
 pub const LOOK: Duration = Duration::from_secs(1);
@@ -36,10 +36,12 @@ pub struct Drops {
 impl Drops {
     /// The event of it, at the host that is this `side`, with times told from `start`.
     pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
-        let host = if side == EventLocation::Responder { "the responder's host" } else { "this host" };
-        let detail =
-            format!("a queue of {host} ({} of interface {}) dropped packets", self.kind, self.interface);
-        let now = event(EventKind::NotSent, side, detail, start);
+        let detail = EventDetail::QueueDrops {
+            interface: self.interface.clone(),
+            queue: self.kind.clone(),
+            of_stream: false,
+        };
+        let now = detailed(detail, side, start);
         let [earliest, latest] = self.between.map(|at| (clock::monotonic_now() - at).as_nanos().max(0));
         Event { datagrams: Some(self.count), ..now.between(earliest, latest) }
     }
@@ -181,17 +183,17 @@ mod tests {
             }
         };
         let mut one = tell(10, 5);
-        assert!(
-            is_of_queue(&one) && one.detail.contains("the responder's host (codel of interface b0)"),
-            "{one:?}"
-        );
+        let queue = |queue: &str| {
+            Some(EventDetail::QueueDrops { interface: "b0".into(), queue: queue.into(), of_stream: false })
+        };
+        assert!(is_of_queue(&one) && one.detail == queue("codel"), "{one:?}");
         assert!(go_on(&mut one, &tell(11, 6)) && go_on(&mut one, &tell(13, 7)));
         assert_eq!(
             (one.clock_ns, one.until_ns, one.datagrams),
             (10_000_000_000, Some(14_000_000_000), Some(18))
         );
         assert!(!go_on(&mut one, &tell(18, 1)), "it had stopped");
-        let other = Event { detail: "another".into(), ..tell(14, 1) };
+        let other = Event { detail: queue("fq"), ..tell(14, 1) };
         assert!(
             !go_on(&mut one, &other)
                 && !go_on(&mut one, &Event { side: EventLocation::Sender, ..tell(14, 1) })

@@ -7,6 +7,7 @@ use romer_host::control_group;
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
 use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, PolicyRun, Role};
+use romer_record::note::Notice;
 use romer_units::Duration;
 
 use crate::EndpointError;
@@ -17,16 +18,6 @@ use crate::EndpointError;
 pub const TOO_LATE: Duration = Duration::from_secs(2);
 /// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
 pub const STOOD_STILL: i32 = 125;
-
-/// Why `program` did not send so many probes or replies that were [`TOO_LATE`], and what helps, here or ` there`.
-pub fn too_late(program: &str, count: u64, there: &str) -> String {
-    let them = if count == 1 { "it" } else { "them" };
-    let late = TOO_LATE.as_nanos() / 1_000_000_000;
-    format!(
-        "{program} was {late} s late with {them}: it was paused, or has too little processor time for this rate \
-         (--realtime{there} helps, or a longer --interval)"
-    )
-}
 
 /// How the threads that send and receive are run. The default asks for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,10 +39,9 @@ pub struct ThreadResources {
 
 impl ThreadResources {
     /// What is worth knowing of it.
-    pub fn shortcoming(&self) -> Option<String> {
-        let left = &self.interrupts.as_ref()?.left;
-        (!left.is_empty())
-            .then(|| format!("{} interrupts are kept where they are by their driver (--irq-cpu)", left.len()))
+    pub fn shortcoming(&self) -> Option<Notice> {
+        let interrupts = u64::try_from(self.interrupts.as_ref()?.left.len()).unwrap_or(u64::MAX);
+        (interrupts > 0).then_some(Notice::InterruptsNotMoved { interrupts })
     }
 }
 

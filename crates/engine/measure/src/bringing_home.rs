@@ -10,9 +10,10 @@ use romer_endpoint::occurrences::reported_by_responder;
 use romer_host::ending::Stage;
 use romer_record::document::ProbeDirection;
 use romer_record::event::{Event, EventKind};
+use romer_record::note::{LogGap, Notice};
 use romer_session::control::{Message, SessionTotals};
 use romer_store::LogSender;
-use romer_units::{Duration, Monotonic, Timestamp, counted};
+use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, ResponderReport};
@@ -77,8 +78,7 @@ pub(super) fn bring_home(
             records += u64::try_from(told.entries.len()).unwrap_or(u64::MAX);
             if !told.entries.is_empty() && said.elapsed() >= SAY {
                 said = Instant::now();
-                let so_far = counted(records, "record");
-                observer.on_note(number, &format!("receiving the log of the responder: {so_far} so far"));
+                observer.on_note(number, &Notice::LogArriving { records }.into());
             }
             // Nothing is in a hurry any more.
             let of_probes = told.entries.iter().filter(|entry| shared.may_be_of_probe(entry));
@@ -101,7 +101,7 @@ pub(super) fn bring_home(
                 if happenings::is_of_host(event.kind) && before.any(|before| is_same(before, &event)) {
                     continue;
                 }
-                observer.on_note(number, &event.detail);
+                observer.on_note(number, &event.clone().into());
                 told_before.push((number, event.clone()));
                 late.push(event);
             }
@@ -125,11 +125,11 @@ pub(super) fn bring_home(
         stream.manifest.responder_log_complete = lost == Some(0);
         stream.fault = conversation.fault();
         let lacks = match stream.fault {
-            Some(fault) => Some(fault.into()),
+            Some(fault) => Some(LogGap::ProtocolFault { fault }),
             None => lacking(stream.shared.way, lost, stream.has_way),
         };
         if let Some(lacks) = lacks {
-            observer.on_note(number, &format!("the log of the responder is incomplete: {lacks}"));
+            observer.on_note(number, &Notice::LogIncomplete { gap: lacks }.into());
             stream.manifest.responder_log_gaps.push(lacks);
         }
         if lost.is_none() {
@@ -141,26 +141,12 @@ pub(super) fn bring_home(
 
 /// What is missing of the log of a far end with a session that goes this `way`, and why: by how many records it says that
 /// it had no room for, or that it did not come to its last word; `None` where all has come.
-fn lacking(way: ProbeDirection, lost: Option<u64>, has_way: bool) -> Option<String> {
-    let those = match way {
-        ProbeDirection::RoundTrip | ProbeDirection::Both => "the probes that it answered",
-        ProbeDirection::Forward => "the probes that arrived there",
-        ProbeDirection::Reverse => "the probes that it sent",
-    };
+fn lacking(direction: ProbeDirection, lost: Option<u64>, has_way: bool) -> Option<LogGap> {
     match lost {
         Some(0) => None,
-        Some(lost) => Some(format!(
-            "{} of {those} {} missing (a probe has one for each packet, and others for its stamps): its program was to hand them on faster than it could, and had no room for more; \
-             --realtime there, or a longer --interval, helps",
-            counted(lost, "record"),
-            if lost == 1 { "is" } else { "are" }
-        )),
-        None if has_way => Some(format!(
-            "the rest of what it had of {those} did not come: the control conversation ended before its last word"
-        )),
-        None => Some(format!(
-            "the rest of what it had of {those} did not come: this host had no way to it any more at the end"
-        )),
+        Some(records) => Some(LogGap::RecordsLost { records, direction }),
+        None if has_way => Some(LogGap::ConnectionLost { direction }),
+        None => Some(LogGap::RouteLost { direction }),
     }
 }
 
@@ -263,10 +249,7 @@ mod tests {
             server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
         server.on_departure(FarSent::default());
-        let event = Event {
-            detail: "something".into(),
-            ..Event::new(EventKind::Missed, EventLocation::Responder, 1, 1)
-        };
+        let event = Event::new(EventKind::Missed, EventLocation::Responder, 1, 1);
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));
         actions.extend(server.finish());
@@ -372,34 +355,14 @@ mod tests {
     #[test]
     fn what_is_missing_of_a_far_log_is_told_with_whose_it_is_and_why() {
         assert_eq!(lacking(ProbeDirection::Reverse, Some(0), true), None);
-        for (way, lost, has_way, words) in [
-            (
-                ProbeDirection::Reverse,
-                Some(42_055),
-                true,
-                "42055 records of the probes that it sent are missing (a probe has one",
-            ),
-            (
-                ProbeDirection::Forward,
-                Some(1),
-                true,
-                "1 record of the probes that arrived there is missing (a probe",
-            ),
-            (
-                ProbeDirection::RoundTrip,
-                None,
-                true,
-                "of the probes that it answered did not come: the control conversation",
-            ),
-            (
-                ProbeDirection::Forward,
-                None,
-                false,
-                "of the probes that arrived there did not come: this host had no way",
-            ),
+        let (forward, reverse, direction) =
+            (ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip);
+        for (way, lost, has_way, gap) in [
+            (reverse, Some(42_055), true, LogGap::RecordsLost { records: 42_055, direction: reverse }),
+            (direction, None, true, LogGap::ConnectionLost { direction }),
+            (forward, None, false, LogGap::RouteLost { direction: forward }),
         ] {
-            let told = lacking(way, lost, has_way).unwrap();
-            assert!(told.contains(words), "{told}");
+            assert_eq!(lacking(way, lost, has_way), Some(gap));
         }
     }
 }

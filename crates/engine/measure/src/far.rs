@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
+use crate::router_report;
 use romer_endpoint::EndpointError;
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::circumstances::{clock_identity, random};
@@ -13,8 +14,10 @@ use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
 use romer_record::document::{Chrony, ClockSync};
 use romer_record::event::Event;
+use romer_record::event::ProtocolFault;
 use romer_record::log::{Card, Entry, FarSent, ResponderRecord};
 use romer_record::plausible::SPANS;
+use romer_report::event::protocol_fault;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, CodecError, ComplaintCode, Decoder, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
@@ -24,28 +27,12 @@ use romer_session::control::{
 use romer_wire::stamp::Key;
 
 use crate::no_route::{explained, is_here};
-use crate::router_word::RouterWord;
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
 const CONNECT: StdDuration = StdDuration::from_secs(3);
 /// How long an answer may take.
 const ANSWER: StdDuration = StdDuration::from_secs(5);
 
-/// What the far end told too much of, and what became of it.
-pub(super) const OVERRUN: &str = "the responder sent more log rows and messages than its probes can cause, and the control connection \
-                                  was closed";
-/// What the far end reported that cannot be, and what became of it.
-const IMPOSSIBLE: &str =
-    "the responder reported more sent probes than its session has, and the control connection was closed";
-/// The same of times and lengths of time (see `romer_record::plausible`).
-const IMPLAUSIBLE: &str = "the responder reported a time outside the years 1957 to 2102, a duration of 146 years or more, or an \
-                           impossible size, and the control connection was closed";
-/// The same of its welcome.
-const NO_TEST_PORT: &str =
-    "the responder named port 0 for the test packets, and the control connection was closed";
-/// What it left undone.
-pub(super) const OVERDUE: &str = "the responder did not report the end of its probes, long after their schedule had ended, and the \
-                                  control connection was closed";
 /// As many octets cost as much as a message, or a record in one.
 const OCTETS_OF_ONE: u64 = 64;
 /// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
@@ -90,28 +77,35 @@ impl Budget {
     }
 
     /// What `message` reports that this session cannot have.
-    fn fault_of(&self, message: &Message) -> Option<&'static str> {
+    fn fault_of(&self, message: &Message) -> Option<ProtocolFault> {
         let is_known = |sequence| sequence < self.probes;
         let (is_possible, fault) = match message {
-            Message::Departed(departed) => (departed.count <= self.probes, IMPOSSIBLE),
+            Message::Departed(departed) => (departed.count <= self.probes, ProtocolFault::ImpossibleNumbers),
             Message::Departures(records) if !records.iter().all(|sent| is_known(sent.sequence)) => {
-                (false, IMPOSSIBLE)
+                (false, ProtocolFault::ImpossibleNumbers)
             }
-            Message::Departures(records) => (records.iter().all(FarSent::is_plausible), IMPLAUSIBLE),
+            Message::Departures(records) => {
+                (records.iter().all(FarSent::is_plausible), ProtocolFault::ImplausibleTimes)
+            }
             // A number of these was altered on the way, perhaps.
-            Message::Log(records) => (records.iter().all(ResponderRecord::is_plausible), IMPLAUSIBLE),
-            Message::Cards(cards) => (cards.iter().all(Card::is_plausible), IMPLAUSIBLE),
-            Message::Events(events) => (events.events.iter().all(Event::is_plausible), IMPLAUSIBLE),
+            Message::Log(records) => {
+                (records.iter().all(ResponderRecord::is_plausible), ProtocolFault::ImplausibleTimes)
+            }
+            Message::Cards(cards) => (cards.iter().all(Card::is_plausible), ProtocolFault::ImplausibleTimes),
+            Message::Events(events) => {
+                (events.events.iter().all(Event::is_plausible), ProtocolFault::ImplausibleTimes)
+            }
             Message::Associated(associated) => {
                 let earlier = associated.earlier.iter().map(|moved| moved.moved_ns);
                 let mut ages = associated.moved_ns.into_iter().chain(earlier).flatten();
-                (ages.all(|age| SPANS.contains(&age)), IMPLAUSIBLE)
+                (ages.all(|age| SPANS.contains(&age)), ProtocolFault::ImplausibleTimes)
             }
-            Message::Welcome(welcome) if welcome.test_port == 0 => (false, NO_TEST_PORT),
-            Message::Welcome(welcome) => {
-                (welcome.clock_sync.as_ref().is_none_or(ClockSync::is_plausible), IMPLAUSIBLE)
-            }
-            _ => (true, IMPOSSIBLE),
+            Message::Welcome(welcome) if welcome.test_port == 0 => (false, ProtocolFault::NoTestPort),
+            Message::Welcome(welcome) => (
+                welcome.clock_sync.as_ref().is_none_or(ClockSync::is_plausible),
+                ProtocolFault::ImplausibleTimes,
+            ),
+            _ => (true, ProtocolFault::ImpossibleNumbers),
         };
         (!is_possible).then_some(fault)
     }
@@ -188,8 +182,8 @@ impl Absent {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
                 Self::Unreachable(plain(error))
             }
-            _ => match RouterWord::asked(error, target, from) {
-                Some(word) => Self::Unreachable(word.to_string()),
+            _ => match router_report::asked(error, target, from) {
+                Some(report) => Self::Unreachable(romer_report::event::router_report(&report)),
                 None if is_here(error, target) => Self::NoRoute(explained(error, target)),
                 None => Self::Unreachable(explained(error, target)),
             },
@@ -265,7 +259,7 @@ pub(super) struct Conversation {
     decoder: Decoder,
     budget: Budget,
     /// What the far end did that ends the conversation.
-    fault: Option<&'static str>,
+    fault: Option<ProtocolFault>,
     broken: bool,
     asked: Instant,
     heard: Instant,
@@ -490,7 +484,7 @@ impl Conversation {
     }
 
     /// What the far end did that ended the conversation, if it did: it sent or reported more than it may.
-    pub(super) const fn fault(&self) -> Option<&'static str> {
+    pub(super) const fn fault(&self) -> Option<ProtocolFault> {
         self.fault
     }
 
@@ -519,7 +513,7 @@ impl Conversation {
     }
 
     /// The far end did, or left undone, what ends the conversation.
-    pub(super) const fn accuse(&mut self, fault: &'static str) {
+    pub(super) const fn accuse(&mut self, fault: ProtocolFault) {
         self.fault = Some(fault);
         self.broken = true;
     }
@@ -548,7 +542,7 @@ impl Conversation {
         conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
         let heard = conversation.hear(ANSWER);
         if let Some(fault) = conversation.fault() {
-            return Err(Absent::Foreign(fault.into()));
+            return Err(Absent::Foreign(protocol_fault(fault).into()));
         }
         match heard.map_err(unreachable)? {
             Some(Message::Resumed(resumed)) => {
@@ -645,10 +639,10 @@ impl Conversation {
         loop {
             // The budget grows with time; who overran it once is not heard again.
             if self.fault.is_none() && self.budget.is_overrun() {
-                self.fault = Some(OVERRUN);
+                self.fault = Some(ProtocolFault::TooMuch);
             }
             if let Some(fault) = self.fault {
-                return Err(io::Error::other(fault));
+                return Err(io::Error::other(protocol_fault(fault)));
             }
             if self.budget.spent() >= most {
                 return Err(io::ErrorKind::WouldBlock.into());

@@ -4,7 +4,6 @@ mod clocks;
 mod counters;
 mod network;
 mod rebinding;
-mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,13 +12,13 @@ use std::time::Instant;
 
 use romer_clock::steps::ClockWatch;
 use romer_endpoint::interface::Tidings;
-use romer_endpoint::occurrences::{event, reading};
+use romer_endpoint::occurrences::{detailed, event, reading};
 use romer_endpoint::overflow;
 use romer_endpoint::queues::{self, QueueWatch};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_passages::dropped::is_of_queue;
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::observer::Observer;
@@ -82,15 +81,13 @@ struct StoredEvent {
     stream: Option<u16>,
     /// Which of the directions has told it; none where it is about all streams.
     by: Vec<usize>,
-    /// What happened, without how long it took, by which it is known again.
-    what: String,
     event: Event,
 }
 
 impl StoredEvent {
     /// Whether it is `other`, which direction `by` of its stream has told by itself: what happens to a host or to a way
     /// is told of each session over it.
-    fn is(&self, other: &Event, what: &str, by: usize) -> bool {
+    fn is(&self, other: &Event, by: usize) -> bool {
         let own = &self.event;
         let length = |event: &Event| event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
         let apart = (own.clock_ns.saturating_sub(other.clock_ns.saturating_add(length(other))))
@@ -98,7 +95,7 @@ impl StoredEvent {
         is_of_host(own.kind)
             && !self.by.is_empty()
             && !self.by.contains(&by)
-            && (own.kind, own.side, self.what.as_str()) == (other.kind, other.side, what)
+            && (own.kind, own.side, &own.detail) == (other.kind, other.side, &other.detail)
             && apart <= TOGETHER.as_nanos()
     }
 
@@ -221,7 +218,7 @@ impl Happenings {
         self.look_at_counters(now);
         // Whether what a queue dropped was any of the probes is known when all are looked at.
         for kept in self.events.iter().skip(self.told).filter(|kept| !is_of_queue(&kept.event)) {
-            observer.on_note(kept.stream.unwrap_or(0), &kept.event.detail);
+            observer.on_note(kept.stream.unwrap_or(0), &kept.event.clone().into());
         }
         self.told = self.events.len();
     }
@@ -235,30 +232,24 @@ impl Happenings {
         length: Duration,
     ) {
         // To whole milliseconds, as it was noticed no better.
-        let told = Duration::from_millis(length.as_nanos() / 1_000_000).readable();
-        let (what, event) = match (before, now) {
-            (Some(before), Some(now)) if before != now => {
-                let what = format!("the session continues from {now}, and was at {before}");
-                let detail = format!(
-                    "{what}: for {told} the responder did not know the new address, and packets sent meanwhile may be lost"
-                );
-                let event = event(EventKind::AddressChange, EventLocation::Sender, detail, self.start);
-                (what, event.over(length.as_nanos()))
+        let whole_ns = length.as_nanos() / 1_000_000 * 1_000_000;
+        let event = match (before, now) {
+            (Some(address_before), Some(address)) if address_before != address => {
+                let detail = EventDetail::SessionMoved { address, address_before };
+                let event = detailed(detail, EventLocation::Sender, self.start).over(length.as_nanos());
+                Event { duration_ns: Some(whole_ns), ..event }
             }
             _ => {
-                let what = "the control connection failed; the session continues over another one";
-                let after =
-                    if length >= Duration::from_millis(1) { format!(" after {told}") } else { String::new() };
-                let detail = format!("{what}{after}");
-                (what.to_owned(), event(EventKind::Resumed, EventLocation::Path, detail, self.start))
+                let duration_ns = Some(whole_ns).filter(|nanos| *nanos > 0);
+                Event { duration_ns, ..event(EventKind::Resumed, EventLocation::Path, self.start) }
             }
         };
-        self.keep_as(Some(stream), what, event);
+        self.keep(Some(stream), event);
     }
 
     /// The far end of stream `stream` is out of reach for good, and has been for `length`.
-    pub(super) fn gone(&mut self, stream: usize, detail: &str, length: Duration) {
-        let one = event(EventKind::ResponderLost, EventLocation::Path, detail.to_owned(), self.start);
+    pub(super) fn gone(&mut self, stream: usize, detail: EventDetail, length: Duration) {
+        let one = detailed(detail, EventLocation::Path, self.start);
         self.keep(Some(stream), one.over(length.as_nanos()));
     }
 
@@ -269,12 +260,8 @@ impl Happenings {
 
     /// This host's address has changed, and the far end of stream `stream` is of a version whose sessions stay.
     pub(super) fn cannot_follow(&mut self, stream: usize, software: &str) {
-        let known: String = software.chars().filter(|letter| !letter.is_control()).take(60).collect();
-        let detail = format!(
-            "this host's address has changed, and the responder ({known}) cannot continue the session from another one: \
-             update it there, or measure again"
-        );
-        self.note(Some(stream), EventKind::AddressChange, EventLocation::Sender, detail);
+        let software = software.chars().filter(|letter| !letter.is_control()).take(60).collect();
+        self.note(Some(stream), EventDetail::SessionNotMoved { software }, EventLocation::Sender);
     }
 
     /// This host's address towards the target of stream `stream`, as it was known at the last change; `None` where there
@@ -355,54 +342,39 @@ impl Happenings {
                 return overflow::add_to(&mut last.event, &event);
             }
         } else if is_full {
-            let what = event.detail.clone();
-            return self.events.push(StoredEvent { stream: number, by: vec![stream], what, event });
+            return self.events.push(StoredEvent { stream: number, by: vec![stream], event });
         }
         self.keep(Some(stream), event);
     }
 
     /// Notes an event, and gives its place; `None` where there are too many.
-    fn note(
-        &mut self,
-        stream: Option<usize>,
-        kind: EventKind,
-        side: EventLocation,
-        detail: String,
-    ) -> Option<usize> {
-        let event = event(kind, side, detail, self.start);
+    fn note(&mut self, stream: Option<usize>, detail: EventDetail, side: EventLocation) -> Option<usize> {
+        let event = detailed(detail, side, self.start);
         self.keep(stream, event)
     }
 
     fn keep(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
-        self.keep_as(stream, one.detail.clone(), one)
-    }
-
-    fn keep_as(&mut self, stream: Option<usize>, what: String, one: Event) -> Option<usize> {
         let number = stream.and_then(|stream| self.number(stream));
         if let Some(by) = stream {
-            let is_told = |kept: &StoredEvent| kept.stream == number && kept.is(&one, &what, by);
+            let is_told = |kept: &StoredEvent| kept.stream == number && kept.is(&one, by);
             if let Some(place) = self.events.iter().position(is_told) {
                 self.events[place].join(&one, by);
                 return Some(place);
             }
         }
-        self.push(stream, what, one)
+        self.push(stream, one)
     }
 
     /// Keeps what nobody has told of, and gives its place; `None` where there are too many.
-    fn push(&mut self, stream: Option<usize>, what: String, one: Event) -> Option<usize> {
+    fn push(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
         let number = stream.and_then(|stream| self.number(stream));
         if self.events.len() >= MOST {
             return None;
         }
         let last = self.events.len() + 1 == MOST;
-        let one = if last {
-            let detail = "more happened to the hosts than is kept".to_owned();
-            event(EventKind::Missed, EventLocation::Sender, detail, self.start)
-        } else {
-            one
-        };
-        self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), what, event: one });
+        let event =
+            if last { detailed(EventDetail::TooMany, EventLocation::Sender, self.start) } else { one };
+        self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), event });
         (!last).then(|| self.events.len() - 1)
     }
 
@@ -450,26 +422,23 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> StoredEvent {
-        let event = Event {
-            until_ns,
-            detail: "in words".into(),
-            ..Event::new(kind, EventLocation::Sender, clock_ns, clock_ns)
-        };
-        StoredEvent { stream: Some(3), by: vec![0], what: "words".into(), event }
+        let event = Event { until_ns, ..Event::new(kind, EventLocation::Sender, clock_ns, clock_ns) };
+        StoredEvent { stream: Some(3), by: vec![0], event }
     }
 
     #[test]
     fn what_both_directions_tell_of_a_host_is_one_event_as_long_as_either_says() {
         let mut own = kept(EventKind::AddressChange, 10 * S, Some(13 * S));
         let other = kept(EventKind::AddressChange, 11 * S, Some(14 * S)).event;
-        assert!(own.is(&other, "words", 1));
-        assert!(!own.is(&other, "words", 0), "of one direction it is another");
-        assert!(!own.is(&other, "other words", 1));
+        assert!(own.is(&other, 1));
+        assert!(!own.is(&other, 0), "of one direction it is another");
+        let removed = EventDetail::AddressRemoved { address: IpAddr::from([198, 18, 0, 1]) };
+        assert!(!own.is(&Event { detail: Some(removed), ..other.clone() }, 1));
         let later = kept(EventKind::AddressChange, 18 * S + 1, None).event;
-        assert!(!own.is(&later, "words", 1));
+        assert!(!own.is(&later, 1));
         own.join(&other, 1);
         assert_eq!((own.event.at_ns, own.event.clock_ns, own.event.until_ns), (10 * S, 10 * S, Some(14 * S)));
-        assert!(!own.is(&other, "words", 1), "it has told it");
+        assert!(!own.is(&other, 1), "it has told it");
     }
 
     #[test]
@@ -488,23 +457,20 @@ mod tests {
             for up in [false, true, false] {
                 own.link("t0", Tidings::unknown(up), None);
             }
-            own.events.into_iter().map(|kept| (kept.event.kind, kept.event.detail)).collect::<Vec<_>>()
+            own.events.into_iter().filter_map(|kept| kept.event.detail).collect::<Vec<_>>()
         };
-        let expected = |first: &str| {
-            [
-                (EventKind::LinkDown, format!("interface t0 {first}")),
-                (EventKind::LinkUp, "interface t0 is up again".to_owned()),
-                (EventKind::LinkDown, "interface t0 went down".to_owned()),
-            ]
-        };
-        assert_eq!(told(false), expected("went down"));
-        assert_eq!(told(true), expected("was down already when probes were to leave by it"));
+        let interface = "t0".to_owned();
+        let down = EventDetail::InterfaceDown { interface: interface.clone(), times: 1 };
+        let up = EventDetail::InterfaceUp { interface: interface.clone() };
+        let before = EventDetail::InterfaceDownBefore { interface, no_carrier: false };
+        assert_eq!(told(false), [down.clone(), up.clone(), down.clone()]);
+        assert_eq!(told(true), [before, up, down]);
     }
 
     #[test]
     fn what_each_session_counts_for_itself_is_not_one() {
         for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
-            assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
+            assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, 1), "{kind:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ mod reaching;
 mod receiving;
 mod resuming;
 mod route;
-mod router_word;
+mod router_report;
 mod sending;
 mod side_by_side;
 mod stop_on_panic;
@@ -44,18 +44,22 @@ use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged,
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
-use romer_units::{Duration, Monotonic, Timestamp, counted};
+use romer_units::{Duration, Monotonic, Timestamp};
 
 use far::ResponderReport;
 use happenings::{Happenings, is_same};
 use live::Live;
 pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
-use prepared::{Prepared, what_is_left};
+use prepared::Prepared;
 use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
 use romer_endpoint::occurrences::reported_by_responder;
 use romer_record::SOFTWARE;
+use romer_record::event::{EventDetail, ProtocolFault};
+use romer_record::note::{LogGap, Notice};
+use romer_report::event::protocol_fault;
+use romer_report::warning::Text;
 use sending::StreamSender;
 use stop_on_panic::StopOnPanic;
 use stream::Shared;
@@ -106,7 +110,7 @@ pub struct Gone {
     /// the path to it, went away.
     pub here: bool,
     /// What it did that it must not, so that its conversation was closed.
-    pub fault: Option<&'static str>,
+    pub fault: Option<ProtocolFault>,
     /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
     pub never: Option<String>,
 }
@@ -125,7 +129,7 @@ impl core::fmt::Display for Gone {
                 "this host lost its route to the responder ({target}): its interface was down, or its address or route \
                  was removed, see the events of the run; the results until then are saved, fix that here and measure again"
             )
-        } else if let Some(fault) = fault {
+        } else if let Some(fault) = fault.map(protocol_fault) {
             write!(
                 f,
                 "the responder broke the control protocol ({target}): {fault}; the results until then are saved; check which \
@@ -173,7 +177,7 @@ pub fn measure(
     let log = run.start_log(log_queue(&streams))?;
     observer.on_start(run.folder(), streams.len());
     if let Some(note) = prepared.shortcoming() {
-        observer.on_note(0, &note);
+        observer.on_note(0, &note.into());
     }
     if let Some(at) = options.at {
         wait_for(at, interrupted, observer);
@@ -200,7 +204,7 @@ fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observe
     let lead = 5 * LEAD.to_std();
     if let Ok(late) = (SystemTime::now() + LEAD.to_std()).duration_since(at) {
         let late = Duration::from_std(late);
-        observer.on_note(0, &format!("the run begins {late} late: it took so long to make it ready"));
+        observer.on_note(0, &Notice::StartsLate { late_ns: late.as_nanos() }.into());
     }
     while let Ok(left) = at.duration_since(SystemTime::now() + lead)
         && !left.is_zero()
@@ -504,8 +508,8 @@ fn take_news(
             && shared.returned.load(Ordering::Acquire) == 0
             && !shared.has_departed_all()
         {
-            observer
-                .on_note(shared.number, &format!("the responder does not send, and reports: {objection}"));
+            let notice = Notice::ResponderObjects { error: objection.clone() };
+            observer.on_note(shared.number, &notice.into());
             shared.halt();
         }
         if let Some(count) = told.departed {
@@ -515,12 +519,14 @@ fn take_news(
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
             if let Some(fault) = fault {
                 stream.fault = Some(fault);
-                stream.manifest.responder_log_gaps.push(fault.into());
+                stream.manifest.responder_log_gaps.push(LogGap::ProtocolFault { fault });
             }
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
-                let detail = fault.unwrap_or_else(|| what_is_left(stream.shared.way, true));
+                let ends = stream.shared.way != ProbeDirection::RoundTrip;
+                let detail = fault
+                    .map_or(EventDetail::Unreachable { ends }, |fault| EventDetail::ProtocolFault { fault });
                 happenings.gone(place, detail, since);
                 stream.leave();
             } else {
@@ -593,10 +599,10 @@ fn why_never(measurement: &Measurement) -> Option<String> {
         let event = |kind| {
             measurement.events.iter().rfind(|event| event.kind == kind && event.side == EventLocation::Sender)
         };
-        causes.into_iter().find_map(event).map_or_else(
-            || "its interface was down, or it had no address or route for it".into(),
-            |event| event.detail.clone(),
-        )
+        causes
+            .into_iter()
+            .find_map(event)
+            .map_or_else(|| "its interface was down, or it had no address or route for it".into(), Text::text)
     })
 }
 
@@ -669,10 +675,7 @@ fn conclude(
 fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
     if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::FarRecord) {
         manifest.responder_log_complete = false;
-        let records = counted(records.entries, "record");
-        manifest
-            .responder_log_gaps
-            .push(format!("{records} of it came, and this host's packet log did not keep them"));
+        manifest.responder_log_gaps.push(LogGap::NotStored { records: records.entries });
     }
     manifest.not_logged = not_logged;
 }

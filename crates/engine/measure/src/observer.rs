@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use romer_record::document::StreamInterval;
+use romer_record::note::Note;
 
 /// Who is told how a measurement goes on.
 pub trait Observer {
     /// The run is in this folder, and about to begin.
     fn on_start(&mut self, folder: &Path, streams: usize);
     /// Something worth a line.
-    fn on_note(&mut self, stream: u16, text: &str);
+    fn on_note(&mut self, stream: u16, note: &Note);
     /// What happened up to now.
     fn on_interval(&mut self, interval: &StreamInterval);
 }

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use romer_record::document::ProbeDirection;
+use romer_record::event::ProtocolFault;
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{CutShort, Stream};
+use romer_record::note::Notice;
 use romer_record::warning::MeasurementWarning;
 use romer_traffic::Schedule;
 use romer_units::{Duration, saturating_sum};
 
-use super::far::{Conversation, OVERDUE};
+use super::far::Conversation;
 use super::observer::Observer;
 use super::resuming::Resuming;
 use super::route::Pathfinder;
@@ -41,7 +43,7 @@ pub(super) struct Prepared {
     /// Datagrams that came there, named this stream and were none of its probes.
     pub(super) bad_tag: u64,
     /// What the far end did that it must not, so that its conversation was closed.
-    pub(super) fault: Option<&'static str>,
+    pub(super) fault: Option<ProtocolFault>,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
     /// What is being done so that the session outlives its connection.
@@ -85,8 +87,7 @@ impl Prepared {
         }
         let errors = count(&shared.path_errors);
         if errors > 0 {
-            let detail = shared.router_word().map(|word| word.to_string());
-            warnings.push(MeasurementWarning::IcmpErrors { errors, detail });
+            warnings.push(MeasurementWarning::IcmpErrors { errors, report: shared.router_report() });
         }
         warnings
     }
@@ -96,14 +97,16 @@ impl Prepared {
         if self.shared.is_overdue(since_start, self.longest, waiting_time)
             && let Some(conversation) = &mut self.conversation
         {
-            conversation.accuse(OVERDUE);
+            conversation.accuse(ProtocolFault::Overdue);
         }
     }
 
     /// The far end is out of reach for good, which is said.
     pub(super) fn give_up(&mut self, observer: &mut dyn Observer) {
         self.leave();
-        observer.on_note(self.shared.number, what_is_left(self.shared.way, self.has_way));
+        let ends = self.shared.way != ProbeDirection::RoundTrip;
+        let notice = Notice::ResponderUnreachable { ends, has_route: self.has_way };
+        observer.on_note(self.shared.number, &notice.into());
     }
 
     /// The far end is out of reach for good.
@@ -142,22 +145,6 @@ fn while_standing(side: EventLocation, events: &[Event]) -> u64 {
         pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
     });
     saturating_sum(overflows.filter_map(|overflow| overflow.datagrams))
-}
-
-/// What a far end leaves that is out of reach, though this host has a way there or because it has none.
-pub(super) const fn what_is_left(way: ProbeDirection, has_way: bool) -> &'static str {
-    match (way, has_way) {
-        (ProbeDirection::RoundTrip, true) => {
-            "the control connection failed: the log of the responder will be incomplete"
-        }
-        (ProbeDirection::RoundTrip, false) => {
-            "this host lost its route to the responder: the log of the responder will be incomplete"
-        }
-        (_, true) => {
-            "the control connection failed: the responder is unreachable, and the measurement ends here"
-        }
-        (_, false) => "this host lost its route to the responder, and the measurement ends here",
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{ProbeDirection, Traffic};
 use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::note::Notice;
 use romer_record::warning::MeasurementWarning;
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
@@ -52,7 +53,7 @@ pub(super) fn prepare(
     stream: &StreamOptions,
     (way, number): (ProbeDirection, u16),
     addresses: &[SocketAddr],
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Notice>,
 ) -> Result<Prepared, EndpointError> {
     let plan = |address: &SocketAddr| Plan::new(options, cards, stream, way, *address);
     let Reached { plan, conversation } =
@@ -77,7 +78,7 @@ pub(super) fn prepare(
     if let Some(conversation) = &mut conversation {
         manifest.responder_log = true;
         if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
-            notes.push(FAR_WITHOUT_CARD.into());
+            notes.push(Notice::ResponderWithoutNicStamps);
         }
         manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
         manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
@@ -151,9 +152,6 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
 }
 
 /// What is said where only this end stamps by its network card.
-const FAR_WITHOUT_CARD: &str = "the responder takes no time stamps in its network card, but in its kernel; start `romer \
-    respond --stamp nic` there, if its interface can";
-
 fn session_of(number: u16, way: ProbeDirection, key: [u8; 16]) -> oneway_probe::Session {
     let direction = if way == ProbeDirection::Reverse { Direction::Reverse } else { Direction::Forward };
     oneway_probe::Session { number, key: oneway_probe::Key::new(key), direction }

@@ -9,6 +9,7 @@ use romer_host::clock;
 use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
 use romer_host::stream::Origin;
 use romer_record::document::ProbeDirection;
+use romer_record::note::{Notice, SkippedAddress};
 use romer_session::control;
 use romer_units::Duration;
 use romer_wire::stamp::{self, AUTHENTICATED_BASE};
@@ -38,7 +39,7 @@ pub(super) fn reach(
     stream: &StreamOptions,
     way: ProbeDirection,
     plans: impl Iterator<Item = Result<Plan, EndpointError>>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Notice>,
 ) -> Result<Reached, EndpointError> {
     let mut unfit = None;
     let mut plans: Vec<Plan> =
@@ -68,38 +69,37 @@ pub(super) fn reach(
     // Where there is no choice nothing is asked.
     let place = if plans.len() > 1 { plans.iter().position(answering).unwrap_or(0) } else { 0 };
     if place > 0 {
-        let silent: Vec<String> = plans[..place].iter().map(|plan| with_zone(plan.address)).collect();
-        notes.push(format!(
-            "{host} has several addresses: {} is measured, and not {} (no reflector answers)",
-            plans[place].address,
-            silent.join(", ")
-        ));
+        let silent = plans[..place].iter();
+        notes.push(Notice::AddressChosen {
+            host: host.clone(),
+            address: plans[place].address.to_string(),
+            skipped: silent
+                .map(|plan| SkippedAddress { address: with_zone(plan.address), error: None })
+                .collect(),
+        });
     }
     let plan = plans.swap_remove(place);
     if let Some((_, why)) = absent.iter().find(|(address, _)| *address == plan.address) {
-        let remedy = match why {
-            Absent::NoRoute(_) => "check the route to it",
-            _ => "start `romer respond` there",
-        };
-        notes.push(format!(
-            "no romer responder at {} ({}): {remedy}; measuring with plain STAMP on UDP port {}, which does not show the direction \
-             of a loss",
-            plan.address,
-            why.why(),
-            stamp::PORT
-        ));
+        notes.push(Notice::StampReflectorUsed {
+            address: plan.address.to_string(),
+            error: why.why().to_string(),
+            no_route: matches!(why, Absent::NoRoute(_)),
+            port: stamp::PORT,
+        });
     }
     Ok(Reached { plan, conversation: None })
 }
 
 /// That `address` of a host is measured, and not those before it.
-fn instead_of(host: &str, address: SocketAddr, absent: &[(SocketAddr, Absent)]) -> Option<String> {
-    (!absent.is_empty()).then(|| {
-        format!(
-            "{host} has several addresses: {} is measured, and not {}",
-            with_zone(address),
-            reasons(absent)
-        )
+fn instead_of(host: &str, address: SocketAddr, absent: &[(SocketAddr, Absent)]) -> Option<Notice> {
+    let skipped = |(address, why): &(SocketAddr, Absent)| SkippedAddress {
+        address: with_zone(*address),
+        error: Some(why.why().to_string()),
+    };
+    (!absent.is_empty()).then(|| Notice::AddressChosen {
+        host: host.to_owned(),
+        address: with_zone(address),
+        skipped: absent.iter().map(skipped).collect(),
     })
 }
 

@@ -22,7 +22,7 @@ use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
-use super::router_word::RouterWord;
+use super::router_report::from_path_error;
 use super::stream::Shared;
 use super::unanswered::{UNANSWERED, Unanswered};
 
@@ -323,8 +323,8 @@ fn collect_stamps(
                     continue;
                 }
                 _ => {
-                    if let Some(word) = RouterWord::from_path_error(error, |from| stream.is_own(from)) {
-                        stream.hear_router(word);
+                    if let Some(report) = from_path_error(error, |from| stream.is_own(from)) {
+                        stream.hear_router(report);
                     }
                     errors += 1;
                     continue;

@@ -13,7 +13,7 @@ use romer_endpoint::circumstances;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents};
 use romer_record::document::{Hop, HopAnswer};
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{ChangedHop, Event, EventDetail, EventLocation};
 use romer_session::route::{Change, HopResponder, Route, RouteAnswer, RouteProbe, Trace, changes};
 use romer_units::{Monotonic, Timestamp};
 use romer_wire::stamp::{
@@ -28,9 +28,6 @@ use super::side_by_side::side_by_side;
 
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;
-/// Changed hops that are told of in words.
-const TOLD: usize = 3;
-
 /// Looks for the way to one target.
 #[derive(Debug)]
 pub(super) struct Pathfinder {
@@ -178,27 +175,21 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             continue;
         }
         let now = clock::now();
-        let detail = change_text(&stream.manifest.target, &changed);
-        observer.on_note(stream.shared.number, &detail);
-        let event = Event {
-            detail,
-            ..Event::new(
-                EventKind::RouteChange,
-                EventLocation::Path,
-                (now.monotonic - began).as_nanos(),
-                now.realtime.as_nanos(),
-            )
+        let detail = EventDetail::PathChanged {
+            target: stream.manifest.target.clone(),
+            hops: changed.iter().map(changed_hop).collect(),
         };
+        let at_ns = (now.monotonic - began).as_nanos();
+        let event = Event::with(detail, EventLocation::Path, at_ns, now.realtime.as_nanos());
+        observer.on_note(stream.shared.number, &event.clone().into());
         // It was at some moment between the two searches.
         stream.manifest.events.push(event.between((now.monotonic - pathfinder.began).as_nanos(), 0));
     }
 }
 
 fn hops(at_start: &[Option<HopResponder>], at_end: &[Option<HopResponder>]) -> Vec<Hop> {
-    let answer = |route: &[Option<HopResponder>], place: usize| {
-        let found = route.get(place).copied().flatten()?;
-        Some(HopAnswer { address: found.address.to_string(), target: found.target })
-    };
+    let answer =
+        |route: &[Option<HopResponder>], place: usize| route.get(place).copied().flatten().map(answer);
     let places = 0..at_start.len().max(at_end.len());
     places
         .zip(1..)
@@ -206,19 +197,12 @@ fn hops(at_start: &[Option<HopResponder>], at_end: &[Option<HopResponder>]) -> V
         .collect()
 }
 
-fn change_text(target: &str, changed: &[Change]) -> String {
-    let who =
-        |found: HopResponder| if found.target { "the target".into() } else { found.address.to_string() };
-    let each = |change: &Change| {
-        format!("hop {} was {} and is {}", change.hop, who(change.before), who(change.after))
-    };
-    let told: Vec<String> = changed.iter().take(TOLD).map(each).collect();
-    let more = match changed.len().saturating_sub(TOLD) {
-        0 => String::new(),
-        1 => ", and one more hop differs".into(),
-        more => format!(", and {more} more hops differ"),
-    };
-    format!("the path to {target} changed during the run: {}{more}", told.join(", "))
+fn answer(found: HopResponder) -> HopAnswer {
+    HopAnswer { address: found.address.to_string(), target: found.target }
+}
+
+fn changed_hop(change: &Change) -> ChangedHop {
+    ChangedHop { hop: change.hop, before: answer(change.before), after: answer(change.after) }
 }
 
 #[cfg(test)]
@@ -239,16 +223,13 @@ mod tests {
         assert!(hops[2].at_start.as_ref().is_some_and(|answer| answer.target) && hops[2].at_end.is_none());
     }
 
+    /// A hop that changed has both answers.
     #[test]
-    fn a_change_is_told_in_words_and_not_without_end() {
-        let before = [found(1), found(9)];
-        let after = [found(2), found(3), found(9)];
-        assert_eq!(
-            change_text("voice.example", &changes(&before, &after)),
-            "the path to voice.example changed during the run: hop 1 was 198.18.0.1 and is 198.18.0.2, hop 2 was the \
-             target and is 198.18.0.3"
-        );
-        let all = |from: u8| (0..5).map(|hop| found(from + hop)).collect::<Vec<_>>();
-        assert!(change_text("x", &changes(&all(10), &all(20))).ends_with(", and 2 more hops differ"));
+    fn changed_hops() {
+        let changed = changes(&[found(1), found(9)], &[found(2), found(3), found(9)]);
+        let hops: Vec<ChangedHop> = changed.iter().map(changed_hop).collect();
+        let answers = hops.iter().map(|hop| (hop.hop, hop.before.address.as_str(), hop.before.target));
+        assert_eq!(answers.collect::<Vec<_>>(), [(1, "198.18.0.1", false), (2, "198.18.0.9", true)]);
+        assert_eq!(hops[1].after.address, "198.18.0.3");
     }
 }

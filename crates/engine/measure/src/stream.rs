@@ -10,6 +10,7 @@ use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
 use romer_record::document::{ProbeDirection, Replies};
+use romer_record::event::RouterReport;
 use romer_record::log::{CardMoment, Entry};
 use romer_session::association::{self, Token};
 use romer_session::control::SILENCE;
@@ -17,8 +18,6 @@ use romer_session::sender::{Echoes, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
-
-use super::router_word::RouterWord;
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]
@@ -75,7 +74,7 @@ pub(super) struct Shared {
     /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
     /// The last that a router said of them.
-    word: Mutex<Option<RouterWord>>,
+    report: Mutex<Option<RouterReport>>,
     /// Probes of which the far host itself reported that nobody takes them there.
     pub(super) nobody: AtomicU64,
     /// Probes that this host dropped because the next host did not answer when asked for its hardware address.
@@ -163,7 +162,7 @@ impl Shared {
             outstanding: AtomicU64::new(0),
             altered: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
-            word: Mutex::new(None),
+            report: Mutex::new(None),
             nobody: AtomicU64::new(0),
             unanswered: AtomicU64::new(0),
             own: Mutex::new(None),
@@ -437,14 +436,14 @@ impl Shared {
         own == Some(address) || self.socket.local_address().ip() == address
     }
 
-    /// What a router said last of probes that it did not pass on.
-    pub(super) fn router_word(&self) -> Option<RouterWord> {
-        *self.word.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a router reported last of probes that it did not pass on.
+    pub(super) fn router_report(&self) -> Option<RouterReport> {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A router has said so.
-    pub(super) fn hear_router(&self, word: RouterWord) {
-        *self.word.lock().unwrap_or_else(PoisonError::into_inner) = Some(word);
+    pub(super) fn hear_router(&self, report: RouterReport) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
     /// What was found since the last call.

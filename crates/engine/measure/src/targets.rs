@@ -4,9 +4,11 @@ use romer_analyze::call;
 use romer_analyze::limits;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
-use romer_endpoint::occurrences::{routers_unheard, unheard};
+use romer_endpoint::occurrences::routers_unheard;
 use romer_record::document::ProbeDirection;
+use romer_record::event::EventLocation;
 use romer_record::manifest::{MOST_STREAMS, Stream};
+use romer_record::note::Notice;
 use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
@@ -38,7 +40,7 @@ pub(super) struct Targets {
 /// What became of one target, and what is to be told of it.
 struct TargetResult {
     prepared: Result<Vec<Prepared>, EndpointError>,
-    notes: Vec<String>,
+    notes: Vec<Notice>,
 }
 
 /// Resolves, greets, opens and associates every stream. Where some of several targets do not answer or refuse, the
@@ -55,12 +57,13 @@ pub(super) fn prepare(
     let answers = all(options, &targets.cards);
     for ((answer, stream), number) in answers.into_iter().zip(&options.streams).zip(0..) {
         for note in &answer.notes {
-            observer.on_note(number, note);
+            observer.on_note(number, &note.clone().into());
         }
         match answer.prepared {
             Ok(mut prepared) => targets.streams.append(&mut prepared),
             Err(error) if error.is_of_the_far_end() && options.streams.len() > 1 => {
-                observer.on_note(number, &format!("{error}; the other targets are measured without it"));
+                let notice = Notice::TargetNotMeasured { error: error.to_string() };
+                observer.on_note(number, &notice.into());
                 let stream = of_part(stream, options.direction, ProbeDirection::Forward, number);
                 let manifest = preparing::unreachable(options, &stream, error.to_string())?;
                 targets.dead.push(Dead { number, manifest, error });
@@ -101,9 +104,15 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         if part.shared.target.is_ipv4() && part.schedule.payloads(part.floor).most > ACCEPTED_PAYLOAD {
             let [own, theirs] = deaf(part);
             (part.manifest.routers_unheard, part.manifest.responder_routers_unheard) = (own, theirs);
-            let those = if part.shared.way == ProbeDirection::Reverse { "probes" } else { "replies" };
-            notes.extend(own.map(|setting| unheard("this host", "probes", setting)));
-            notes.extend(theirs.map(|setting| unheard("the responder's host", those, setting)));
+            let is_reverse = part.shared.way == ProbeDirection::Reverse;
+            let ignored = |side, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
+                side,
+                ip_no_pmtu_disc,
+                probes,
+                replies: !probes,
+            };
+            notes.extend(own.map(|setting| ignored(EventLocation::Sender, setting, true)));
+            notes.extend(theirs.map(|setting| ignored(EventLocation::Responder, setting, is_reverse)));
         }
     }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
@@ -125,25 +134,19 @@ fn deaf(part: &Prepared) -> [Option<u32>; 2] {
 const FEW: usize = 9;
 
 /// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
-fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<String> {
+fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<Notice> {
     let Limit::Duration(length) = schedule.limit() else { return None };
     let number = schedule.clone().take(FEW + 1).count();
     if number > FEW || !traffic.is_random() {
         return None;
     }
-    let end = if way == ProbeDirection::Reverse { "the responder" } else { "this host" };
-    let (model, expected) = (&traffic.model, schedule.expected_count());
-    let (interval, length) = (schedule.interval().readable(), length.readable());
-    let mean = format!("{model} sends one every {interval} on average, about {expected} in {length}");
-    Some(match number {
-        0 => format!(
-            "by chance no packet leaves {end} in {length} ({mean}): this direction will have no result; use a longer \
-             --duration, a --count, or another --seed"
-        ),
-        _ => format!(
-            "by chance {number} packet{} {end} in {length} ({mean}): too few for a result; use a longer --duration, or a --count",
-            if number == 1 { " leaves" } else { "s leave" }
-        ),
+    Some(Notice::FewPackets {
+        side: if way == ProbeDirection::Reverse { EventLocation::Responder } else { EventLocation::Sender },
+        packets: u64::try_from(number).unwrap_or(u64::MAX),
+        model: traffic.model.to_string(),
+        interval_ns: schedule.interval().as_nanos(),
+        duration_ns: length.as_nanos(),
+        expected: schedule.expected_count(),
     })
 }
 

@@ -27,11 +27,13 @@ use std::thread::JoinHandle;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
 use romer_endpoint::names::with_zone;
-use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
+use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard};
 use romer_endpoint::pulse::Pulse;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
+use romer_record::event::EventLocation;
+use romer_record::note::Notice;
 use romer_record::respond::Respond;
 use romer_session::control::{self, Limits};
 use romer_session::send_limit::{SendLimit, SendRates};
@@ -62,7 +64,7 @@ pub struct Responder {
     asking: Arc<Asking>,
     remembered: Arc<Mutex<Remembered>>,
     watchdog: Arc<Watchdog>,
-    shortcomings: Vec<String>,
+    shortcomings: Vec<Notice>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
     _held: ThreadResources,
@@ -89,7 +91,12 @@ impl Responder {
         let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
         let shortcomings = shortcomings.chain(held.shortcoming());
         let shortcomings = shortcomings
-            .chain(deaf.map(|setting| unheard("this host", "replies and probes", setting)))
+            .chain(deaf.map(|ip_no_pmtu_disc| Notice::PacketTooBigIgnored {
+                side: EventLocation::Sender,
+                ip_no_pmtu_disc,
+                probes: true,
+                replies: true,
+            }))
             .collect();
         let listeners = control_listeners(options, &test_addresses)?;
         let control_addresses: Vec<SocketAddr> =
@@ -180,7 +187,7 @@ impl Responder {
     }
 
     /// What network cards do not stamp that were asked to, and what else of this host is worth knowing, a line for each.
-    pub fn shortcomings(&self) -> &[String] {
+    pub fn shortcomings(&self) -> &[Notice] {
         &self.shortcomings
     }
 

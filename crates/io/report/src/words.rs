@@ -18,6 +18,7 @@ use crate::alike::groups;
 use crate::number::{NO_BREAK, TimeScale, absent, count, counted, percent, three_digits, time};
 use crate::setup::is_of_setup;
 use crate::table::Trip;
+use crate::warning::Text;
 use figures::{departures, refused_all};
 pub(crate) use pace::pace;
 use pace::skew;
@@ -77,12 +78,15 @@ impl Words {
     pub(crate) fn events(self, m: &Measurement, of_setup: bool) -> Vec<String> {
         let events: Vec<&Event> =
             m.events.iter().filter(|event| is_of_setup(event.kind) == of_setup).collect();
-        let texts = events.iter().map(|event| event.detail.as_str());
-        groups(texts).into_iter().map(|(detail, places)| self.event(&detail, &places, &events)).collect()
+        let texts: Vec<String> = events.iter().map(|event| event.text()).collect();
+        groups(texts.iter().map(String::as_str))
+            .into_iter()
+            .map(|(text, places)| self.event(&text, &places, &events))
+            .collect()
     }
 
     /// What happened, and when: at one moment, or several times from the first to the last.
-    fn event(self, detail: &str, places: &[usize], events: &[&Event]) -> String {
+    fn event(self, text: &str, places: &[usize], events: &[&Event]) -> String {
         let windows = || places.iter().filter_map(|place| events.get(*place)).map(|event| event.window());
         let from = windows().map(|[from, _]| from).min().unwrap_or_default();
         let until = windows().map(|[_, until]| until).max().unwrap_or_default();
@@ -91,7 +95,7 @@ impl Words {
             1 => format!("between {} and {}", self.moment_of(from), self.time_of(until)),
             times => format!("{times} times, {} to {}", self.moment_of(from), self.time_of(until)),
         };
-        format!("{when}: {detail}")
+        format!("{when}: {text}")
     }
 
     /// The way to the target as it was found first, where it was looked for.

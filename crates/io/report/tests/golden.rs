@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{bad, good, hostile, make};
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventLocation};
 use romer_record::warning::MeasurementWarning;
 use romer_report::text::{TextStyle, summary};
 use romer_report::{escape, html, svg};
@@ -60,16 +60,15 @@ fn a_summary_without_answers_says_so() {
 #[test]
 fn events_with_moment_and_count() {
     let mut made = make(&good());
-    let event = |second: i64, detail: String| Event {
-        detail,
-        ..Event::new(EventKind::LinkDown, EventLocation::Sender, second * 1_000_000_000, 0)
-    };
+    let event = |second: i64, detail| Event::with(detail, EventLocation::Sender, second * 1_000_000_000, 0);
     let down = |second: i64| {
         let name = char::from_u32(u32::from(b'a') + u32::try_from(second).unwrap()).unwrap();
-        event(second, format!("interface <b>{name} went down"))
+        event(second, EventDetail::InterfaceDown { interface: format!("<b>{name}"), times: 1 })
     };
     made.measurement.events = (1..15).map(down).collect();
-    made.measurement.events.extend((20..25).map(|second| event(second, format!("ICMP, {second} probes"))));
+    let icmp =
+        |second: i64| event(second, EventDetail::IcmpErrors { packets: second.unsigned_abs(), report: None });
+    made.measurement.events.extend((20..25).map(icmp));
     let flat = |verbose| {
         let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -77,7 +76,11 @@ fn events_with_moment_and_count() {
     let brief = flat(false);
     assert!(brief.contains("Event t = 12.0 s: interface <b>m went down"), "{brief}");
     assert!(!brief.contains("<b>n") && brief.contains("and 3 more (--verbose)"), "{brief}");
-    assert!(flat(true).contains("5 times, t = 20.0 s to 24.0 s: ICMP, 20 to 24 probes"), "{}", flat(true));
+    assert!(
+        flat(true).contains("5 times, t = 20.0 s to 24.0 s: ICMP error from the path, for 20 to 24 probes"),
+        "{}",
+        flat(true)
+    );
     let page = html::report(&[made.stream()]).unwrap();
     for name in 'b'..='o' {
         assert!(page.contains(&format!("interface &lt;b&gt;{name} went down")), "{name}");

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::Share;
 use crate::event::Event;
 use crate::manifest::{CutShort, NotLogged};
+use crate::note::Note;
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
@@ -544,7 +545,10 @@ pub enum StreamLine {
         schema: String,
         /// Which stream, from 0.
         stream: u16,
-        /// In words.
+        /// What it is: an event, or another note.
+        #[serde(flatten)]
+        note: Note,
+        /// The same as a sentence.
         text: String,
     },
     /// Lines of any streams are not here: their reader was behind by so many that the program did not wait for it, nor keep them.

@@ -3,6 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::warning::Severity;
+
+mod detail;
+
+pub use detail::{
+    ChangedHop, EventDetail, EventSchemas, OtherSource, OtherSources, ProtocolFault, RouterReport,
+    TEXT_LENGTH_MAX, Unsent, UnusableInterface, schemas,
+};
+
 /// Where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,43 +35,105 @@ impl EventLocation {
     }
 }
 
-/// What happened.
+/// What happened: the `code` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// The real-time clock was set.
+    /// The real-time clock was set. The step is removed from the time stamps.
     ClockStep,
     /// The host was suspended.
     Suspend,
-    /// The program paused, though the host did not.
+    /// romer got no processor time, although the host was running.
     Pause,
-    /// An interface was switched off or lost its carrier.
+    /// An interface was disabled or lost its carrier.
     LinkDown,
-    /// It is back.
+    /// An interface is enabled and has a carrier again.
     LinkUp,
-    /// Probes leave from another address, or an address went or came. With a length: the session had no address for this time; on
-    /// the path, a NAT made a new mapping at some moment of that time, which
-    /// lies between the last packet that came by the old one and the first by the new.
+    /// The source address changed, or an address was added or removed. On the path: a NAT replaced its mapping between the two times.
     AddressChange,
-    /// The control conversation broke off, and the session goes on over another connection.
+    /// The control connection was lost, and the session continued over another one.
     Resumed,
-    /// The control conversation broke off for good, from when on it was known to be no more until it was given up: the responder
-    /// went away, or its session did.
+    /// The control connection was lost and not resumed.
     ResponderLost,
     /// The largest packet that can leave changed.
     MtuChange,
-    /// The way to the target changed.
+    /// The route to the target changed.
     RouteChange,
-    /// Probes were not sent: the host refused them, the program was two seconds late with them, or a queue of an interface of the
-    /// host dropped them after it had taken them (how many, `datagrams` has).
+    /// Packets were not sent: the host refused them, dropped them after it had accepted them, or romer was late with them.
     NotSent,
     /// Routers or the far host reported errors about probes (ICMP).
     PathError,
-    /// The kernel dropped datagrams that had arrived, because the program did not read them in time: between the last that was
-    /// read before them and the first after.
+    /// The kernel dropped datagrams that had arrived, because romer did not read them in time. They came between the last one that
+    /// was read before them and the first one after.
     ReceiveOverflow,
-    /// More happened than could be followed.
+    /// Some events were not recorded, because too many occurred at once.
     Missed,
+}
+
+impl EventKind {
+    /// All, in their order.
+    pub const ALL: [Self; 14] = [
+        Self::ClockStep,
+        Self::Suspend,
+        Self::Pause,
+        Self::LinkDown,
+        Self::LinkUp,
+        Self::AddressChange,
+        Self::Resumed,
+        Self::ResponderLost,
+        Self::MtuChange,
+        Self::RouteChange,
+        Self::NotSent,
+        Self::PathError,
+        Self::ReceiveOverflow,
+        Self::Missed,
+    ];
+
+    /// How much an event limits the use of the figures.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::ClockStep | Self::LinkUp | Self::Resumed | Self::MtuChange | Self::RouteChange => {
+                Severity::Note
+            }
+            Self::Suspend
+            | Self::Pause
+            | Self::LinkDown
+            | Self::AddressChange
+            | Self::ResponderLost
+            | Self::NotSent
+            | Self::PathError
+            | Self::ReceiveOverflow
+            | Self::Missed => Severity::Warning,
+        }
+    }
+}
+
+/// The code of an event as it is written, with its severity.
+#[derive(Serialize, JsonSchema)]
+struct Code {
+    /// What happened.
+    code: EventKind,
+    /// How much it limits the use of the figures.
+    severity: Severity,
+}
+
+mod code {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Code, EventKind};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
+    pub(super) fn serialize<S: Serializer>(kind: &EventKind, serializer: S) -> Result<S::Ok, S::Error> {
+        Code { code: *kind, severity: kind.severity() }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventKind, D::Error> {
+        #[derive(Deserialize)]
+        struct Read {
+            code: EventKind,
+        }
+        Read::deserialize(deserializer).map(|read| read.code)
+    }
 }
 
 /// A sudden change of a host's real-time clock, in readings of that clock.
@@ -83,51 +154,61 @@ pub struct ClockStep {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When it was, or was noticed where that is not known better (see `detection_latency_ns`), after the start.
+    /// When it began, or was noticed (see `detection_latency_ns`), nanoseconds after the start.
     pub at_ns: i64,
-    /// When it was over; `null` where it has no length, or was not over at the end.
+    /// When it ended, nanoseconds after the start; `null` if it has no duration, or did not end before the run.
     pub until_ns: Option<i64>,
-    /// What it was.
+    /// What happened.
+    #[serde(flatten, with = "code")]
+    #[schemars(with = "Code")]
     pub kind: EventKind,
-    /// Where it was.
+    /// Where it happened.
     pub side: EventLocation,
-    /// In words.
-    pub detail: String,
-    /// That host's real-time clock at that moment; of what was on the path, this host's.
+    /// What exactly happened, with its fields; absent if the code says all.
+    #[serde(flatten)]
+    pub detail: Option<EventDetail>,
+    /// How long it took, nanoseconds. Only the part within the run lies between `at_ns` and `until_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<i64>,
+    /// The real-time clock of that host at `at_ns`, nanoseconds; for the path, that of the measuring host.
     pub clock_ns: i64,
-    /// Of a step of the clock, how large it was and between which readings.
+    /// Of a `clock-step`: its size, and the readings of the clock before and after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<ClockStep>,
-    /// Of a `receive-overflow`, how many datagrams the kernel dropped; of a `not-sent` by a queue that dropped what it had taken, how
-    /// many probes those were.
+    /// Of a `receive-overflow`: datagrams that the kernel dropped. Of a `not-sent` with `queue-drops`: packets that the queue dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
-    /// Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
-    /// the path takes, where it was refused as too long, and of a `not-sent` of what was too long the largest that the host knows
-    /// to get there. Octets.
+    /// The largest IP packet, octets. Of an `mtu-change`: that the interface sends from then on. Of a `path-error`: that the path carries.
+    /// Of a `not-sent`: that the host sends to the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Where it happened while the program there paused, and no packet tells when: it was at some moment of so many
-    /// nanoseconds before `at_ns`, which is when it was noticed.
+    /// It happened while romer got no processor time there, at most this long before `at_ns`, nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection_latency_ns: Option<i64>,
 }
 
 impl Event {
-    /// An event of one moment, without words: `at_ns` after the start, which is `clock_ns` by the clock of that host.
+    /// An event of one moment, without a detail: `at_ns` after the start, which is `clock_ns` by the clock of that host.
     pub const fn new(kind: EventKind, side: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
         Self {
             at_ns,
             until_ns: None,
             kind,
             side,
-            detail: String::new(),
+            detail: None,
+            duration_ns: None,
             clock_ns,
             step: None,
             datagrams: None,
             mtu: None,
             detection_latency_ns: None,
         }
+    }
+
+    /// An event of one moment with this detail, which is of one code.
+    pub fn with(detail: EventDetail, side: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
+        let kind = detail.kind();
+        Self { detail: Some(detail), ..Self::new(kind, side, at_ns, clock_ns) }
     }
 
     /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.

@@ -27,6 +27,7 @@ pub mod limit;
 pub mod log;
 pub mod manifest;
 pub mod metric;
+pub mod note;
 pub mod plausible;
 pub mod quantity;
 pub mod respond;

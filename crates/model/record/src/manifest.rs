@@ -7,6 +7,7 @@ use crate::calibration::PlaceError;
 use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
 use crate::log::Entry;
+use crate::note::LogGap;
 use crate::voice::VoiceRequest;
 use crate::warning::CalibrationUnused;
 
@@ -80,7 +81,7 @@ pub struct Stream {
     pub responder_log_complete: bool,
     /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub responder_log_gaps: Vec<String>,
+    pub responder_log_gaps: Vec<LogGap>,
     /// Entries that this host's own packet log did not keep: what they would have told is not known. Left out where it kept all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,

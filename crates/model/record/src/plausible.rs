@@ -73,16 +73,18 @@ impl Entry {
 }
 
 impl Event {
-    /// Whether its times are moments of a clock, and its lengths shorter than all of them.
+    /// Whether its times are moments of a clock, its lengths shorter than all of them, and the names in it are names.
     pub fn is_plausible(&self) -> bool {
-        let spans = [Some(self.at_ns), self.until_ns, self.detection_latency_ns];
+        let spans = [Some(self.at_ns), self.until_ns, self.duration_ns, self.detection_latency_ns];
+        let detail =
+            self.detail.as_ref().is_none_or(|detail| detail.kind() == self.kind && detail.is_plausible());
         let step = self.step.is_none_or(|step| {
             let [low, high] = step.size_interval_ns.unwrap_or([step.size_ns; 2]);
             [step.size_ns, low, high].into_iter().all(is_span)
                 && is_moment(step.before_ns)
                 && is_moment(step.after_ns)
         });
-        step && is_moment(self.clock_ns) && spans.into_iter().flatten().all(is_span)
+        step && detail && is_moment(self.clock_ns) && spans.into_iter().flatten().all(is_span)
     }
 }
 
@@ -184,6 +186,7 @@ mod tests {
             events.extend([
                 Event { at_ns: extreme, ..usual.clone() },
                 Event { until_ns: Some(extreme), ..usual.clone() },
+                Event { duration_ns: Some(extreme), ..usual.clone() },
                 Event { clock_ns: extreme, ..usual.clone() },
                 Event { detection_latency_ns: Some(extreme), ..usual.clone() },
             ]);

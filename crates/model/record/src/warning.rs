@@ -5,6 +5,8 @@
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::note::Notice;
+
 mod benchmark;
 mod clock;
 mod comparison;
@@ -68,6 +70,7 @@ pub fn families() -> Vec<(&'static str, Schema)> {
         ("Comparisons with a scenario", schemars::schema_for!(FidelityWarning)),
         ("Emulations", schemars::schema_for!(EmulationWarning)),
         ("Benchmarks", schemars::schema_for!(BenchmarkWarning)),
+        ("Notes of a running measurement", schemars::schema_for!(Notice)),
     ]
 }
 

@@ -39,7 +39,7 @@ impl<'a> Check<'a> {
     fn passes(&self, schema: &Value, value: &Value, besides: bool) -> bool {
         let mut check = Check { faults: Vec::new(), ..*self };
         if besides {
-            check.keywords(schema, value, "");
+            check.keywords(schema, value, "", true);
         } else {
             check.value(schema, value, "");
         }
@@ -55,26 +55,31 @@ impl<'a> Check<'a> {
                 self.fault(place, format!("the schema does not name {name}"));
             }
         }
-        self.keywords(schema, value, place);
+        self.keywords(schema, value, place, false);
     }
 
     /// The members that `schema` names for an object, through its references; empty where it names none.
     fn members(&self, schema: &Value) -> BTreeSet<String> {
+        self.members_besides(schema, false)
+    }
+
+    /// The same; `besides` others, an object may have those of one of several alternatives.
+    fn members_besides(&self, schema: &Value, besides: bool) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-            names.extend(properties.keys().cloned());
-            // Beside members of its own, an object may have those of one of several alternatives.
+        let properties = schema.get("properties").and_then(Value::as_object);
+        names.extend(properties.into_iter().flat_map(Map::keys).cloned());
+        if besides || properties.is_some() {
             for alternatives in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema.get(*keyword)) {
-                names.extend(list(alternatives).iter().flat_map(|schema| self.members(schema)));
+                names.extend(list(alternatives).iter().flat_map(|schema| self.members_besides(schema, true)));
             }
         }
         if let Some(reference) = schema.get("$ref") {
-            names.extend(self.members(self.resolve(reference)));
+            names.extend(self.members_besides(self.resolve(reference), besides));
         }
         names
     }
 
-    fn keywords(&mut self, schema: &Value, value: &Value, place: &str) {
+    fn keywords(&mut self, schema: &Value, value: &Value, place: &str, besides: bool) {
         let Value::Object(keywords) = schema else {
             assert_eq!(schema, &Value::Bool(true), "at {place}");
             return;
@@ -82,7 +87,7 @@ impl<'a> Check<'a> {
         for (keyword, argument) in keywords {
             match keyword.as_str() {
                 "$schema" | "$defs" | "title" | "description" | "default" | "format" => {}
-                "$ref" => self.keywords(self.resolve(argument), value, place),
+                "$ref" => self.keywords(self.resolve(argument), value, place, besides),
                 "type" => self.of_type(argument, value, place),
                 "const" if argument != value => self.fault(place, format!("{value} is not {argument}")),
                 "const" => {}
@@ -91,7 +96,7 @@ impl<'a> Check<'a> {
                 }
                 "enum" => {}
                 "anyOf" | "oneOf" => {
-                    let besides = keywords.contains_key("properties");
+                    let besides = besides || keywords.contains_key("properties");
                     self.alternatives(keyword, list(argument), value, place, besides);
                 }
                 "properties" | "required" | "additionalProperties" => {
@@ -209,4 +214,26 @@ impl<'a> Check<'a> {
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Members of nested alternatives may stand beside an object's own, and no others.
+    #[test]
+    fn nested_alternatives() {
+        let variant = |name: &str| json!({ "type": "object", "properties": { "kind": { "const": name }, name: true }, "required": ["kind", name] });
+        let root = json!({
+            "type": "object", "properties": { "at": true }, "required": ["at"],
+            "anyOf": [{ "oneOf": [{ "$ref": "#/$defs/up" }, variant("down")] }, {}], "$defs": { "up": variant("up") }
+        });
+        let number = |document: &Value| faults(document, &root, |_, _| false).len();
+        for fitting in [json!({ "at": 1 }), json!({ "at": 1, "kind": "up", "up": 2 })] {
+            assert_eq!(number(&fitting), 0, "{fitting}");
+        }
+        assert_eq!(number(&json!({ "at": 1, "kind": "up", "up": 2, "left": 3 })), 1);
+    }
 }

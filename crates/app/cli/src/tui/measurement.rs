@@ -11,7 +11,9 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use romer_measure::Observer;
 use romer_record::document::{ProbeDirection, StreamInterval};
+use romer_record::note::Note;
 use romer_report::live::{loss, skew};
+use romer_report::warning::Text;
 use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
@@ -352,11 +354,12 @@ impl Observer for Painter {
         change(&self.picture, |picture| picture.folder = folder);
     }
 
-    fn on_note(&mut self, stream: u16, text: &str) {
-        if !self.told.is_new(stream, text) {
+    fn on_note(&mut self, stream: u16, note: &Note) {
+        let text = note.text();
+        if !self.told.is_new(stream, &text) {
             return;
         }
-        change(&self.picture, |picture| picture.note(text));
+        change(&self.picture, |picture| picture.note(&text));
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
@@ -406,7 +409,8 @@ mod tests {
         let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, Some(Duration::from_secs(10)));
         let mut painter = Painter::new(Arc::clone(&picture));
         painter.on_start(Path::new("/runs/one"), 1);
-        painter.on_note(0, "a note\u{1b}[2J");
+        let hostile = romer_record::note::Notice::ResponderObjects { error: "a note\u{1b}[2J".into() };
+        painter.on_note(0, &hostile.into());
         for second in 1..=5 {
             painter.on_interval(&interval(0, second, 100, 75, 20e6));
         }

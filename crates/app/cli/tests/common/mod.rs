@@ -10,6 +10,7 @@ pub(crate) mod schema;
 
 use std::path::{Path, PathBuf};
 
+use romer_record::event::Event;
 use romer_record::warning::MeasurementWarning;
 use romer_report::warning::Text;
 use serde_json::Value;
@@ -30,6 +31,16 @@ pub(crate) fn warned(document: &Value) -> String {
     let typed: Vec<MeasurementWarning> = serde_json::from_value(warnings.clone()).unwrap();
     let written = warnings.as_array().unwrap().iter().map(Value::to_string);
     written.chain(typed.iter().map(Text::text)).collect::<Vec<String>>().join("\n")
+}
+
+/// An event of a measurement, as people read it.
+pub(crate) fn event_text(event: &Value) -> String {
+    serde_json::from_value::<Event>(event.clone()).unwrap().text()
+}
+
+/// The events of a measurement, as people read them.
+pub(crate) fn event_texts(document: &Value) -> Vec<String> {
+    at(document, "/events").as_array().unwrap().iter().map(event_text).collect()
 }
 
 /// The count at `pointer`.

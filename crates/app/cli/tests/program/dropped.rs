@@ -32,13 +32,14 @@ fn assert_not_lost(document: &Value, way: &str, side: &str, lost_on_path: u64, w
     // A busy machine may lose some itself.
     let nearly = lost_on_path.saturating_sub(2)..=lost_on_path + 4;
     assert!(nearly.contains(&lost), "{what}: {lost} of {lost_on_path}: {document:#}");
-    let queue =
-        format!("pfifo_head_drop of interface {}", interface(if side == "sender" { "A" } else { "B" }));
+    let interface = interface(if side == "sender" { "A" } else { "B" });
     let events = at(document, "/events").as_array().unwrap();
     let own = |event: &&Value| {
-        event["kind"] == "not-sent"
+        event["code"] == "not-sent"
             && event["side"] == side
-            && event["detail"].as_str().unwrap().contains(&queue)
+            && event["detail"] == "queue-drops"
+            && event["queue"] == "pfifo_head_drop"
+            && event["interface"] == interface
     };
     let told: u64 = events.iter().filter(own).map(|event| event["datagrams"].as_u64().unwrap()).sum();
     assert!(told >= 100, "{what}: {events:#?}");
@@ -85,7 +86,7 @@ fn checksum_errors_beside_losses() {
         assert_eq!([errors, own], [lost, 0], "{target}");
         let warnings = warned(&document);
         assert!(!warnings.contains("receive-buffer-overflow"), "{warnings}");
-        let is_overflow = |event: &Value| event["kind"] == "receive-overflow";
+        let is_overflow = |event: &Value| event["code"] == "receive-overflow";
         assert!(!at(&document, "/events").as_array().unwrap().iter().any(is_overflow), "{document:#}");
         let [sent, ratio] = ["/forward/packets/sent", "/forward/loss/ratio"].map(|name| at(&document, name));
         assert!((ratio.as_f64().unwrap() * sent.as_f64().unwrap() - lost as f64).abs() < 0.5, "{document:#}");

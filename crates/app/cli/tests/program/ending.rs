@@ -184,7 +184,7 @@ fn responder_restart_is_cause_of_losses() {
     // A busy machine may lose one itself.
     assert!(unknown <= 3 && lost_by(&document, "round_trip", "responder-restart") >= 20, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
-    assert!(events.iter().any(|event| event["kind"] == "responder-lost"), "{events:#?}");
+    assert!(events.iter().any(|event| event["code"] == "responder-lost"), "{events:#?}");
     assert!(!warned(&document).contains("icmp-errors"), "{document:#}");
 }
 
@@ -207,7 +207,7 @@ fn what_a_responder_answers_that_stood_still_past_the_end_is_not_lost() {
     // A busy machine may stop it for a moment.
     let is_false = |event: &&Value| {
         let length = || event["until_ns"].as_i64().unwrap() - event["at_ns"].as_i64().unwrap();
-        event["kind"] == "pause" && event["side"] == "sender" && length() > 3_000_000_000
+        event["code"] == "pause" && event["side"] == "sender" && length() > 3_000_000_000
     };
     assert_eq!(events.iter().find(is_false), None, "it waited");
 }

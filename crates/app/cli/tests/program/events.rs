@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::lab::{FAR, FAR_V6, Lab, kept};
 use crate::common::measuring::{Measuring, losses, lost_by};
 use crate::common::process::{self, Process};
-use crate::common::{at, count, schema, warned};
+use crate::common::{at, count, event_texts, schema, warned};
 
 /// Behind the router of a laboratory.
 const BEHIND: &str = "198.19.0.2";
@@ -22,7 +22,7 @@ fn ip(lab: &Lab, arguments: &[&str]) {
 pub(crate) fn assert_kinds(document: &Value, kinds: &[&str]) {
     let events = at(document, "/events").as_array().unwrap();
     for kind in kinds {
-        assert!(events.iter().any(|event| event["kind"] == *kind), "no {kind}: {document:#}");
+        assert!(events.iter().any(|event| event["code"] == *kind), "no {kind}: {document:#}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_link_is_told_as_it_is_and_not_when_the_kernel_tells_of_it_and_what_left_by_
         assert!(unknown <= 5, "{interface}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let moments = |kind: &str| -> Vec<i64> {
-            let of_kind = events.iter().filter(|event| event["kind"] == kind);
+            let of_kind = events.iter().filter(|event| event["code"] == kind);
             of_kind.map(|event| event["clock_ns"].as_i64().unwrap()).collect()
         };
         let (downs, ups) = (moments("link-down"), moments("link-up"));
@@ -118,7 +118,7 @@ fn what_is_too_long_for_this_hosts_interface_to_take_meanwhile_is_not_lost() {
     // Of a hundred a second, for a second. A busy machine may lose one itself.
     assert!(unknown <= 3 && lost_by(&document, "reverse", "interface-mtu") >= 80, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
-    assert!(events.iter().any(|event| event["kind"] == "mtu-change" && event["mtu"] == 1000), "{events:?}");
+    assert!(events.iter().any(|event| event["code"] == "mtu-change" && event["mtu"] == 1000), "{events:?}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn session_follows_new_address() {
         ways.iter().for_each(|way| assert_whole(&document, way));
         let events = at(&document, "/events").as_array().unwrap();
         let moves = |side: &str| {
-            let of = |one: &&Value| one["kind"] == "address-change" && one["side"] == side;
+            let of = |one: &&Value| one["code"] == "address-change" && one["side"] == side;
             events.iter().filter(of).filter(|one| one["until_ns"].is_i64()).count()
         };
         // Of both directions there are two sessions, and each end tells what happened once.
@@ -237,12 +237,7 @@ fn what_happens_to_a_host_is_told_once_though_each_direction_has_a_session_of_it
     measuring.await_more();
     let told = measuring.told.clone();
     let document = measuring.end();
-    let kept: Vec<&str> = at(&document, "/events")
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|event| event["detail"].as_str().unwrap())
-        .collect();
+    let kept = event_texts(&document);
     for text in [
         "198.18.0.2, which probes leave from, was taken away",
         "the session continues from 198.18.0.9, and was at 198.18.0.2",
@@ -327,7 +322,7 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
         assert!(matches!(errors[..], [error] if error.starts_with(why)), "{way:?}: {ended:?}");
         let document = kept(&home);
         let events = at(&document, "/events").as_array().unwrap();
-        assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
+        assert!(!events.iter().any(|event| event["code"] == "pause"), "nobody stopped it: {events:#?}");
         let warnings = warned(&document);
         assert!(warnings.contains(r#""cause":"no_route""#), "{way:?}: {warnings}");
         assert!(!warnings.contains("responder_lost"), "{way:?}: {warnings}");
@@ -431,12 +426,12 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
         assert!(unknown <= 3, "{way}: {document:#}");
     }
     let events = at(&document, "/events").as_array().unwrap();
-    let theirs = events.iter().filter(|event| kinds.iter().any(|kind| event["kind"] == *kind));
+    let theirs = events.iter().filter(|event| kinds.iter().any(|kind| event["code"] == *kind));
     assert!(theirs.clone().all(|event| event["side"] == "responder"), "{document:#}");
     // When it happened, not when the network let the far end tell of it: the interface was down for a second.
     let moment = |kind: &str| {
         let event =
-            events.iter().find(|event| event["kind"] == kind && event["side"] == "responder").unwrap();
+            events.iter().find(|event| event["code"] == kind && event["side"] == "responder").unwrap();
         event["at_ns"].as_i64().unwrap()
     };
     let down = moment("link-up") - moment("link-down");

@@ -83,7 +83,7 @@ fn an_interruption_that_the_kernel_does_not_tell_of_by_itself_is_told() {
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
     for kind in ["link-down", "link-up"] {
-        assert!(events.iter().filter(|event| event["kind"] == kind).count() >= 2, "{events:#?}");
+        assert!(events.iter().filter(|event| event["code"] == kind).count() >= 2, "{events:#?}");
     }
     // However many messages there were, it went down three times.
     let times: u32 = of_standing

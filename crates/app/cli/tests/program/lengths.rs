@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses, lost_by};
-use crate::common::{at, count, process, warned};
+use crate::common::{at, count, event_text, process, warned};
 
 /// Behind the router of a laboratory.
 const BEHIND: &str = "198.19.0.2";
@@ -43,12 +43,12 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
         let refused = lost_by(&document, way, "path-mtu");
         assert!((1..10).contains(&refused) && unknown <= 2, "{target} {options:?}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
-        let event = events.iter().find(|event| event["kind"] == "path-error").unwrap();
+        let event = events.iter().find(|event| event["code"] == "path-error").unwrap();
         assert_eq!(event["mtu"], 1_300, "{event}");
         for kind in ["path-error", "not-sent"] {
-            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
-            let detail = event["detail"].as_str().unwrap();
-            assert!(detail.ends_with(&format!("set --size to at most {most}")), "{detail}");
+            let event = events.iter().find(|event| event["code"] == kind).unwrap();
+            let text = event_text(event);
+            assert!(text.ends_with(&format!("set --size to at most {most}")), "{text}");
         }
     }
 }
@@ -171,9 +171,8 @@ fn what_a_link_took_that_takes_more_again_is_what_is_told() {
     measuring.await_more();
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
-    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
-    let detail = event["detail"].as_str().unwrap();
-    assert!(event["mtu"] == 900 && detail.ends_with("set --size to at most 872B"), "{event}");
+    let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
+    assert!(event["mtu"] == 900 && event_text(event).ends_with("set --size to at most 872B"), "{event}");
 }
 
 #[test]
@@ -189,9 +188,9 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
     let refused = lost_by(&document, "reverse", "path-mtu");
     assert!((1..10).contains(&refused) && unknown <= 2, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
-    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+    let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
     assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
-    assert!(event["detail"].as_str().unwrap().ends_with("set --size to at most 1272B"), "{event}");
+    assert!(event_text(event).ends_with("set --size to at most 1272B"), "{event}");
 }
 
 #[test]
@@ -221,7 +220,7 @@ fn replies_too_long_for_the_way_back() {
         let round_trips = lost_by(&document, "round_trip", "path-mtu");
         assert!(unknown <= 2 && round_trips == refused + not_sent, "{target}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
-        let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+        let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
         assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::lab::Lab;
 use crate::common::measuring::{Measuring, losses, lost_by};
-use crate::common::{at, count, process, warned};
+use crate::common::{at, count, event_text, process, warned};
 
 /// Host B, and the address of the router on its network.
 const TARGET: &str = "198.19.0.2";
@@ -107,11 +107,11 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
         measuring.await_more();
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
-        let resumed = events.iter().filter(|event| event["kind"] == "resumed").count();
+        let resumed = events.iter().filter(|event| event["code"] == "resumed").count();
         assert_eq!(resumed, 1, "both ends know of it, and one tells: {direction}: {events:?}");
         if direction == "round-trip" {
             // The far end saw the first probe from there, and told of it over the conversation that was no more.
-            let moved = events.iter().find(|event| event["kind"] == "address-change").unwrap();
+            let moved = events.iter().find(|event| event["code"] == "address-change").unwrap();
             let length = moved["until_ns"].as_i64().map(|until| until - moved["at_ns"].as_i64().unwrap());
             assert!(length.is_some_and(|length| length < 1_500_000_000), "{events:#?}");
         }
@@ -150,7 +150,7 @@ fn refused_port_is_an_event() {
     measuring.await_more();
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
-    let refused = events.iter().filter(|event| event["kind"] == "not-sent" && event["side"] == "responder");
+    let refused = events.iter().filter(|event| event["code"] == "not-sent" && event["side"] == "responder");
     assert!(refused.count() > 0, "{events:?}");
     losses(&document, "reverse");
     assert!(count(&document, "/reverse/packets/not_sent") > 0, "{document:#}");
@@ -169,7 +169,7 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
         measuring.await_more();
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
-        let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+        let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
         assert!(
             !moved.is_empty() && moved.iter().all(|event| event["side"] == "path"),
             "{direction}: {events:?}"
@@ -189,7 +189,7 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
 /// A new mapping is one event, of the path, and nothing else is told to have happened to an address.
 fn assert_one_rebinding(document: &serde_json::Value) {
     let events = at(document, "/events").as_array().unwrap();
-    let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+    let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
     assert!(matches!(moved[..], [one] if one["side"] == "path"), "{events:#?}");
     let warnings = warned(document);
     assert!(!warnings.contains("responder-log-incomplete"), "{warnings}");
@@ -283,7 +283,7 @@ fn a_mapping_that_is_gone_right_after_the_last_probe_costs_nothing() {
         assert_eq!(at(&document, "/partial"), false, "{direction}: {document:#}");
         assert!(at(&document, "/cut_short").is_null(), "{direction}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
-        let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+        let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
         // It may have come when nobody needed it any more.
         assert!(
             moved.len() <= 1 && moved.iter().all(|one| one["side"] == "path"),
@@ -332,9 +332,9 @@ fn assert_dead_answers_lost(document: &serde_json::Value, time: Duration) {
     // Those that it answered by the new mapping before that was proved are in its log as well.
     assert_eq!(packets("reverse")["received"], packets("round_trip")["received"], "{document:#}");
     let events = at(document, "/events").as_array().unwrap();
-    let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+    let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
     let [moved] = moved[..] else { panic!("{events:#?}") };
-    assert!(moved["detail"].as_str().unwrap().contains("between the last packet from there"), "{moved}");
+    assert!(event_text(moved).contains("between the last packet from there"), "{moved}");
     // The two packets are no further apart than that.
     let length = moved["until_ns"].as_i64().unwrap() - moved["at_ns"].as_i64().unwrap();
     assert!(u64::try_from(length / 1_000_000).unwrap() <= milliseconds, "{moved}");
@@ -433,8 +433,8 @@ fn what_came_by_a_mapping_that_was_gone_before_it_was_proved_has_arrived() {
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
     let names = |event: &serde_json::Value| {
-        let detail = event["detail"].as_str().unwrap();
-        let others = detail.split_once("meanwhile the responder received ").map(|(_, others)| others);
+        let text = event_text(event);
+        let others = text.split_once("meanwhile the responder received ").map(|(_, others)| others);
         others.is_some_and(|others| between.iter().any(|address| others.contains(address)))
     };
     assert!(events.iter().any(names), "{events:#?}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses};
-use crate::common::{at, count, process, warned};
+use crate::common::{at, count, event_text, process, warned};
 
 /// Host A.
 const NEAR: &str = "198.18.0.2";
@@ -98,8 +98,8 @@ fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not
             "{direction}: {unknown} lost, {not_sent} not sent: {document:#}"
         );
         let events = at(&document, "/events").as_array().unwrap();
-        let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
-        assert!(event["detail"].as_str().unwrap().contains("ARP or neighbour discovery"), "{event}");
+        let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
+        assert!(event_text(event).contains("ARP or neighbour discovery"), "{event}");
     }
 }
 

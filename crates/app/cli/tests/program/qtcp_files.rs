@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::common::lab::{FAR, Lab};
 use super::common::process::{self, romer};
-use super::common::{at, count, number, warned};
+use super::common::{at, count, event_texts, number, warned};
 use super::recorded::analyzed;
 
 /// As microseconds they are a tenth of what a reader takes them for; the file of the run's counts has its duration.
@@ -367,7 +367,7 @@ fn a_receiver_that_was_set_back_is_told_from_a_shorter_way_by_the_order_of_the_l
         assert_eq!(count(&document, "/forward/packets/lost"), 0);
         assert_eq!(count(&document, "/forward/delay_ns/count"), 3_000);
         assert!(number(&document, "/forward/delay_ns/max") < 1.5e6, "{set}: the step is in the delays");
-        let told = at(&document, "/events").to_string();
+        let told = event_texts(&document).join("\n");
         assert!(told.contains("the receiver's clock was set back by about"), "{told}");
         assert!(!warned(&document).contains("do not compare"), "{document:#}");
     }

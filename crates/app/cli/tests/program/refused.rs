@@ -57,7 +57,7 @@ fn assert_refused(document: &Value, direction: &str) {
 /// The far host's refusals lie within this time, and are not told as of when they were over.
 fn assert_dated(document: &Value, direction: &str, [before, after]: [i64; 2]) {
     let events = at(document, "/events").as_array().unwrap();
-    let refused = |event: &&Value| event["kind"] == "not-sent" && event["side"] == "responder";
+    let refused = |event: &&Value| event["code"] == "not-sent" && event["side"] == "responder";
     let all: Vec<&Value> = events.iter().filter(refused).collect();
     let [event] = all[..] else { panic!("{direction}: {events:#?}") };
     let [from, until, clock] = ["at_ns", "until_ns", "clock_ns"].map(|name| event[name].as_i64().unwrap());
@@ -110,7 +110,10 @@ fn what_the_far_hosts_interface_drops_at_once_is_not_sent_and_not_lost() {
         measuring.await_told(&["the responder's host did not send"]);
         measuring.await_more();
         let told = measuring.told.join("\n");
-        assert!(told.contains(&format!(" {what}: No buffer space available")), "{direction}: {told}");
+        assert!(
+            told.contains(&format!(" {what}: the interface did not take them (No buffer space available")),
+            "{direction}: {told}"
+        );
         let document = measuring.end();
         let [unknown, _] = losses(&document, limited);
         // What was in the queue when that was taken away, and what a busy machine may lose.
@@ -142,7 +145,7 @@ fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could
         assert_refused(&document, direction);
         assert_dated(&document, direction, when);
         let events = at(&document, "/events").as_array().unwrap();
-        let routes = events.iter().filter(|event| event["kind"] == "route-change");
+        let routes = events.iter().filter(|event| event["code"] == "route-change");
         let theirs: Vec<i64> = routes
             .filter(|event| event["side"] == "responder")
             .map(|event| event["clock_ns"].as_i64().unwrap())

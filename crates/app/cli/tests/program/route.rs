@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::lab::Lab;
 use crate::common::measuring::Measuring;
 use crate::common::process::{self, Process};
-use crate::common::{at, count, schema};
+use crate::common::{at, count, event_text, schema};
 
 /// Host B behind both routers.
 const TARGETS: [&str; 2] = ["198.19.0.2", "2001:2:0:19::2"];
@@ -176,9 +176,9 @@ fn a_way_that_changes_during_the_run_is_seen_and_told() {
             "the path to {target} changed during the run: hop 2 was {} and is {}",
             SECOND[0][family], SECOND[1][family]
         );
-        let found = events.iter().find(|event| event["detail"] == told.as_str());
+        let found = events.iter().find(|event| event_text(event) == told);
         let found = found.unwrap_or_else(|| panic!("{told}: {document:#}"));
-        assert_eq!((&found["kind"], &found["side"]), (&"route-change".into(), &"path".into()));
+        assert_eq!((&found["code"], &found["side"]), (&"route-change".into(), &"path".into()));
         // When it was is not known any better than that it was between the two searches.
         assert_eq!(found["at_ns"], 0, "{found}");
         assert!(found["until_ns"].as_i64().is_some_and(|until| until > 0), "{found}");

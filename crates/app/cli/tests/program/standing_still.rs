@@ -137,7 +137,7 @@ fn a_link_that_goes_down_while_the_program_stands_still_and_nothing_comes_says_i
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
         for (kind, (before, after)) in ["link-down", "link-up"].into_iter().zip(moments) {
-            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
+            let event = events.iter().find(|event| event["code"] == kind).unwrap();
             let [latest, late] = ["clock_ns", "detection_latency_ns"].map(|name| event[name].as_i64());
             let (latest, late) = (latest.unwrap(), late.unwrap_or_else(|| panic!("{way}: {event}")));
             assert!(latest - late <= before && latest >= after, "{way}: {event}, {before} to {after}");

@@ -183,8 +183,7 @@ pub(super) fn emulated(folder: &Path) -> Option<Emulated> {
 pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
     let mut text = serde_json::to_string_pretty(emulated).map_err(|error| error.to_string())?;
     text.push('\n');
-    put_bytes(&folder.join(EMULATED_FILE), text.as_bytes())
-        .map_err(|error| format!("what the packets pass through is not kept: {error}"))
+    put_bytes(&folder.join(EMULATED_FILE), text.as_bytes()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

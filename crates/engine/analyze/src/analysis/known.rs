@@ -2,9 +2,9 @@
 
 use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, sharpened};
 use romer_record::Passage;
-use romer_record::event::{ClockStep, Event, EventLocation};
+use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 use romer_record::manifest::SkewRequest;
-use romer_units::{Direction, Timestamp, three_digits};
+use romer_units::{Direction, Timestamp};
 
 use super::set_back::{BackwardStep, step_event};
 
@@ -221,17 +221,11 @@ impl Known {
 
     fn event(&self, left: i64, error: Option<i64>, first: i64) -> Event {
         let size_ns = self.taken_ns.saturating_add(left);
-        let whose = if self.side == EventLocation::Sender { "sender's" } else { "receiver's" };
-        let aside = if size_ns < 0 { "back" } else { "ahead" };
-        let detail = format!(
-            "the {whose} clock was set {aside} by about {}, as the order of its capture's packets shows",
-            three_digits(size_ns.saturating_abs()).readable()
-        );
         // Without an estimate the level of the packets beside it tells, to what that varies.
         let error = error.unwrap_or(4 * self.uncertain_ns).saturating_add(self.common_ns);
         let interval = Some([size_ns.saturating_sub(error), size_ns.saturating_add(error)]);
         let (before_ns, after_ns) = (self.before_ns, self.after_ns);
         let step = ClockStep { size_ns, size_interval_ns: interval, before_ns, after_ns };
-        step_event(self.side, detail, self.near_ns.saturating_sub(first), step)
+        step_event(self.side, EventDetail::CaptureOrder, self.near_ns.saturating_sub(first), step)
     }
 }

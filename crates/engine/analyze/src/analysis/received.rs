@@ -7,10 +7,9 @@
 use romer_clock::skew::{InTurn, sharpened};
 use romer_exchange::csv::Shape;
 use romer_record::Passage;
-use romer_record::event::{ClockStep, Event, EventLocation};
+use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
-use romer_units::three_digits;
 
 use super::packets::Gathering;
 use super::set_back::{lower, step_event};
@@ -125,15 +124,10 @@ pub(super) fn events(steps: &[Back], passages: &[Passage]) -> Vec<Event> {
 
 fn event(step: &Back, size_ns: i64, first: i64) -> Event {
     let Back { left_ns, before_ns, after_ns, .. } = *step;
-    let detail = format!(
-        "the receiver's clock was set back by about {}: packets arrived one after another, as the file has them, and their \
-         stamps go back",
-        three_digits(size_ns.saturating_abs()).readable()
-    );
     let at_ns = left_ns.saturating_sub(first);
     step_event(
         EventLocation::Responder,
-        detail,
+        EventDetail::LineOrder,
         at_ns,
         ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns },
     )

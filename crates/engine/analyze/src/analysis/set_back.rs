@@ -6,8 +6,7 @@
 //! order to go by.
 
 use romer_exchange::csv::Shape;
-use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
-use romer_units::three_digits;
+use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 
 use super::packets::First;
 use super::stepped::{self, Scan, Stamped, Whose};
@@ -49,15 +48,9 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
                 before_ns: step.before_ns,
                 after_ns: step.after_ns,
             };
-            let whose = if both { "the sender's clock was set, too," } else { "the sender's clock was set" };
             let goes_back = step.after_ns < step.before_ns;
-            let why = if matches!(look, Scan::OneWay(_)) && !goes_back {
-                "as the departures of its packets show (unless it paused for as long and a full queue emptied \
-                 meanwhile: one direction alone does not show which)"
-            } else {
-                "as the departures of its packets show"
-            };
-            let detail = detail(whose, size_ns, why);
+            let or_pause = matches!(look, Scan::OneWay(_)) && !goes_back;
+            let detail = EventDetail::DeparturesShift { both_clocks: both, or_pause };
             all.push(BackwardStep {
                 event: step_event(EventLocation::Sender, detail, at_ns, sizes),
                 uncertain_ns,
@@ -68,13 +61,7 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
         if step.whose != Whose::Own {
             let Some((before_ns, after_ns)) = step.others else { continue };
             let sizes = ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns };
-            let changed = if size_ns < 0 { "shorter" } else { "longer" };
-            let why = format!(
-                "as the delays of all packets from there on show (unless the path is {changed} by as much for all of them: \
-                 one direction alone does not show which)"
-            );
-            let detail = detail("the receiver's clock was set", size_ns, &why);
-            let event = step_event(EventLocation::Responder, detail, at_ns, sizes);
+            let event = step_event(EventLocation::Responder, EventDetail::DelaysShift, at_ns, sizes);
             all.push(BackwardStep { event, uncertain_ns, common_ns, until_ns });
         }
     }
@@ -84,14 +71,9 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
 impl BackwardStep {
     /// The same of the other file, whose packets arrived by that clock.
     pub(super) fn of_responder(&self) -> Self {
-        let detail = self.event.detail.replace("the sender's", "the responder's");
         // Of both at once, how far the one went beyond the other is to be found out.
         let uncertain_ns = self.uncertain_ns.or(self.common_ns);
-        Self {
-            event: Event { side: EventLocation::Responder, detail, ..self.event.clone() },
-            uncertain_ns,
-            ..*self
-        }
+        Self { event: Event { side: EventLocation::Responder, ..self.event.clone() }, uncertain_ns, ..*self }
     }
 }
 
@@ -111,15 +93,9 @@ pub(super) fn lower(before: Vec<i64>, after: Vec<i64>, few: usize) -> Option<(i6
     Some((before.0.saturating_sub(after.0), before.1.max(after.1)))
 }
 
-/// In words.
-fn detail(whose: &str, size_ns: i64, why: &str) -> String {
-    let aside = if size_ns < 0 { "back" } else { "ahead" };
-    format!("{whose} {aside} by about {}, {why}", three_digits(size_ns.saturating_abs()).readable())
-}
-
 /// That an end's clock was set, at a moment after the first packet left.
-pub(super) fn step_event(side: EventLocation, detail: String, at_ns: i64, step: ClockStep) -> Event {
-    Event { detail, step: Some(step), ..Event::new(EventKind::ClockStep, side, at_ns, step.after_ns) }
+pub(super) fn step_event(side: EventLocation, detail: EventDetail, at_ns: i64, step: ClockStep) -> Event {
+    Event { step: Some(step), ..Event::with(detail, side, at_ns, step.after_ns) }
 }
 
 #[cfg(test)]
@@ -184,7 +160,8 @@ mod tests {
         }
         let found = found(&rows(-50_000_000, 0, 0), Shape::FourStamps);
         assert_eq!(found[0].event.at_ns, 2_999 * 20_000_000);
-        assert!(found[0].event.detail.contains("set back by about 50 ms"), "{found:?}");
+        let size_ns = found[0].event.step.map(|step| step.size_ns);
+        assert!(size_ns.is_some_and(|size| (size + 50_000_000).abs() < 500_000), "{found:?}");
     }
 
     #[test]

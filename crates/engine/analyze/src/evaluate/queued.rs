@@ -1,8 +1,7 @@
 //! What a host's own queue dropped of the probes that it had taken.
 
 use romer_passages::dropped::{Dropped, is_of_queue};
-use romer_record::event::{Event, EventLocation};
-use romer_units::counted;
+use romer_record::event::{Event, EventDetail};
 
 /// Says in `events` how many probes each queue dropped after it had taken them, and leaves out those that explain nothing: they may
 /// have dropped the packets of others, or refused what is told as refused.
@@ -12,13 +11,9 @@ pub(super) fn push_event(events: &mut Vec<Event>, dropped: &[Dropped]) {
     for (place, mut event) in places.zip(events.drain(..)) {
         if is_of_queue(&event) {
             let Some(own) = dropped.iter().find(|one| one.event == place) else { continue };
-            let host =
-                if event.side == EventLocation::Responder { "the responder's host" } else { "this host" };
-            let those = counted(own.packets, "packet");
-            event.detail = format!(
-                "{}: {those} of this stream after it accepted them, which did not leave {host}",
-                event.detail
-            );
+            if let Some(EventDetail::QueueDrops { of_stream, .. }) = &mut event.detail {
+                *of_stream = true;
+            }
             event.datagrams = Some(own.packets);
         }
         all.push(event);
@@ -28,27 +23,32 @@ pub(super) fn push_event(events: &mut Vec<Event>, dropped: &[Dropped]) {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::event::EventKind;
+    use romer_record::event::{EventKind, EventLocation};
 
     use super::*;
 
     #[test]
     fn a_queue_is_told_with_what_it_dropped_of_the_stream_and_not_if_that_is_nothing() {
-        let event = |detail: &str, datagrams| Event {
+        let drops = |queue: &str, of_stream| EventDetail::QueueDrops {
+            interface: "b0".into(),
+            queue: queue.into(),
+            of_stream,
+        };
+        let event = |detail, datagrams| Event {
             until_ns: Some(5),
-            detail: detail.into(),
+            detail,
             datagrams,
             ..Event::new(EventKind::NotSent, EventLocation::Responder, 0, 0)
         };
-        let refused = event("refused", None);
-        let mut events =
-            vec![event("a queue dropped packets", Some(9)), refused.clone(), event("another", Some(300))];
+        let refused = event(None, None);
+        let mut events = vec![
+            event(Some(drops("tbf", false)), Some(9)),
+            refused.clone(),
+            event(Some(drops("codel", false)), Some(300)),
+        ];
         push_event(&mut events, &[Dropped { event: 2, packets: 218 }]);
         assert_eq!(events[0], refused);
-        assert_eq!(
-            events[1].detail,
-            "another: 218 packets of this stream after it accepted them, which did not leave the responder's host"
-        );
+        assert_eq!(events[1].detail, Some(drops("codel", true)));
         assert_eq!((events.len(), events[1].datagrams), (2, Some(218)));
     }
 }

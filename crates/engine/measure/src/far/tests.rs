@@ -118,7 +118,10 @@ fn endless_messages_are_given_up() {
             let one = counted(Message::RECORDS_IN_A_FRAME) + 1 + (1 << 16) / OCTETS_OF_ONE;
             assert!(taken <= TURN + one, "{kind}: {taken}");
         }
-        assert!(conversation.is_broken() && conversation.fault() == Some(OVERRUN), "{kind}: {turns}");
+        assert!(
+            conversation.is_broken() && conversation.fault() == Some(ProtocolFault::TooMuch),
+            "{kind}: {turns}"
+        );
         assert!(conversation.way_on().is_none(), "{kind}");
         if kind == 8 {
             assert!((4 * PROBES..PROBES * FOR_A_PROBE + BESIDES).contains(&rows), "{rows}");
@@ -145,7 +148,7 @@ fn endless_last_words_are_given_up() {
         let mut keep = |told: ResponderReport| rows += counted(told.entries.len());
         assert_eq!(conversation.hear_last(StdDuration::from_secs(600), &mut keep), None);
         assert!(conversation.is_broken() && conversation.way_on().is_none());
-        assert_eq!(conversation.fault(), Some(OVERRUN));
+        assert_eq!(conversation.fault(), Some(ProtocolFault::TooMuch));
         let one = counted(Message::RECORDS_IN_A_FRAME);
         assert!(rows <= PROBES * FOR_A_PROBE + BESIDES + EACH_SECOND * 600 + one, "{rows}");
     }
@@ -173,7 +176,7 @@ fn flooded_resumptions_are_given_up() {
         });
         let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 0, most: 0 };
         let absent = Conversation::resume(&way_on, None, StdDuration::ZERO).unwrap_err();
-        assert!(absent.why() == OVERRUN && !absent.may_pass(), "{absent:?}");
+        assert!(absent.why() == protocol_fault(ProtocolFault::TooMuch) && !absent.may_pass(), "{absent:?}");
     });
 }
 
@@ -194,7 +197,11 @@ fn hostile(message: &Message) -> (Conversation, ResponderReport) {
 fn impossible_counts_of_departures() {
     for count in [11, 1 << 32, u64::MAX] {
         let (conversation, told) = hostile(&Message::Departed(Departed { count }));
-        assert_eq!((told.departed, conversation.fault()), (None, Some(IMPOSSIBLE)), "{count}");
+        assert_eq!(
+            (told.departed, conversation.fault()),
+            (None, Some(ProtocolFault::ImpossibleNumbers)),
+            "{count}"
+        );
         assert!(conversation.is_broken() && conversation.way_on().is_none(), "{count}");
     }
     let (conversation, told) = hostile(&Message::Departed(Departed { count: 10 }));
@@ -208,7 +215,11 @@ fn impossible_departures() {
         let records = [0, last].map(|sequence| FarSent { sequence, ..FarSent::default() }).to_vec();
         let (conversation, told) = hostile(&Message::Departures(records));
         let found = (told.entries.len(), conversation.fault());
-        assert_eq!(found, if is_possible { (2, None) } else { (0, Some(IMPOSSIBLE)) }, "{last}");
+        assert_eq!(
+            found,
+            if is_possible { (2, None) } else { (0, Some(ProtocolFault::ImpossibleNumbers)) },
+            "{last}"
+        );
     }
 }
 
@@ -242,7 +253,7 @@ fn impossible_times() {
             associated(None, vec![moved]),
         ] {
             let (conversation, told) = hostile(&message);
-            assert_eq!(conversation.fault(), Some(IMPLAUSIBLE), "{message:?}");
+            assert_eq!(conversation.fault(), Some(ProtocolFault::ImplausibleTimes), "{message:?}");
             assert!(
                 told.entries.is_empty() && told.events.is_empty() && told.places.is_empty(),
                 "{message:?}"
@@ -267,10 +278,10 @@ fn impossible_welcomes() {
     let usual = Welcome::new("romer", clock_identity(), 862);
     let sync = ClockSync { maximum_error_ns: Some(i64::MIN), ..ClockSync::default() };
     for (welcome, fault) in [
-        (Welcome { test_port: 0, ..usual.clone() }, NO_TEST_PORT),
-        (Welcome { clock_sync: Some(sync), ..usual.clone() }, IMPLAUSIBLE),
+        (Welcome { test_port: 0, ..usual.clone() }, ProtocolFault::NoTestPort),
+        (Welcome { clock_sync: Some(sync), ..usual.clone() }, ProtocolFault::ImplausibleTimes),
     ] {
-        assert_eq!(welcomed(welcome).unwrap_err().why(), fault);
+        assert_eq!(welcomed(welcome).unwrap_err().why(), protocol_fault(fault));
     }
     assert_eq!(welcomed(usual).unwrap().test_port, 862);
 }

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use romer_endpoint::interface::{self, Deed, Tidings};
-use romer_endpoint::occurrences::{LONGER, covers, event, noticed_late, route_words};
+use romer_endpoint::interface::{Deed, Tidings};
+use romer_endpoint::occurrences::{covers, detailed, noticed_late, route_change};
 use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 
 use super::Happenings;
 use crate::no_route;
@@ -38,8 +38,7 @@ impl Happenings {
                 }
                 NetworkChange::Route { .. } => {}
                 NetworkChange::Missed => {
-                    let detail = "the network of this host changed faster than it could be followed".into();
-                    self.note(None, EventKind::Missed, EventLocation::Sender, detail);
+                    self.note(None, EventDetail::NetworkChanges, EventLocation::Sender);
                 }
             }
         }
@@ -73,9 +72,9 @@ impl Happenings {
         let was_down = std::mem::take(&mut self.links[index].was_down);
         for deed in deeds {
             let place = if was_down && deed.kind == EventKind::LinkDown {
-                let cause = no_route::cause(name);
-                let detail = format!("interface {name} {cause} already when probes were to leave by it");
-                self.note(None, EventKind::LinkDown, EventLocation::Sender, detail)
+                let no_carrier = no_route::lacks_carrier(name);
+                let detail = EventDetail::InterfaceDownBefore { interface: name.to_owned(), no_carrier };
+                self.note(None, detail, EventLocation::Sender)
             } else {
                 self.note_link(name, deed)
             };
@@ -91,9 +90,8 @@ impl Happenings {
         if let (Some(before), Some(now)) = (mtu_before, mtu)
             && before != now
         {
-            let longer = if now < before { LONGER } else { "" };
-            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}{longer}");
-            let one = event(EventKind::MtuChange, EventLocation::Sender, detail, self.start);
+            let detail = EventDetail::InterfaceMtu { interface: name.to_owned(), mtu_before: before };
+            let one = detailed(detail, EventLocation::Sender, self.start);
             self.keep(None, Event { mtu: Some(now), ..one });
         }
     }
@@ -104,23 +102,16 @@ impl Happenings {
         let bound = self.ways.iter().filter(|way| way.shared.interface.as_deref() == Some(name));
         let followed: Vec<Result<(), HostError>> = bound.map(|way| way.shared.follow_interface()).collect();
         let Some(first) = followed.into_iter().reduce(Result::and) else { return true };
-        let again = format!("interface {name} was removed, and another of its name has come");
-        let (goes_on, detail) = match first {
-            Ok(()) => (true, format!("{again}: probes leave and come by that from now on")),
-            Err(error) => (
-                false,
-                format!(
-                    "{again}: nothing leaves or comes by that ({error}); measure again, or as who has CAP_NET_RAW"
-                ),
-            ),
-        };
-        self.note(None, EventKind::RouteChange, EventLocation::Sender, detail);
+        let error = first.err().map(|error| error.to_string());
+        let goes_on = error.is_none();
+        let detail = EventDetail::InterfaceReplaced { interface: name.to_owned(), error };
+        self.note(None, detail, EventLocation::Sender);
         goes_on
     }
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
     fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
-        let one = event(deed.kind, EventLocation::Sender, interface::words(name, deed), self.start);
+        let one = detailed(deed.detail(name), EventLocation::Sender, self.start);
         self.keep(None, Event { detection_latency_ns: noticed_late(deed, self.since_look), ..one })
     }
 
@@ -133,8 +124,7 @@ impl Happenings {
             }
         }
         if is_ours && !added {
-            let detail = format!("address {address}, which probes leave from, was taken away");
-            let place = self.note(None, EventKind::AddressChange, EventLocation::Sender, detail);
+            let place = self.note(None, EventDetail::AddressRemoved { address }, EventLocation::Sender);
             self.away.insert(address, place);
         } else if added && let Some(place) = self.away.remove(&address) {
             // It was nobody's meanwhile: what came for it was dropped by this host.
@@ -150,8 +140,7 @@ impl Happenings {
             .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
             .collect();
         for way in concerned {
-            let detail = route_words("the route", (to, prefix), gateway, added);
-            self.note(Some(way), EventKind::RouteChange, EventLocation::Sender, detail);
+            self.note(Some(way), route_change((to, prefix), gateway, added), EventLocation::Sender);
         }
     }
 
@@ -174,20 +163,14 @@ impl Happenings {
             way.interface = way.shared.interface.clone().or(route.interface);
         }
         let target = target.ip();
-        match (before.0, source) {
-            (Some(_), None) => {
-                let detail = format!("there is no route to {target} any more");
-                self.note(Some(index), EventKind::RouteChange, EventLocation::Sender, detail);
+        let detail = match (before.0, source) {
+            (Some(_), None) => EventDetail::NoRoute { target },
+            (None, Some(address)) => EventDetail::RouteRestored { target, address },
+            (Some(address_before), Some(address)) if address_before != address => {
+                EventDetail::SourceChanged { target, address, address_before }
             }
-            (None, Some(source)) => {
-                let detail = format!("there is a route to {target} again, from {source}");
-                self.note(Some(index), EventKind::RouteChange, EventLocation::Sender, detail);
-            }
-            (Some(before), Some(source)) if before != source => {
-                let detail = format!("probes to {target} leave from {source} now, and left from {before}");
-                self.note(Some(index), EventKind::AddressChange, EventLocation::Sender, detail);
-            }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.note(Some(index), detail, EventLocation::Sender);
     }
 }

@@ -1,9 +1,8 @@
 //! A NAT's new mapping: seen by each session over it and by the far end, and one event.
 
-use romer_endpoint::occurrences::event;
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_endpoint::occurrences::{detailed, event, far_words};
+use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::Duration;
-use romer_units::three_digits;
 
 use super::{Happenings, TOGETHER};
 
@@ -32,10 +31,11 @@ fn join(own: &mut Event, other: &Event) {
     let length = |event: &Event| event.until_ns.map_or(i64::MAX, |until| until.saturating_sub(event.at_ns));
     if length(other) < length(own) {
         own.detail.clone_from(&other.detail);
+        own.duration_ns = other.duration_ns;
     }
     let (Some(until), Some(others)) = (own.until_ns, other.until_ns) else {
         if own.until_ns.is_none() && other.until_ns.is_some() {
-            *own = Event { detail: std::mem::take(&mut own.detail), ..other.clone() };
+            *own = other.clone();
         }
         return;
     };
@@ -49,21 +49,19 @@ impl Happenings {
     /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
     /// last came there from the address before, and the first from this one, where it says so.
     pub(crate) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {
-        let what = format!(
-            "the responder receives the probes from {now} now, and before from {before}: a NAT on the path has made \
-             a new mapping, or this host sends from another address"
-        );
-        let noticed = |detail| event(EventKind::AddressChange, EventLocation::Path, detail, self.start);
+        let detail = EventDetail::MappingChanged {
+            address: far_words(now),
+            address_before: far_words(before),
+            others: None,
+        };
+        let noticed = detailed(detail, EventLocation::Path, self.start);
         let one = match between {
-            None => noticed(what),
-            Some([last, first]) => {
-                // Each is known as well as the far end's word of how long ago it was, which travelled.
-                let within = three_digits((last - first).as_nanos()).readable();
-                let detail = format!(
-                    "{what}; it was between the last packet from there and the first from here, at some moment of {within}"
-                );
-                noticed(detail).between(last.as_nanos(), first.as_nanos())
-            }
+            None => noticed,
+            // Each is known as well as the far end's word of how long ago it was, which travelled.
+            Some([last, first]) => Event {
+                duration_ns: Some((last - first).as_nanos()),
+                ..noticed.between(last.as_nanos(), first.as_nanos())
+            },
         };
         self.rebound(stream, one, true);
     }
@@ -87,12 +85,12 @@ impl Happenings {
             self.keep(Some(stream), Event { side: EventLocation::Responder, ..told });
             return;
         }
-        let detail = format!(
-            "{}; this host's own address is as it was: a NAT on the way has made a new mapping",
-            told.detail
-        );
-        let one = event(EventKind::AddressChange, EventLocation::Path, detail, self.start);
-        self.rebound(stream, one, false);
+        let mut detail = told.detail;
+        if let Some(EventDetail::SenderMoved { by_nat, .. }) = &mut detail {
+            *by_nat = true;
+        }
+        let now = event(EventKind::AddressChange, EventLocation::Path, self.start);
+        self.rebound(stream, Event { detail, ..now }, false);
     }
 
     /// The far end of stream `stream` tells from which other addresses probes came before it found this end at its present one: that
@@ -100,8 +98,13 @@ impl Happenings {
     fn told_others(&mut self, stream: usize, told: Event) {
         let number = self.number(stream);
         let mut own = self.events.iter_mut().rev().filter(|kept| kept.stream == number);
-        if let Some(kept) = own.find(|kept| is_one(&kept.event)) {
-            kept.event.detail = format!("{}; {}", kept.event.detail, told.detail);
+        let known = own.find(|kept| is_one(&kept.event)).and_then(|kept| kept.event.detail.as_mut());
+        if let Some(EventDetail::MappingChanged { others, .. } | EventDetail::SenderMoved { others, .. }) =
+            known
+        {
+            if let Some(EventDetail::ReceivedFromOthers { others: sources }) = told.detail {
+                *others = Some(sources);
+            }
         } else {
             self.keep(Some(stream), Event { datagrams: None, ..told });
         }
@@ -116,7 +119,7 @@ impl Happenings {
             kept.stream == number && is_one(&kept.event) && is_news && is_same(&kept.event, &one)
         });
         let Some(kept) = known else {
-            let place = self.push(Some(stream), one.detail.clone(), one);
+            let place = self.push(Some(stream), one);
             if let Some(place) = place.filter(|_| !is_seen) {
                 // It may still be seen.
                 self.events[place].by.clear();
@@ -139,7 +142,7 @@ mod tests {
     fn seen(at_ns: i64, until_ns: Option<i64>) -> Event {
         Event {
             until_ns,
-            detail: format!("{at_ns} to {until_ns:?}"),
+            duration_ns: until_ns.map(|until| until - at_ns),
             ..Event::new(EventKind::AddressChange, EventLocation::Path, at_ns, at_ns + 100 * S)
         }
     }

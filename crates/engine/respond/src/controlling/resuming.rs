@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use romer_endpoint::circumstances::random;
 use romer_host::clock;
 use romer_host::poller::Interest;
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventDetail, EventLocation, OtherSource, OtherSources};
 use romer_session::control::{Action, Resume, SILENCE};
 use romer_session::network::ClientNetwork;
-use romer_units::{Duration, counted};
+use romer_units::Duration;
 
 use super::Controlling;
 use super::connection::{Connection, Moved};
@@ -96,13 +96,11 @@ impl Controlling {
             return Vec::new();
         }
         let named = others.iter().take(MOST_NAMED);
-        let mut each: Vec<String> =
-            named.map(|(address, count)| format!("{} from {address}", counted(*count, "probe"))).collect();
-        if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-            each.push(format!("others from {more} more"));
-        }
-        let detail = format!("meanwhile the responder received {}", each.join(", "));
-        let event = self.occurrences.note(EventKind::AddressChange, detail);
+        let named =
+            named.map(|(address, packets)| OtherSource { address: address.to_string(), packets: *packets });
+        let more = u64::try_from(others.len().saturating_sub(MOST_NAMED)).unwrap_or(u64::MAX);
+        let sources = OtherSources { sources: named.collect(), more };
+        let event = self.occurrences.note(EventDetail::ReceivedFromOthers { others: sources });
         let all = others.iter().map(|(_, count)| *count).sum();
         self.connections[index].server.on_event(Event {
             side: EventLocation::Path,
@@ -115,17 +113,16 @@ impl Controlling {
     pub(super) fn tell_moved(&mut self, index: usize, moved: &Moved, address: SocketAddr) -> Vec<Action> {
         let now = address.ip().to_canonical();
         let event = if now == moved.before {
-            let detail = format!(
-                "the control conversation with {now} broke off; the session goes on over another connection"
-            );
-            self.occurrences.note(EventKind::Resumed, detail)
+            self.occurrences.note(EventDetail::ConnectionReplaced { address: now })
         } else {
-            let detail = format!(
-                "a sender is at {now} now, and was at {}: its session goes on, and probes go to the new address",
-                moved.before
-            );
+            let detail = EventDetail::SenderMoved {
+                address: now,
+                address_before: moved.before,
+                by_nat: false,
+                others: None,
+            };
             let length = moved.silent + (clock::monotonic_now() - moved.at);
-            let event = self.occurrences.note_over(EventKind::AddressChange, detail, length);
+            let event = self.occurrences.note_over(detail, length);
             // Whether that host has another address, or a NAT on the way, is not known here.
             Event { side: EventLocation::Path, ..event }
         };

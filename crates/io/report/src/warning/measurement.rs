@@ -11,6 +11,7 @@ use romer_units::{counted, counted_as, saturating_sum, was};
 
 use super::clock::{early, one_way_refused, skew_unknown};
 use super::{Text, file, heading, host, length, list, share};
+use crate::event::router_report;
 use crate::replies;
 
 /// What is left of the statistics where no time stamp of the responder is used.
@@ -29,7 +30,9 @@ impl Text for Warning {
             }
             Self::NoResponderLog { numbering } => no_responder_log(*numbering),
             Self::LossesByReplyNumber(losses) => reply_losses(losses),
-            Self::ResponderLogIncomplete { one_way, reasons } => log_incomplete(*one_way, reasons),
+            Self::ResponderLogIncomplete { one_way, gaps } => {
+                log_incomplete(*one_way, &gaps.iter().map(Text::text).collect::<Vec<_>>())
+            }
             Self::DatagramsRejected { rejected, one_way } => {
                 let what = if *one_way { "probes" } else { "replies" };
                 replies::rejected(rejected, what).unwrap_or_default()
@@ -60,9 +63,10 @@ impl Text for Warning {
                 "the target reported for {} that nothing listens on the port (ICMP)",
                 counted(*probes, "probe")
             ),
-            Self::IcmpErrors { errors, detail } => {
-                let detail = detail.as_ref().map_or_else(String::new, |detail| format!(": {detail}"));
-                format!("the path reported {} (ICMP) about the probes{detail}", counted(*errors, "error"))
+            Self::IcmpErrors { errors, report } => {
+                let report =
+                    report.as_ref().map_or_else(String::new, |report| format!(": {}", router_report(report)));
+                format!("the path reported {} (ICMP) about the probes{report}", counted(*errors, "error"))
             }
             Self::PathMtuIgnored { side, ip_no_pmtu_disc, replies } => format!(
                 "{} ignores the ICMP messages of routers that drop IPv4 packets as too long (net.ipv4.ip_no_pmtu_disc is \

@@ -1,3 +1,5 @@
+use romer_record::event::{Event, EventDetail, EventKind};
+use romer_record::note::Notice;
 use romer_record::warning::{
     BenchmarkWarning, ComparisonWarning, ConcatenationWarning, EmulationWarning, FidelityWarning,
     MeasurementWarning, ModelWarning, families,
@@ -29,6 +31,7 @@ fn example(schema: &Value, root: &Value) -> Value {
     }
     let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
     match kind {
+        Some("string") if schema["format"] == "ip" => json!("198.18.0.1"),
         Some("string") => json!("x"),
         Some("boolean") => json!(false),
         Some("integer" | "number") => json!(2),
@@ -77,10 +80,11 @@ fn every_code_has_a_text() {
         texts::<FidelityWarning>("Comparisons with a scenario"),
         texts::<EmulationWarning>("Emulations"),
         texts::<BenchmarkWarning>("Benchmarks"),
+        texts::<Notice>("Notes of a running measurement"),
     ];
     assert_eq!(all.len(), families().len());
     for (code, text) in all.iter().flatten() {
-        assert!(text.len() > 15 && text.contains(' '), "{code}: {text:?}");
+        assert!(text.split_whitespace().count() > 3, "{code}: {text:?}");
         assert!(!text.ends_with('.'), "{code}: {text:?}");
     }
     for family in &all {
@@ -88,6 +92,32 @@ fn every_code_has_a_text() {
             let other = family[..place].iter().find(|(_, other)| other == text);
             assert!(other.is_none(), "{code} has the text of {other:?}");
         }
+    }
+}
+
+/// Every code of an event and every detail has a sentence of its own.
+#[test]
+fn every_event_has_a_text() {
+    let schemas = romer_record::event::schemas();
+    let details = schemas.details.to_value();
+    let with = |code: Value, fields: Value| {
+        let mut event = fields;
+        let common = json!({"code": code, "side": "responder", "at_ns": 1, "until_ns": null, "clock_ns": 1});
+        event.as_object_mut().unwrap().extend(common.as_object().unwrap().clone());
+        let read: Event =
+            serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{error}: {event:#}"));
+        assert_eq!(read.detail.is_some(), event["detail"].is_string(), "{event:#}");
+        (event, read.text())
+    };
+    let kinds = EventKind::ALL.map(|kind| with(serde_json::to_value(kind).unwrap(), json!({})));
+    let variants = details["oneOf"].as_array().unwrap().iter().zip(EventDetail::KINDS);
+    let detailed =
+        variants.map(|(variant, kind)| with(serde_json::to_value(kind).unwrap(), example(variant, &details)));
+    let all: Vec<(Value, String)> = kinds.into_iter().chain(detailed).collect();
+    for (place, (event, text)) in all.iter().enumerate() {
+        assert!(text.len() > 15 && text.contains(' ') && !text.ends_with('.'), "{event:#}: {text:?}");
+        let other = all[..place].iter().find(|(_, other)| other == text);
+        assert!(other.is_none(), "{event:#} has the text of {other:?}");
     }
 }
 

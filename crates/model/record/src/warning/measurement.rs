@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
 use crate::document::{ChecksumErrors, MissingStamps, OtherLength, ProbeDirection, Rejected};
-use crate::event::EventLocation;
+use crate::event::{EventLocation, RouterReport};
 use crate::manifest::{CutShort, NotLogged};
+use crate::note::LogGap;
 
 super::warnings! {
 /// A warning of a measurement.
@@ -51,8 +52,8 @@ MeasurementWarning {
     Warning ResponderLogIncomplete {
         /// The packets go one way.
         one_way: bool,
-        /// What went wrong.
-        reasons: Vec<String>,
+        /// What is missing, and why.
+        gaps: Vec<LogGap>,
     },
     /// Datagrams arrived that do not count as packets of this stream.
     Warning DatagramsRejected {
@@ -100,9 +101,9 @@ MeasurementWarning {
     Warning IcmpErrors {
         /// The reports.
         errors: u64,
-        /// The most recent report.
+        /// The most recent report of a router.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        detail: Option<String>,
+        report: Option<RouterReport>,
     },
     /// A host ignores or limits path MTU discovery, and long packets were lost. Some may be too long for the path.
     Warning PathMtuIgnored {

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use romer_record::document::ProbeDirection;
-    use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
+    use romer_record::event::{ClockStep, Event, EventDetail, EventKind, EventLocation};
     use romer_record::log::{
         CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, FarSent, ResponderRecord,
     };
@@ -347,7 +347,7 @@ mod tests {
             Message::Part(vec![Departure { offset: Duration::from_nanos(1 << 40), size: 44 }; 3]),
             Message::Events(Events {
                 events: vec![Event {
-                    detail: "set".into(),
+                    detail: Some(EventDetail::LineOrder),
                     step: Some(ClockStep {
                         size_ns: 3,
                         size_interval_ns: Some([2, 4]),

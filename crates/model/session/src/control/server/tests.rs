@@ -139,15 +139,12 @@ fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_to
 
 #[test]
 fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before_or_after() {
-    let event = Event {
-        detail: "stood still".into(),
-        ..Event::new(
-            romer_record::event::EventKind::Pause,
-            romer_record::event::EventLocation::Responder,
-            1,
-            2,
-        )
-    };
+    let event = Event::new(
+        romer_record::event::EventKind::Pause,
+        romer_record::event::EventLocation::Responder,
+        1,
+        2,
+    );
     let mut server = server(Limits::default());
     say(&mut server, &hello());
     assert!(server.on_event(event.clone()).is_empty());
