@@ -114,7 +114,7 @@ export function lossWords(direction: Schemas['ProbeDirection'] | undefined): { t
     case 'both':
       return { title: 'Lost, of both directions together', unit: 'share of the packets of each direction up to the last that is known to have arrived' };
     default:
-      return { title: 'Lost', unit: 'share of the packets whose waiting time has ended' };
+      return { title: 'Lost', unit: 'share of the packets, after their waiting time' };
   }
 }
 

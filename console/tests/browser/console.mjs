@@ -351,7 +351,7 @@ async function run() {
   await clean(page, 'a change by somebody else');
   // The tag that the page knows is not theirs: the server refuses.
   await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
-  await page.getByText('Nothing was applied').waitFor();
+  await page.getByText('Not applied').waitFor();
   assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario.b_to_a.delay.fixed, '5ms');
   await theirs.getByRole('button', { name: 'Keep mine' }).click();
   await until('theirs is no longer pending', () => theirs.count().then((count) => count === 0));
@@ -532,9 +532,9 @@ async function run() {
   const left = inAll * did.transmitted - arrived.mean * probes.packets.received;
   const [spare, most] = [0.01 * arrived.mean * probes.packets.received, others * arrived.max];
   assert(queued > 50e6 && inAll >= queued && others > 0 && left > -spare && left < most + spare, `${inAll} in all, ${queued} in the queue, of ${did.transmitted}; ${arrived.mean} measured of ${probes.packets.received}`);
-  const actual = page.getByRole('row', { name: /^actual delay, arrival to departure a → b/ });
+  const actual = page.getByRole('row', { name: /^total delay, arrival to departure a → b/ });
   await actual.waitFor();
-  await page.getByRole('row', { name: /in the rate’s queue \(packets that met a rate\) a → b/ }).waitFor();
+  await page.getByRole('row', { name: /wait in the rate queue \(packets with a rate limit\) a → b/ }).waitFor();
   await open(page, 'Runs');
   await runsScreen.getByRole('cell', { name: 'at a⟨U+202E⟩rate' }).waitFor();
   await open(page, 'Emulator');
@@ -628,7 +628,7 @@ async function run() {
 
   step('the server is killed and comes back; the page goes on, with what was typed');
   await open(page, 'Measure');
-  await page.getByLabel('Target', { exact: true }).fill('typed.before.the.end');
+  await page.getByLabel('Target', { exact: true }).fill('far.example');
   server.child.kill('SIGKILL');
   await page.getByText('connection lost, trying again').waitFor();
   const measuring = page.locator('section[aria-label=Measure]');
@@ -639,7 +639,7 @@ async function run() {
   await server.line;
   await page.getByText('connected to').waitFor();
   await until('what is not so any more is not told', async () => (await silence.count()) === 0);
-  assert.equal(await page.getByLabel('Target', { exact: true }).inputValue(), 'typed.before.the.end');
+  assert.equal(await page.getByLabel('Target', { exact: true }).inputValue(), 'far.example');
   await open(page, 'Emulator');
   await page.getByRole('heading', { name: 'No packets pass through an emulator yet' }).waitFor();
 

@@ -57,7 +57,7 @@ export async function longTraces(page) {
   await there.getByRole('button', { name: 'Enter a trace' }).click();
   const choose = (name, lines) => there.getByLabel('File: choose').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(lines) });
   await choose('huge.trace', '1000000\n'.repeat(2_200_000));
-  await there.getByText(/huge\.trace takes 1\d\.\d MB to send; a scenario has room for 16\.7 MB of files/).waitFor();
+  await there.getByText(/huge\.trace takes 1\d\.\d MB to send; a scenario holds at most 16\.7 MB of files/).waitFor();
   await choose('long.trace', Array.from({ length: 40_000 }, (_, i) => `${100_000 + 10 * i}\n`).join(''));
   await there.getByText('0.3 MB, 40\u202f000 lines: too long to be edited here.').waitFor();
   assert.equal(await there.getByLabel('File: content').count(), 0);

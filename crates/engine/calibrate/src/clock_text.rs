@@ -26,7 +26,10 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
             Some(found) => format!("step at {} s (est. {})", seconds(step.at_ns), seconds(found)),
             None => format!("step at {} s", seconds(step.at_ns)),
         };
-        lines.push(row(&name, &step.size_ns, |value| format!("{:+.3} us", value / 1e3)));
+        let interval = step.size_ns.interval;
+        lines.push(row(&name, &step.size_ns, |value| {
+            romer_report::signed_time(value, interval, style.unicode).replace('\u{a0}', " ")
+        }));
     }
     for at in &proof.invented_at_ns {
         lines.push(format!("false alarm: clock step at {} s, which was not simulated", seconds(*at)));
@@ -37,12 +40,14 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
     lines.push(String::new());
     lines.push(
         if proof.held {
-            "PASS: every simulated value is within its interval, or outside by at most its width or the effect of 10 us of loopback \
-             delay"
+            let delay = romer_report::maybe_time(Some(10e3), style.unicode).replace('\u{a0}', " ");
+            format!(
+                "PASS: every simulated value is within its interval, or outside by at most its width or the effect of {delay} of \
+                 loopback delay"
+            )
         } else {
-            "FAIL"
-        }
-        .into(),
+            "FAIL".into()
+        },
     );
     lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }

@@ -40,5 +40,5 @@ mod words;
 
 pub use finding::unless_set;
 pub use input::{Passages, ReportError, Stream};
-pub use number::{count, maybe_time, percent};
+pub use number::{count, maybe_time, percent, signed_time};
 pub use words::limit_value;

@@ -83,6 +83,21 @@ pub(crate) fn time_to(nanos: f64, step: f64, unicode: bool) -> String {
     format!("{}{NO_BREAK}{}", unit.number(nanos, decimals), unit.name(unicode))
 }
 
+/// A time with its sign and the digits that show the width of its `interval`, if it has one.
+pub fn signed_time(nanos: f64, interval: Option<[f64; 2]>, unicode: bool) -> String {
+    with_sign(nanos, time_to(nanos.abs(), interval.map_or(0.0, step_of), unicode))
+}
+
+/// `size` with the sign of `value`, unless it reads as zero.
+pub(crate) fn with_sign(value: f64, size: String) -> String {
+    let shows = size.contains(|c: char| ('1'..='9').contains(&c));
+    match value {
+        less if less < 0.0 && shows => format!("-{size}"),
+        more if more > 0.0 && shows => format!("+{size}"),
+        _ => size,
+    }
+}
+
 /// Digits after the point that show differences of `step`; none for a step of 0.
 fn decimals_of(step: f64) -> usize {
     if step > 0.0 { (0..9).take_while(|places| 10f64.powi(-*places) > step).count() } else { 0 }

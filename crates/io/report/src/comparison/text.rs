@@ -7,7 +7,7 @@ use romer_record::metric;
 
 use crate::escape;
 use crate::figure::capital;
-use crate::number::{NO_BREAK, percent, percent_to, step_of, time, time_to};
+use crate::number::{NO_BREAK, percent, percent_to, step_of, time, time_to, with_sign};
 use crate::text::{TextStyle, wrap};
 use crate::warning::Text as _;
 
@@ -99,13 +99,7 @@ fn signed_to(value: f64, step: f64, unit: FigureUnit, unicode: bool) -> String {
     if unit == FigureUnit::Share {
         size = size.replace('%', "pp");
     }
-    // What reads as nothing has no sign.
-    let shows = size.contains(|c: char| ('1'..='9').contains(&c));
-    match value {
-        less if less < 0.0 && shows => format!("-{size}"),
-        more if more > 0.0 && shows => format!("+{size}"),
-        _ => size,
-    }
+    with_sign(value, size)
 }
 
 /// The difference that a limit is on, in its unit, for an error message.
