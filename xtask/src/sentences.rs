@@ -55,12 +55,15 @@ pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
     for file in sources {
         let found = sentences(file, &errors);
         let is_allowed = !found.is_empty() && allowed.remove(file.path.as_str());
-        if let (Some(first), false) = (found.first(), is_allowed) {
-            let what = format!(
-                "has a sentence ({first:?}): give a typed value or an error type, and its text in romer-report"
-            );
-            findings.push(Violation::error(&file.path, what));
+        if is_allowed {
+            continue;
         }
+        findings.extend(found.into_iter().map(|(line, sentence)| {
+            let what = format!(
+                "has a sentence ({sentence:?}): give a typed value or an error type, and its text in romer-report"
+            );
+            Violation::error(format!("{}:{line}", file.path), what)
+        }));
     }
     let gone =
         allowed.into_iter().map(|path| Violation::error(LIST, format!("{path} has no sentences: remove it")));
@@ -132,14 +135,14 @@ fn is_error_call(path: &str) -> bool {
     ERROR_CALLS.contains(&path) || path.starts_with("io::Error::")
 }
 
-/// The sentences in the code of a file, without its tests and its errors.
-fn sentences(file: &Text, errors: &BTreeSet<String>) -> Vec<String> {
+/// The sentences in the code of a file with their lines, without its tests and its errors.
+fn sentences(file: &Text, errors: &BTreeSet<String>) -> Vec<(usize, String)> {
     let sentence = |literal: Literal<'_>| {
         let text = literal.text.replace("\\\n", "");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse))
             || literal.within.iter().any(|head| makes_error(head, errors));
-        (is_sentence(&words) && !is_excused).then_some(words)
+        (is_sentence(&words) && !is_excused).then_some((literal.line, words))
     };
     literals(file).into_iter().filter_map(sentence).collect()
 }
@@ -165,6 +168,10 @@ mod tests {
         Text { path: path.into(), content: content.into() }
     }
 
+    fn texts(file: &Text, errors: &BTreeSet<String>) -> Vec<String> {
+        sentences(file, errors).into_iter().map(|(_, text)| text).collect()
+    }
+
     /// Literals count; comments, errors, panics and tests do not.
     #[test]
     fn sentences_in_code() {
@@ -172,7 +179,7 @@ mod tests {
             g(\"kernel\", '\"', \"all of them came\");\n    h.expect(\"is never so\");\n    \
             r#\"and \"this one\" too\"#.into()\n}\n#[error(\"it cannot be so\")]\nstruct E;\n\n#[cfg(test)]\nmod tests {\n    \
             const A: &str = \"words of a test\";\n}\n";
-        let of = |content: &str| sentences(&file("a.rs", content), &BTreeSet::new());
+        let of = |content: &str| texts(&file("a.rs", content), &BTreeSet::new());
         assert_eq!(of(content), ["all of them came", "and \"this one\" too"]);
         assert_eq!(of("const A: &str = \"two words\"; const B: &str = \"{} {} a\";"), [""; 0]);
     }
@@ -186,7 +193,7 @@ mod tests {
         );
         let errors = error_types(&[types]);
         assert_eq!(errors, ["Broken", "Torn"].map(str::to_owned).into());
-        let of = |content: &str| sentences(&file("b.rs", content), &errors);
+        let of = |content: &str| texts(&file("b.rs", content), &errors);
         for excused in [
             "fn f() { Err(format!(\"all of them {came}\")) }",
             "fn f() { g.ok_or_else(|| \"all of them came\".into())?; }",

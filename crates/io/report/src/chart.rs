@@ -13,18 +13,9 @@ use std::ops::Range;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, decade_label, decades, peaks};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, Shape, decade_label, decades, peaks};
 use crate::input::ReportError;
 use crate::number::{grouped, percent, three_digits, time};
-
-/// A chart's proportions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// For screens and paper.
-    Wide,
-    /// For telephones.
-    Narrow,
-}
 
 /// Where a chart stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +47,6 @@ impl Shape {
         };
         let rows = figure.rows().map(|rows| u32::try_from(rows).unwrap_or(1));
         (width, rows.map_or(height, |rows| ROW * rows + TEXT * (5 + legend_rows(figure, width))))
-    }
-}
-
-impl Shape {
-    /// The most points of a series.
-    pub(crate) fn most_points(self) -> usize {
-        match self {
-            Self::Wide => 4_000,
-            Self::Narrow => 1_500,
-        }
     }
 }
 

@@ -11,13 +11,13 @@ use romer_record::concatenation::{
 use romer_record::document::{DelayKind, Summary};
 use romer_record::warning::ConcatenationWarning;
 
-use crate::comparison::{Subject, field, passages_of, side};
+use crate::comparison::{Subject, side};
 use crate::escape;
-use crate::figure::capital;
+use crate::number::capital;
 use crate::number::{NO_BREAK, time};
+use crate::sentence::Text as _;
 use crate::table::Trip;
 use crate::text::{TextStyle, wrap};
-use crate::warning::Text as _;
 
 /// A direction has so many delays at least.
 pub const LEAST: usize = FEWEST;
@@ -76,7 +76,7 @@ fn direction(
     let absolute =
         all.iter().all(|one| way.results(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
     let values = |one: &Subject<'_>| -> Option<Vec<f64>> {
-        let delays = floats(&delays(passages_of(one.stream.passages?, way)));
+        let delays = floats(&delays(one.stream.passages?.passages(way)));
         if delays.len() < FEWEST {
             return None;
         }
@@ -122,7 +122,7 @@ fn direction(
     });
     let delay_kind = if absolute { DelayKind::Absolute } else { DelayKind::Variable };
     Some(ConcatenatedDirection {
-        direction: field(way).into(),
+        direction: way.field().into(),
         delay_kind,
         words: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
@@ -153,7 +153,7 @@ fn by_moment(subject: &Subject<'_>, way: Trip) -> Option<Vec<(i64, i64)>> {
         Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
         Trip::Forward | Trip::RoundTrip => passage.departure.map(romer_units::Timestamp::as_nanos),
     };
-    let passages = passages_of(subject.stream.passages?, way);
+    let passages = subject.stream.passages?.passages(way);
     let mut moments: Vec<(i64, i64)> = received(passages)
         .filter_map(|passage| Some((moment(passage)?, passage.delay?.as_nanos())))
         .collect();

@@ -8,8 +8,8 @@ use crate::figure::{Figure, emulated};
 use crate::html::{charts as drawn_into, page};
 use crate::input::ReportError;
 use crate::number::{count, counted, maybe_time, percent, rounded};
+use crate::sentence::Text as _;
 use crate::svg::{Chart, alone};
-use crate::warning::Text as _;
 use crate::words::Words;
 
 /// All that the page shows.

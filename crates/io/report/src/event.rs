@@ -10,7 +10,7 @@ use romer_record::event::{
 };
 use romer_units::{Duration, counted, counted_as, three_digits, was};
 
-use crate::warning::{Text, host};
+use crate::sentence::{Text, host};
 
 /// Changed hops that a sentence names.
 const HOPS: usize = 3;

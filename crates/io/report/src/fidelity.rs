@@ -3,10 +3,10 @@
 use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict};
 
 use crate::escape;
-use crate::figure::capital;
+use crate::number::capital;
 use crate::number::{NO_BREAK, percent, percent_to, rounded, step_of, time_to};
+use crate::sentence::Text as _;
 use crate::text::{TextStyle, wrap};
-use crate::warning::Text as _;
 
 /// The widest that prose is set.
 const WIDEST: usize = 110;

@@ -3,8 +3,8 @@
 use romer_record::document::{ClockEvent, ClockState, Measurement, ProbeDirection};
 use romer_record::finding::{Finding, GridOf, Pattern};
 
-use crate::figure::capital;
-use crate::number::{NO_BREAK, count, counted, percent, time, time_with_half};
+use crate::number::{NO_BREAK, capital, count, counted, percent, time, time_with_half};
+use crate::sentence::unless_set;
 use crate::table::{Trip, ways};
 use crate::words::Words;
 
@@ -255,16 +255,6 @@ const fn plus(size: f64) -> &'static str {
 /// nobody watched the clocks.
 fn may_be_clocks(m: &Measurement) -> bool {
     m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Trip::RoundTrip
-}
-
-/// That a delay which changed at once may be no change of the path, where packets go one way: the receiver's clock may have been set.
-/// By a clock that was set `back`, packets would be out of order that are not.
-pub const fn unless_set(back: bool) -> &'static str {
-    if back {
-        "or the receiver's clock was set back by the same amount without reordering a packet (indistinguishable in one direction)"
-    } else {
-        "or the receiver's clock was set ahead by the same amount (indistinguishable in one direction)"
-    }
 }
 
 /// The way that a finding is of, and the other one.

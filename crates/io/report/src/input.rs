@@ -6,6 +6,8 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use thiserror::Error;
 
+use crate::table::Trip;
+
 /// One stream: its document, and the singletons behind it where they are at hand.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
@@ -30,6 +32,17 @@ pub struct Passages<'a> {
     pub corrections: [&'a Correction; 2],
     /// How far the program's stamps lie from the kernel's.
     pub location: &'a LocationSeries,
+}
+
+impl<'a> Passages<'a> {
+    /// Those of a direction.
+    pub(crate) const fn passages(&self, way: Trip) -> &'a [Passage] {
+        match way {
+            Trip::Forward => self.forward,
+            Trip::Reverse => self.reverse,
+            Trip::RoundTrip => self.round_trip,
+        }
+    }
 }
 
 /// Why a report could not be made.

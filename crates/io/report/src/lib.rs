@@ -29,6 +29,7 @@ mod many;
 pub mod note;
 mod number;
 pub mod replies;
+mod sentence;
 mod setup;
 mod sure;
 pub mod svg;
@@ -38,7 +39,7 @@ mod voice;
 pub mod warning;
 mod words;
 
-pub use finding::unless_set;
 pub use input::{Passages, ReportError, Stream};
 pub use number::{count, maybe_time, percent, signed_time};
+pub use sentence::unless_set;
 pub use words::limit_value;

@@ -7,7 +7,7 @@ use romer_units::{Duration, counted};
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 use crate::event::{protocol_fault, unreachable};
-use crate::warning::{Text, host};
+use crate::sentence::{Text, host};
 
 impl Text for Note {
     fn text(&self) -> String {

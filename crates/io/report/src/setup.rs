@@ -5,7 +5,7 @@ use romer_record::document::Measurement;
 use romer_record::event::EventKind;
 use romer_record::warning::MeasurementWarning;
 
-use crate::warning::Text;
+use crate::sentence::Text;
 
 /// Whether a warning is of the test setup.
 const fn is_warning_of_setup(warning: &MeasurementWarning) -> bool {

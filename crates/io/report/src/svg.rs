@@ -1,7 +1,7 @@
 //! The charts as files of their own.
 
-use crate::chart::{Shape, Theme, draw, rooms};
-use crate::figure::{Figure, figures};
+use crate::chart::{Theme, draw, rooms};
+use crate::figure::{Figure, Shape, figures};
 use crate::input::{ReportError, Stream};
 use crate::words::Words;
 

@@ -26,6 +26,15 @@ impl Trip {
         }
     }
 
+    /// The name of its field in documents.
+    pub(crate) const fn field(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+            Self::RoundTrip => "round_trip",
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",

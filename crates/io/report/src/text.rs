@@ -6,8 +6,8 @@ use romer_record::document::{Histogram, Limit, Measurement, Summary};
 use romer_record::metric;
 
 use crate::escape;
-use crate::figure::capital;
 use crate::many;
+use crate::number::capital;
 use crate::number::{NO_BREAK, counted, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};

@@ -16,9 +16,9 @@ use romer_units::Dscp;
 
 use crate::alike::groups;
 use crate::number::{NO_BREAK, TimeScale, absent, count, counted, percent, three_digits, time};
+use crate::sentence::Text;
 use crate::setup::is_of_setup;
 use crate::table::Trip;
-use crate::warning::Text;
 use figures::{departures, refused_all};
 pub(crate) use pace::pace;
 use pace::skew;

@@ -5,8 +5,8 @@ mod copies;
 use copies::{ArrivalKey, Arrivals, Records, RowIndex};
 use romer_units::{Clock, Timestamp};
 
-use crate::document::ProbeDirection;
 use crate::log::{Card, CardMoment, Entry, FarSent, ResponderRecord};
+use crate::probe_direction::ProbeDirection;
 use crate::singleton::{RoundTrip, Stamps};
 
 #[derive(Default)]

@@ -3,27 +3,29 @@
 //! Field names are `snake_case`; times end in `_ns`; what is unknown is `null`. A later version may add fields;
 //! it does not change or remove them without a new number in `schema`.
 
-mod circumstances;
+pub(crate) mod circumstances;
 mod direction;
-mod replies;
+pub(crate) mod replies;
 
 use std::collections::BTreeMap;
 
-use romer_units::{Direction, Place};
+use romer_units::Place;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::Share;
 use crate::event::Event;
-use crate::manifest::{CutShort, NotLogged};
+use crate::incomplete::{CutShort, NotLogged};
 use crate::note::Note;
+pub use crate::probe_direction::ProbeDirection;
+pub use crate::summary::Summary;
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
-pub use replies::{ChecksumErrors, OtherLength, Rejected, Replies};
+pub use replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected, Replies};
 
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
@@ -33,76 +35,6 @@ pub const DEMO: &str = "romer/demo/1";
 pub const DOCTOR: &str = "romer/doctor/1";
 /// The name of the schema of a line of `--stream`.
 pub const STREAM: &str = "romer/stream/1";
-
-/// A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
-/// deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
-/// the sample does not allow them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
-    /// Number of values.
-    pub count: u64,
-    /// Least value.
-    pub min: Option<f64>,
-    /// Greatest value.
-    pub max: Option<f64>,
-    /// Arithmetic mean.
-    pub mean: Option<f64>,
-    /// Standard deviation of the sample (n-1).
-    pub stddev: Option<f64>,
-    /// Median.
-    pub median: Option<f64>,
-    /// Inter-quartile range, p75 minus p25.
-    pub iqr: Option<f64>,
-    /// 25 % quantile.
-    pub p25: Option<f64>,
-    /// 75 % quantile.
-    pub p75: Option<f64>,
-    /// 90 % quantile.
-    pub p90: Option<f64>,
-    /// 95 % quantile.
-    pub p95: Option<f64>,
-    /// 99 % quantile.
-    pub p99: Option<f64>,
-    /// 99.9 % quantile.
-    pub p99_9: Option<f64>,
-    /// 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
-    /// that it does not
-    /// tell how well their mean is known. Intervals of quantiles likewise.
-    pub mean_interval: Option<[f64; 2]>,
-    /// 95 % confidence interval of the median.
-    pub median_interval: Option<[f64; 2]>,
-    /// 95 % confidence interval of p95.
-    #[serde(default)]
-    pub p95_interval: Option<[f64; 2]>,
-    /// 95 % confidence interval of p99.
-    #[serde(default)]
-    pub p99_interval: Option<[f64; 2]>,
-    /// Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block_length: Option<u64>,
-    /// Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
-    /// those that a live emulation counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantile_error: Option<f64>,
-}
-
-impl Summary {
-    /// One with the quantiles that `quantile` gives, by their probabilities, and nothing else.
-    pub fn of_quantiles(quantile: impl Fn(f64) -> Option<f64>) -> Self {
-        let (p25, p75) = (quantile(0.25), quantile(0.75));
-        Self {
-            median: quantile(0.5),
-            iqr: p25.zip(p75).map(|(low, high)| high - low),
-            p25,
-            p75,
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            ..Self::default()
-        }
-    }
-}
 
 /// One measured stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -203,56 +135,6 @@ pub struct Measurements {
     pub schema: String,
     /// One for each target.
     pub measurements: Vec<Measurement>,
-}
-
-/// The direction of a stream's probes, or of a figure.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ProbeDirection {
-    /// To the target, which reflects them.
-    #[default]
-    RoundTrip,
-    /// From the measuring host to the target only.
-    Forward,
-    /// From the target to the measuring host only.
-    Reverse,
-    /// Both directions at the same time: each end sends its own packets.
-    Both,
-}
-
-impl From<Direction> for ProbeDirection {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Forward => Self::Forward,
-            Direction::Reverse => Self::Reverse,
-        }
-    }
-}
-
-impl ProbeDirection {
-    /// Whether the measuring host sends one-way packets.
-    pub const fn has_forward(self) -> bool {
-        matches!(self, Self::Forward | Self::Both)
-    }
-    /// Whether the target sends one-way packets.
-    pub const fn has_reverse(self) -> bool {
-        matches!(self, Self::Reverse | Self::Both)
-    }
-    /// Whether the packets are not reflected.
-    pub const fn is_one_way(self) -> bool {
-        !matches!(self, Self::RoundTrip)
-    }
-    /// The directions in which packets go, each by itself.
-    pub const fn parts(self) -> &'static [Self] {
-        match self {
-            Self::RoundTrip => &[Self::RoundTrip],
-            Self::Forward => &[Self::Forward],
-            Self::Reverse => &[Self::Reverse],
-            Self::Both => &[Self::Forward, Self::Reverse],
-        }
-    }
 }
 
 /// What was sent.
@@ -389,20 +271,6 @@ pub struct NicStamps {
     /// How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
     /// kernel - card.
     pub kernel_error_ns: LocationError,
-}
-
-/// Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
-/// and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MissingStamps {
-    /// t1.
-    pub sender_departure: u64,
-    /// t4.
-    pub sender_arrival: u64,
-    /// t2.
-    pub responder_arrival: u64,
-    /// t3.
-    pub responder_departure: u64,
 }
 
 /// Location errors by host.

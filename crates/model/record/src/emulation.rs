@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Summary;
+pub use crate::port_direction::PortDirection;
+use crate::summary::Summary;
 use crate::warning::EmulationWarning;
 
 /// The name of the emulation document's schema.
@@ -94,17 +95,6 @@ pub struct Emulated {
     pub a_to_b: Option<EmulatedCounts>,
     /// What arrived at b.
     pub b_to_a: Option<EmulatedCounts>,
-}
-
-/// A direction of an emulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PortDirection {
-    /// From port a to port b.
-    #[default]
-    AToB,
-    /// From port b to port a.
-    BToA,
 }
 
 /// Outcome of packets within a time.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::warning::Severity;
+use crate::warning::family::Severity;
 
 mod detail;
 
@@ -120,7 +120,7 @@ struct Code {
 mod code {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Code, EventKind};
+    use crate::event::{Code, EventKind};
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
     pub(super) fn serialize<S: Serializer>(kind: &EventKind, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::ProbeDirection;
+use crate::probe_direction::ProbeDirection;
 
 /// A pattern that was found.
 ///

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::ProbeDirection;
 use crate::event::{Event, EventLocation, ProtocolFault};
+use crate::probe_direction::ProbeDirection;
 
 /// Something worth a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub struct SkippedAddress {
     pub error: Option<String>,
 }
 
-crate::warning::warnings! {
+crate::warning::family::warnings! {
 /// A note of a program that runs.
 Notice {
     /// The run is saved in a folder.

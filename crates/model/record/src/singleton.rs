@@ -1,6 +1,6 @@
 //! Singletons: one probe's round trip, and one packet's passage in one direction.
 
-use crate::document::ProbeDirection;
+use crate::probe_direction::ProbeDirection;
 use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender, Timestamp};
 
 /// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.

@@ -8,7 +8,7 @@ use romer_units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::ProbeDirection;
+use crate::probe_direction::ProbeDirection;
 
 /// The scale of a transmission rating factor R. Ratings of different scales cannot be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,22 @@ use std::fmt::Write as _;
 use crate::escape::markup;
 use crate::number::three_digits;
 
+/// A figure of its own, as SVG, with the name that its file may have.
+pub struct Drawn {
+    /// Lower-case letters, digits and hyphens.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Of what it is, as `More figures of case none`.
+    pub of: String,
+    /// It stands among the first of the page.
+    pub leads: bool,
+    /// The figure, for a page that shows its title.
+    pub svg: String,
+    /// The same with its title in it.
+    pub alone: String,
+}
+
 /// A point, with the range that is known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mark {

@@ -2,8 +2,8 @@
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
 
-use super::draw::{self, BenchmarkFigure, Manner, Mark, Series};
-use super::{Drawn, size_words};
+use super::draw::{self, BenchmarkFigure, Drawn, Manner, Mark, Series};
+use super::words::size_words;
 
 /// All figures that the document has the numbers for.
 pub fn figures(document: &Benchmark) -> Vec<Drawn> {

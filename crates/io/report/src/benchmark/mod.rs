@@ -9,33 +9,18 @@ mod figures;
 mod page;
 mod results;
 mod streams;
+mod words;
 
 use crate::escape;
-use crate::number::{NO_BREAK, grouped, percent_to, rounded, step_of, time_to};
 pub use discarded::{discarded, events};
+pub use draw::Drawn;
 pub use figures::figures;
 pub use page::page;
-use romer_record::benchmark::{Benchmark, BenchmarkResult, Difference, Judgement, Overall};
-use romer_record::document::Limit;
-use romer_record::quantity::Quantity;
-use romer_record::warning::BenchmarkWarning;
+use romer_record::benchmark::Benchmark;
 pub use streams::{StreamRow, markings, streams};
-
-/// A figure of its own, as SVG, with the name that its file may have.
-pub struct Drawn {
-    /// Lower-case letters, digits and hyphens.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// Of what it is, as `More figures of case none`.
-    pub of: String,
-    /// It stands among the first of the page.
-    pub leads: bool,
-    /// The figure, for a page that shows its title.
-    pub svg: String,
-    /// The same with its title in it.
-    pub alone: String,
-}
+pub use words::{
+    amount, difference_words, label, limit_words, mean_words, overall_words, verdict_words, warnings,
+};
 
 /// The results as comma-separated values, a line for each: to paste into a table.
 pub fn csv(document: &Benchmark) -> String {
@@ -70,126 +55,6 @@ pub fn csv(document: &Benchmark) -> String {
     // Memory takes all that is written to it.
     let text = written.ok().and_then(|()| writer.into_inner().ok());
     text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
-}
-
-/// The name of a quantity in a sentence.
-pub fn label(name: &str) -> &str {
-    Quantity::named(name).map_or(name, |quantity| quantity.label)
-}
-
-/// The difference of two cases at one size and load.
-pub fn difference_words(one: &Difference) -> String {
-    let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
-    let ends = one.interval.unwrap_or_default();
-    let [mean, low, high] = amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]]);
-    format!(
-        "{} vs. {}, {}{at}: {} differs by {mean} (95 % CI {low} to {high})",
-        one.to,
-        one.from,
-        size_words(one.frame_size),
-        label(&one.quantity),
-    )
-}
-
-/// The difference of a case over all sizes and loads.
-pub fn overall_words(one: &Overall) -> String {
-    let interval = one.median_interval.map_or_else(
-        || "; no interval from a single repeat".into(),
-        |[low, high]| {
-            let told = if low <= 0.0 && high >= 0.0 { ", not significant" } else { "" };
-            let [low, high] = amounts(&one.quantity, [low, high], [low, high]);
-            format!(" (95 % CI {low} to {high}, {} repeats){told}", one.repeats)
-        },
-    );
-    format!(
-        "{} vs. {}, {} sizes and loads: {}: median difference {}{interval}",
-        one.to,
-        one.from,
-        one.places,
-        label(&one.quantity),
-        amount(&one.quantity, one.median.unwrap_or_default()),
-    )
-}
-
-/// A value of a quantity, or of a limit on one, with the unit of the quantity.
-pub fn amount(quantity: &str, value: f64) -> String {
-    let name = quantity.split(['<', '>', '=', '.']).next().unwrap_or_default().trim();
-    amount_to(Quantity::named(name).map_or(name, |quantity| quantity.name), value, 0.0).replace(NO_BREAK, " ")
-}
-
-/// A value of a quantity with its unit, and with the digits that show differences of `step`.
-fn amount_to(name: &str, value: f64, step: f64) -> String {
-    let unit = match name.rsplit('_').next() {
-        Some("ns") => return time_to(value, step, true),
-        Some("ratio") => return percent_to(value, step),
-        Some("percent") => return format!("{}{NO_BREAK}%", grouped(value, 2)),
-        Some("bps") => "bit/s",
-        Some("pps" | "fps") => "frames/s",
-        Some("frames") => "frames",
-        _ => return grouped(value, 3),
-    };
-    format!("{}{NO_BREAK}{unit}", rounded(value))
-}
-
-/// Values of a quantity, such as the ends of an interval, with the digits that show the difference of the first two.
-fn amounts<const N: usize>(name: &str, ends: [f64; 2], values: [f64; N]) -> [String; N] {
-    values.map(|value| amount_to(name, value, step_of(ends)).replace(NO_BREAK, " "))
-}
-
-/// The mean of a time or a ratio and its interval, with units and the digits that the interval leaves.
-pub fn mean_words(result: &BenchmarkResult) -> Option<String> {
-    let mean = result.mean?;
-    Some(match result.interval {
-        Some([low, high]) => {
-            let [mean, low, high] = amounts(&result.quantity, [low, high], [mean, low, high]);
-            format!("{mean} ({low} to {high})")
-        }
-        None => amount(&result.quantity, mean),
-    })
-}
-
-/// The warnings that no other line has in detail.
-pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning> {
-    document.warnings.iter().filter(|warning| {
-        !matches!(warning, BenchmarkWarning::SelfTestFailed | BenchmarkWarning::TrialsDiscarded { .. })
-    })
-}
-
-/// A claim, whether it holds, and what was found.
-pub fn verdict_words(one: &Judgement) -> String {
-    let Judgement { case, subject, expected, found, .. } = one;
-    format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.holds))
-}
-
-/// A limit, whether it held, and the value that it was held against.
-pub fn limit_words(one: &Limit) -> String {
-    let worst = one.value.map_or_else(
-        || "some of its values are unknown".into(),
-        |value| format!("worst value {}", amount(&one.limit, value)),
-    );
-    format!("{}: {} ({worst})", outcome(limit_holds(one)), one.limit)
-}
-
-/// Whether a limit held; `None` where its value is unknown.
-fn limit_holds(one: &Limit) -> Option<bool> {
-    (one.held || one.value.is_some()).then_some(one.held)
-}
-
-const fn outcome(holds: Option<bool>) -> &'static str {
-    match holds {
-        Some(true) => "PASS",
-        Some(false) => "FAIL",
-        None => "INCONCLUSIVE",
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a time for people")]
-fn seconds(nanos: i64) -> f64 {
-    nanos as f64 / 1e9
-}
-
-fn size_words(size: Option<u32>) -> String {
-    size.map_or_else(|| "mixture".into(), |size| format!("{size} B"))
 }
 
 #[cfg(test)]

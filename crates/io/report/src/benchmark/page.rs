@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use romer_record::benchmark::Benchmark;
 use serde_json::Value;
 
-use super::{
-    Drawn, difference_words, discarded, events, figures, limit_holds, limit_words, markings, overall_words,
-    results, seconds, streams, verdict_words, warnings,
+use super::discarded::{discarded, events};
+use super::draw::Drawn;
+use super::figures::figures;
+use super::results;
+use super::streams::{self, markings};
+use super::words::{
+    difference_words, limit_holds, limit_words, overall_words, seconds, verdict_words, warnings,
 };
 use crate::escape::markup;
 use crate::html;
 use crate::number::{NO_BREAK, counted, grouped};
-use crate::warning::Text as _;
+use crate::sentence::Text as _;
 use crate::words::Words;
 
 /// The page.

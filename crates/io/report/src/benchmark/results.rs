@@ -2,7 +2,7 @@
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 
-use super::{amount_to, label, size_words};
+use super::words::{amount_to, label, size_words};
 use crate::escape::markup;
 use crate::number::{NO_BREAK, absent, grouped, percent, rounded, time, time_with_half};
 

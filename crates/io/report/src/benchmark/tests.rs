@@ -2,6 +2,7 @@ use super::draw::{BenchmarkFigure, Manner, Mark, Series, svg};
 use super::figures::METHODS;
 use super::*;
 use crate::escape::markup;
+use romer_record::benchmark::Overall;
 use romer_record::benchmark::{
     BENCHMARK, BenchmarkResult, Device, Load, Setup, SizeResult, StreamResult, Trial,
 };

@@ -10,7 +10,6 @@ use romer_record::metric::MetricPath;
 use romer_record::voice::Voice;
 use romer_record::{Fate, Passage};
 
-use super::field;
 use crate::table::Trip;
 
 /// A sequence of numbers of a direction.
@@ -262,8 +261,8 @@ impl FromStr for Figure {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.way, self.path().strip_prefix("voice.")) {
-            (Some(way), Some(score)) => write!(f, "voice.{}.{score}", field(way)),
-            (Some(way), None) => write!(f, "{}.{}", field(way), self.path()),
+            (Some(way), Some(score)) => write!(f, "voice.{}.{score}", way.field()),
+            (Some(way), None) => write!(f, "{}.{}", way.field(), self.path()),
             (None, _) => f.write_str(&self.path()),
         }
     }

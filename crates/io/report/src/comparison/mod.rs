@@ -11,7 +11,7 @@ use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{Scale, Voice};
 use romer_record::warning::{Compared, ComparisonWarning, DifferingSource, StampMoment, SubtractedBaseline};
 
-use crate::input::{Passages, Stream};
+use crate::input::Stream;
 use crate::number::time;
 use crate::table::Trip;
 
@@ -20,7 +20,6 @@ mod text;
 mod verdict;
 
 pub use figure::Figure;
-pub(crate) use figure::FigureUnit;
 use figure::{Series, rating};
 pub(crate) use text::cells;
 pub use text::{limit_difference, text};
@@ -33,15 +32,6 @@ pub struct Subject<'a> {
     pub name: &'a str,
     /// Its document, and its packets where they are at hand.
     pub stream: Stream<'a>,
-}
-
-/// The name of a direction in the document.
-pub(crate) fn field(way: Trip) -> &'static str {
-    match way {
-        Trip::Forward => "forward",
-        Trip::Reverse => "reverse",
-        Trip::RoundTrip => "round_trip",
-    }
 }
 
 /// Compares `b` with `a`, with verdicts by the figure `by`. `None` where they have no direction in common, or not that
@@ -105,14 +95,6 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
     )
 }
 
-pub(crate) fn passages_of<'a>(passages: Passages<'a>, way: Trip) -> &'a [Passage] {
-    match way {
-        Trip::Forward => passages.forward,
-        Trip::Reverse => passages.reverse,
-        Trip::RoundTrip => passages.round_trip,
-    }
-}
-
 fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> ComparedDirection {
     let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
     // Where nothing arrived there is no kind, and no delay either.
@@ -151,7 +133,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> Compare
         (ComparisonVerdict::NotKnown, format!("{}: the delays cannot be compared: {why}.", way.name()))
     };
     ComparedDirection {
-        direction: field(way).into(),
+        direction: way.field().into(),
         delay_kind: of_a.delay_kind.filter(|_| comparable),
         verdict,
         words,
@@ -212,13 +194,13 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Trip) -> Comp
                 .stream
                 .passages
                 .zip(b.stream.passages)
-                .and_then(|(pa, pb)| drawn(figure, passages_of(pa, way), passages_of(pb, way)));
+                .and_then(|(pa, pb)| drawn(figure, pa.passages(way), pb.passages(way)));
             let stated = stated(values, figure.interval(of_a), figure.interval(of_b));
             let least = figure.series.is_above_least(of_a.delay_kind);
             match (figure.series, a.stream.passages.zip(b.stream.passages)) {
                 (Series::Loss, _) => hull(drawn, stated),
                 (_, Some((pa, pb))) if least => {
-                    opened(values, drawn?, figure.series, passages_of(pa, way), passages_of(pb, way))
+                    opened(values, drawn?, figure.series, pa.passages(way), pb.passages(way))
                 }
                 (_, Some(_)) => drawn,
                 // Documents have no uncertainty of their minima.
@@ -353,7 +335,7 @@ fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Trip]) -
 mod tests {
     use super::*;
     use crate::number::NO_BREAK;
-    use crate::warning::Text as _;
+    use crate::sentence::Text as _;
     use romer_record::calibration::Share;
     use romer_units::Place;
 

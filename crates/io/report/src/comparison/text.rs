@@ -1,15 +1,14 @@
 //! A comparison on a terminal.
 
-use super::FigureUnit;
+use super::figure::FigureUnit;
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
 use romer_record::document::Limit;
 use romer_record::metric;
 
 use crate::escape;
-use crate::figure::capital;
-use crate::number::{NO_BREAK, percent, percent_to, step_of, time, time_to, with_sign};
+use crate::number::{NO_BREAK, capital, percent, percent_to, step_of, time, time_to, with_sign};
+use crate::sentence::Text as _;
 use crate::text::{TextStyle, wrap};
-use crate::warning::Text as _;
 
 /// The widest that prose is set.
 const WIDEST: usize = 110;

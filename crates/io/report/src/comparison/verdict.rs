@@ -2,8 +2,8 @@
 
 use romer_record::comparison::{ComparedFigure, ComparisonVerdict};
 
-use super::figure::Series;
-use super::{Figure, FigureUnit, text};
+use super::figure::{Figure, FigureUnit, Series};
+use super::text;
 use crate::number::NO_BREAK;
 
 /// The verdict by one figure.

@@ -7,10 +7,14 @@ use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
 use romer_units::saturating_sum;
 
+use super::distributions::sorted;
 use super::distributions::{BINS, density, outline_in};
+use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
+use super::ranks::{as_float, share};
 use super::stretches::Stretches;
+use super::thin::Cloud;
 use super::thin::Thinning;
-use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float, share, sorted};
+use super::times::Times;
 use crate::input::Passages;
 use crate::number::{TimeScale, count, counted, percent, time};
 use crate::table::Trip;
@@ -89,7 +93,7 @@ fn corrected(
     }
     let [mut before, mut after] = clouds.map(Thinning::finish);
     [before.stretches, after.stretches] = stretches.map(Some);
-    let [before_beyond, after_beyond] = beyond.map(super::thin_peaks);
+    let [before_beyond, after_beyond] = beyond.map(super::thin::thin_peaks);
     let widest = band.widest;
     let band = band.bars(least, end, unit);
     let ink = Ink::from(way);
@@ -153,7 +157,7 @@ fn reach(arrived: impl Iterator<Item = Corrected>, total: usize, least: f64) -> 
     let end = |mut values: Vec<f64>, most: f64| {
         values.push(most);
         values.sort_unstable_by(f64::total_cmp);
-        super::ends(&values).1
+        super::ranks::ends(&values).1
     };
     end(before, most[0]).max(end(after, most[1])).max(1.0)
 }
@@ -240,7 +244,7 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         rows.iter().flat_map(|(_, _, points)| points.iter().map(|(_, apart)| as_float(*apart))).collect();
     all.sort_unstable_by(f64::total_cmp);
     let least = all.first()?.min(0.0);
-    let (_, end) = super::ends(&all);
+    let (_, end) = super::ranks::ends(&all);
     let last = rows.iter().flat_map(|(_, _, points)| points.iter().map(|point| point.0)).max().unwrap_or(0);
     let (unit, length) = (TimeScale::for_nanos(end), TimeScale::for_nanos(as_float(last).max(1.0)));
     let mut layers = Vec::new();
@@ -252,7 +256,7 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         let points = within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
         layers.push(Layer::Points(*ink, Cloud::all(points)));
         let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
-        layers.push(Layer::Above(*ink, super::thin_peaks(above)));
+        layers.push(Layer::Above(*ink, super::thin::thin_peaks(above)));
     }
     let more = if beyond > 0 {
         let [lie, are] = if beyond == 1 { ["lies", "is"] } else { ["lie", "are"] };

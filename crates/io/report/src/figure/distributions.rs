@@ -4,9 +4,10 @@ use romer_metrics::{jitter, put_in_order};
 use romer_record::Passage;
 use romer_record::document::{DirectionResults, Histogram, Measurement};
 
-use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, ends_of, share};
+use super::drawing::{Axis, Figure, Ink, Labels, Layer};
+use super::ranks::{as_float, at, ends_of, share};
 use crate::input::Passages;
-use crate::number::{TimeScale, time};
+use crate::number::{TimeScale, capital, time};
 use crate::table::Trip;
 
 /// Steps of a drawn distribution function.
@@ -347,12 +348,6 @@ pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figu
         layers,
         legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
     })
-}
-
-/// With a capital first.
-pub(crate) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

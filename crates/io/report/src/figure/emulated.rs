@@ -4,9 +4,13 @@ use std::cmp::Reverse;
 
 use romer_record::emulation::EmulatedPacket;
 
+use super::distributions::sorted;
 use super::distributions::{ascending, steps_within};
-use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted};
+use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
+use super::ranks::{as_float, at, ends, share};
+use super::thin::Cloud;
 use crate::emulation::{Drawn, EmulatedPackets, Judged, Sampled};
+use crate::number::capital;
 use crate::number::{NO_BREAK, TimeScale, count, time};
 
 /// Packets of the chart that joins each requested delay to the actual one.
@@ -132,7 +136,7 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         layers: vec![
             Layer::Points(Ink::Reverse, Cloud::all(points(|left| left.held))),
             Layer::Points(Ink::Forward, Cloud::all(points(|left| left.asked))),
-            Layer::Above(Ink::Reverse, super::thin_peaks(above)),
+            Layer::Above(Ink::Reverse, super::thin::thin_peaks(above)),
         ],
         legend: asked_and_held(),
     })

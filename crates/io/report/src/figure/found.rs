@@ -4,10 +4,12 @@ use romer_metrics::received;
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 
-use super::{Ink, Layer, Times, as_float};
-use crate::Passages;
-use crate::figure::stretches::marks;
+use super::drawing::{Ink, Layer};
+use super::ranks::as_float;
+use super::stretches::marks;
+use super::times::Times;
 use crate::finding::name;
+use crate::input::Passages;
 use crate::table::{self, Trip};
 
 /// What a chart of delays shows of the findings in `ways`: marks at its upper edge, and their name.
@@ -94,7 +96,7 @@ fn sequences(finding: &Finding, packets: &[ArrivedPacket]) -> Vec<u64> {
 fn spikes(packets: &[ArrivedPacket], period: f64, phase: f64, height: f64) -> Vec<u64> {
     let mut delays: Vec<f64> = packets.iter().map(|packet| packet.delay).collect();
     delays.sort_unstable_by(f64::total_cmp);
-    let Some(median) = super::at(&delays, 0.5) else { return Vec::new() };
+    let Some(median) = super::ranks::at(&delays, 0.5) else { return Vec::new() };
     // A period reaches from half before the moment that is due to half behind it.
     let cycle = |packet: &ArrivedPacket| ((as_float(packet.departure) - phase) / period + 0.5).floor();
     packets

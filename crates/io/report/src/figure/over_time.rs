@@ -5,13 +5,15 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::event::Event;
 
+use super::distributions::Sorted;
+use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
+use super::found;
+use super::ranks::{as_float, ends};
 use super::stretches::{Stretches, marks, marks_among};
 use super::strips::{LOST, sent_at};
+use super::thin::{Cloud, MOST_POINTS, thin_peaks};
 use super::thin::{Outlier, Thinning};
-use super::{
-    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, found,
-    thin_peaks,
-};
+use super::times::Times;
 use crate::input::Passages;
 use crate::number::{TimeScale, count, time};
 use crate::table::Trip;
@@ -174,8 +176,9 @@ impl Spacings {
     fn from_moments(moments: impl Iterator<Item = (i64, u64)>, times: &Times) -> Self {
         let moments = nearly_ascending(moments);
         let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
-        let sorted =
-            super::sorted(moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect());
+        let sorted = super::distributions::sorted(
+            moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect(),
+        );
         let end = ends(&sorted).1;
         let mut within = Thinning::sparse(sorted.partition_point(|spacing| *spacing <= end));
         let mut far = Vec::new();

@@ -3,29 +3,17 @@
 use romer_metrics::{jitter, received};
 
 use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span, steps_within};
+use super::distributions::{delays, sorted};
+use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
+use super::laid::{Laid, Row};
+use super::ranks::{as_float, at, ends_of, share};
 use super::shapes::{logarithmic, tail_of};
 use super::stretches::Stretches;
 use super::strips::several_losses;
 use super::thin::Thinning;
-use super::{
-    Axis, BEYOND, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share,
-    sorted, thin_peaks,
-};
-use crate::input::Passages;
+use super::thin::{MOST_POINTS, thin_peaks};
 use crate::number::{TimeScale, count, time};
 use crate::table::Trip;
-
-/// A run that is laid over others.
-pub(crate) struct Laid<'a> {
-    /// As the legend names it.
-    pub(crate) name: String,
-    pub(crate) ink: Ink,
-    pub(crate) passages: Passages<'a>,
-    pub(crate) times: Times,
-    /// What is taken off its delays, nanoseconds: where some runs know only what delays are above the least, the least of the
-    /// others is.
-    pub(crate) floor: f64,
-}
 
 /// What is drawn of one way: every figure of a single run's page that has a place for several.
 pub(crate) fn overlaid(runs: &[Laid<'_>], way: Trip) -> Vec<Figure> {
@@ -53,9 +41,6 @@ pub(crate) fn overlaid(runs: &[Laid<'_>], way: Trip) -> Vec<Figure> {
     figures.extend(changes(runs, way));
     figures
 }
-
-/// A run's name, its colour, and its delays, ascending.
-pub(super) type Row<'a> = (String, Ink, &'a [f64]);
 
 fn name(kind: &str, way: Trip) -> &'static str {
     const NAMES: [[&str; 3]; 6] = [

@@ -6,10 +6,12 @@ use romer_metrics::jitter;
 use romer_record::Passage;
 use romer_record::document::Measurement;
 
+use super::distributions::{Changes, Sorted, sorted, steps};
 use super::distributions::{deviations, steps_within};
+use super::drawing::{Axis, Figure, Ink, Labels, Layer};
+use super::laid::Row;
 use super::over_time::Spaced;
-use super::several::Row;
-use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
+use super::ranks::{at, share};
 use crate::input::Passages;
 use crate::number::{NO_BREAK, TimeScale, time};
 use crate::table::Trip;

@@ -1,6 +1,6 @@
 //! What there was in each stretch of time, exactly, where a chart draws some points for many: what one points at between them.
 
-use super::share;
+use super::ranks::share;
 
 /// Stretches of a chart: about as many as can be told apart with a pointer.
 const STRETCHES: usize = 400;

@@ -1,12 +1,15 @@
 //! Strips: where in the run something became of packets.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use romer_metrics::reordering;
 use romer_record::{Fate, Passage};
 
-use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share, stretches};
+use super::drawing::{Axis, Column, Figure, Ink, Labels, Layer};
+use super::laid::Laid;
+use super::ranks::share;
+use super::stretches;
+use super::times::Times;
 use crate::input::Passages;
 use crate::number::{NO_BREAK, TimeScale, counted, grouped, time};
 use crate::table::Trip;
@@ -175,18 +178,6 @@ pub(super) fn several_losses(
     layers(&mut figure, strips.collect(), end);
     figure.caption = caption(&figure, length, "were lost");
     Some(figure)
-}
-
-/// A column of a strip: where it is drawn and how dark, and what it stands for.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    pub(crate) across: Range<f64>,
-    pub(crate) up: Range<f64>,
-    pub(crate) opacity: f64,
-    pub(crate) marked: usize,
-    pub(crate) of: usize,
-    /// The greatest share of its moments.
-    pub(crate) worst: f64,
 }
 
 /// The columns that have marks, between `edges`.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::share;
+use super::ranks::share;
 use super::stretches::Stretches;
 
 /// The most points of a series that a page holds, for those who zoom in.

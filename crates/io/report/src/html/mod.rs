@@ -8,9 +8,9 @@ mod overview;
 
 pub use overlay::{MOST as MOST_OVERLAID, overlay};
 
-use crate::chart::{Shape, Theme, draw, rooms};
+use crate::chart::{Theme, draw, rooms};
 use crate::escape::markup;
-use crate::figure::{Figure, figures};
+use crate::figure::{Figure, Shape, figures};
 use crate::input::{ReportError, Stream};
 use crate::words;
 use romer_record::document::Measurement;

@@ -7,10 +7,11 @@ use romer_record::document::{DelayKind, Measurement};
 use super::{charts, data, overview, page};
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
-use crate::figure::{Ink, Laid, Times, capital, overlaid};
+use crate::figure::{Ink, Laid, Times, overlaid};
 use crate::input::ReportError;
+use crate::number::capital;
+use crate::sentence::Text as _;
 use crate::table::Trip;
-use crate::warning::Text as _;
 
 /// The most runs whose colours can be told apart.
 pub const MOST: usize = 5;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_record::warning::BenchmarkWarning;
 use romer_units::{Duration, counted, counted_as};
 
-use super::Text;
+use crate::sentence::Text;
 
 impl Text for BenchmarkWarning {
     fn text(&self) -> String {

@@ -3,7 +3,7 @@
 use romer_record::warning::{EarlyArrivals, OneWayContradiction, SkewUnknown};
 use romer_units::{Duration, counted};
 
-use super::{heading, length, share};
+use crate::sentence::{heading, length, share};
 
 /// Why a skew could not be estimated.
 pub fn skew_unknown(unknown: &SkewUnknown) -> String {

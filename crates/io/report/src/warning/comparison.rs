@@ -7,8 +7,8 @@ use romer_record::warning::{
 };
 use romer_units::Place;
 
-use super::Text;
 use crate::number::{NO_BREAK, time};
+use crate::sentence::Text;
 
 impl Text for ComparisonWarning {
     fn text(&self) -> String {

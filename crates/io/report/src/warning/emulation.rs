@@ -4,8 +4,8 @@ use romer_record::emulation::PortDirection;
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::{counted, counted_as, was};
 
-use super::{Text, length, list};
 use crate::number::{NO_BREAK, time};
+use crate::sentence::{Text, length, list};
 
 impl Text for EmulationWarning {
     fn text(&self) -> String {

@@ -10,9 +10,10 @@ use romer_record::warning::{
 use romer_units::{counted, counted_as, saturating_sum, was};
 
 use super::clock::{early, one_way_refused, skew_unknown};
-use super::{Text, file, heading, host, length, list, share};
+use super::file;
 use crate::event::router_report;
 use crate::replies;
+use crate::sentence::{Text, heading, host, length, list, share};
 
 /// What is left of the statistics where no time stamp of the responder is used.
 const WITHOUT_TIME_STAMPS: &str =

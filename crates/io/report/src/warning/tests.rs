@@ -124,6 +124,7 @@ fn every_event_has_a_text() {
 /// Counts, times and directions are those of the fields.
 #[test]
 fn fields_are_shown() {
+    use romer_record::document::ProbeDirection;
     use romer_record::event::EventLocation;
     use romer_record::manifest::{CutShort, EntryKind, NotLogged};
     use romer_record::warning::{ReplyLosses, ResponderDelayCause, SkewUnknown, Uneven};

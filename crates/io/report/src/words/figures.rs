@@ -5,7 +5,7 @@ use romer_record::warning::MeasurementWarning;
 
 use super::Words;
 use crate::causes;
-use crate::figure::capital;
+use crate::number::capital;
 use crate::number::{count, counted, percent};
 use crate::sure;
 use crate::table::{Trip, ways};

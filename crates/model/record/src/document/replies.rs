@@ -116,6 +116,20 @@ pub struct ChecksumErrors {
     pub responder: Option<u64>,
 }
 
+/// Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
+/// and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingStamps {
+    /// t1.
+    pub sender_departure: u64,
+    /// t4.
+    pub sender_arrival: u64,
+    /// t2.
+    pub responder_arrival: u64,
+    /// t3.
+    pub responder_departure: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

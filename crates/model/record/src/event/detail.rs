@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Event, EventKind};
-use crate::document::HopAnswer;
+use crate::document::circumstances::HopAnswer;
 
 /// Characters of a name that another host reports, at most.
 pub const TEXT_LENGTH_MAX: usize = 300;

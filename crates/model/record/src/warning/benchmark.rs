@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a benchmark.
 BenchmarkWarning {
     /// The self-test was skipped or interrupted. The loss and latency of the tester itself are unknown.

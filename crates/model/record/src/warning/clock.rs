@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::ProbeDirection;
+use crate::probe_direction::ProbeDirection;
 
 /// Why the skew of two clocks could not be estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

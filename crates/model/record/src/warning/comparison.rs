@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::StampMoment;
-use crate::document::ProbeDirection;
+use crate::probe_direction::ProbeDirection;
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a comparison.
 ComparisonWarning {
     /// A measurement is partial: its statistics cover a part of the run.
@@ -50,7 +50,7 @@ ComparisonWarning {
 }
 }
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a concatenation.
 ConcatenationWarning {
     /// The clock offset of a measurement is unknown. Delays are relative to the median, and only the shapes of the distributions are
@@ -61,7 +61,7 @@ ConcatenationWarning {
 }
 }
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a model of a path.
 ModelWarning {
     /// Which direction lost some packets is unknown. This direction of the model loses all of them.
@@ -104,7 +104,7 @@ ModelWarning {
 }
 }
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a comparison with a scenario.
 FidelityWarning {
     /// The fate of some packets is unknown. The direction is left out.

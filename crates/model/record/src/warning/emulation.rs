@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::emulation::PortDirection;
+use crate::port_direction::PortDirection;
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of an emulation.
 EmulationWarning {
     // The scenario.

@@ -4,12 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
-use crate::document::{ChecksumErrors, MissingStamps, OtherLength, ProbeDirection, Rejected};
+use crate::document::replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected};
 use crate::event::{EventLocation, RouterReport};
-use crate::manifest::{CutShort, NotLogged};
+use crate::incomplete::{CutShort, NotLogged};
 use crate::note::LogGap;
+use crate::probe_direction::ProbeDirection;
 
-super::warnings! {
+crate::warning::family::warnings! {
 /// A warning of a measurement.
 MeasurementWarning {
     // The run as a whole.

@@ -1,0 +1,74 @@
+//! Summaries of samples.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
+/// deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
+/// the sample does not allow them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Number of values.
+    pub count: u64,
+    /// Least value.
+    pub min: Option<f64>,
+    /// Greatest value.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Standard deviation of the sample (n-1).
+    pub stddev: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// Inter-quartile range, p75 minus p25.
+    pub iqr: Option<f64>,
+    /// 25 % quantile.
+    pub p25: Option<f64>,
+    /// 75 % quantile.
+    pub p75: Option<f64>,
+    /// 90 % quantile.
+    pub p90: Option<f64>,
+    /// 95 % quantile.
+    pub p95: Option<f64>,
+    /// 99 % quantile.
+    pub p99: Option<f64>,
+    /// 99.9 % quantile.
+    pub p99_9: Option<f64>,
+    /// 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
+    /// that it does not
+    /// tell how well their mean is known. Intervals of quantiles likewise.
+    pub mean_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of the median.
+    pub median_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of p95.
+    #[serde(default)]
+    pub p95_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of p99.
+    #[serde(default)]
+    pub p99_interval: Option<[f64; 2]>,
+    /// Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_length: Option<u64>,
+    /// Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
+    /// those that a live emulation counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantile_error: Option<f64>,
+}
+
+impl Summary {
+    /// One with the quantiles that `quantile` gives, by their probabilities, and nothing else.
+    pub fn of_quantiles(quantile: impl Fn(f64) -> Option<f64>) -> Self {
+        let (p25, p75) = (quantile(0.25), quantile(0.75));
+        Self {
+            median: quantile(0.5),
+            iqr: p25.zip(p75).map(|(low, high)| high - low),
+            p25,
+            p75,
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            ..Self::default()
+        }
+    }
+}
