@@ -47,7 +47,7 @@ pub fn independence(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
     let n = real(products.len());
     let correlation = products.iter().sum::<f64>() / n;
     let variance = products.iter().map(|product| (product - correlation).powi(2)).sum::<f64>() / (n - 1.0);
-    let dependence = Dependence::estimate(&products, |product| product);
+    let dependence = Dependence::estimate(&products[..], |product| product);
     let error = (variance * dependence.inflation() / n).sqrt();
     if error <= 0.0 {
         return None;
@@ -92,7 +92,7 @@ struct Series {
 impl Series {
     fn from_values(values: &[f64], name: u32) -> Self {
         let values: Vec<f64> = values.iter().copied().step_by(values.len().div_ceil(VALUES).max(1)).collect();
-        let asked = Dependence::estimate(&values, |value| value).block().unwrap_or(1);
+        let asked = Dependence::estimate(&values[..], |value| value).block().unwrap_or(1);
         let block = asked.max(values.len().div_ceil(MOST_BLOCKS)).min(values.len());
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -305,7 +305,7 @@ impl Sums {
             return None;
         }
         let (first, second) = (ascending(a.to_vec()), ascending(b.to_vec()));
-        let of_both = [Moments::from_values(&first)?, Moments::from_values(&second)?];
+        let of_both = [Moments::from_values(&first[..])?, Moments::from_values(&second[..])?];
         let sums =
             Convolution::convolve(Points::of_sample(&first, POINTS), Points::of_sample(&second, POINTS));
         let count = (a.len() as u64).saturating_mul(b.len() as u64);

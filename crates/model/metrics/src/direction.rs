@@ -12,10 +12,13 @@ use crate::ipdv_interval::{self, Differences};
 use crate::loss_pattern;
 use crate::reordering;
 use crate::sample::{
-    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, received, sent, spacings_of,
+    self, departure_errors, duplicate_spacings, gaps_between_departures, in_order_of_arrival, received, sent,
+    spacings_of,
 };
 use crate::sort;
-use crate::summary::{Made, of_neighbours, summary_made, summary_of};
+use crate::summary::{Made, summary_made, summary_of};
+use crate::value::Whole;
+use crate::whole_numbers::WholeNumbers;
 use crate::{jitter, loss, mean_deviation, summary};
 
 /// What the passages themselves do not say.
@@ -92,17 +95,20 @@ impl Part {
     pub fn compute(self, passages: &[Passage], context: &DirectionContext) -> PartResult {
         let mut direction = DirectionResults::default();
         match self {
-            Self::Delays => of_delays(passages, context.delay_kind, &mut direction),
+            Self::Delays => match sample::each_delay(passages).collect() {
+                WholeNumbers::Narrow(delays) => of_delays(delays, context.delay_kind, &mut direction),
+                WholeNumbers::Wide(delays) => of_delays(delays, context.delay_kind, &mut direction),
+            },
             Self::Arrivals => of_arrivals(passages, context.ordered, &mut direction),
             Self::Differences => of_differences(passages, &mut direction),
             Self::Spacings => {
-                direction.jitter_ns.inter_arrival_difference =
-                    from_zero(of_neighbours(&jitter::inter_arrival_difference(passages), 2));
+                let differences: WholeNumbers = jitter::each_inter_arrival_difference(passages).collect();
+                direction.jitter_ns.inter_arrival_difference = from_zero(differences.of_neighbours(2));
             }
             Self::Departures => {
-                let departures = Sample::from_series(inter_departures(passages));
-                direction.inter_departure_ns = from_zero(departures.summary());
-                direction.histograms.inter_departure = departures.histogram();
+                let (summary, histogram) = gaps_between_departures::<WholeNumbers>(passages).described();
+                direction.inter_departure_ns = from_zero(summary);
+                direction.histograms.inter_departure = histogram;
             }
             Self::DepartureErrors => direction.departure_error_ns = departure_error(passages),
             Self::Counts => of_counts(passages, context, &mut direction),
@@ -172,19 +178,19 @@ pub fn direction(passages: &[Passage], context: &DirectionContext) -> DirectionR
 }
 
 /// A sample in the order in which it was measured, and in order of size.
-struct Sample {
-    series: Vec<i64>,
-    sorted: Vec<i64>,
+struct Sample<V> {
+    series: Vec<V>,
+    sorted: Vec<V>,
 }
 
-impl Sample {
-    fn from_series(series: Vec<i64>) -> Self {
+impl<V: Whole> Sample<V> {
+    fn from_series(series: Vec<V>) -> Self {
         let sorted = sort::ascending(&series);
         Self { series, sorted }
     }
 
     fn summary(&self) -> Summary {
-        summary_of(&self.series, &self.sorted)
+        summary_of(&self.series[..], &self.sorted[..])
     }
 
     fn histogram(&self) -> Histogram {
@@ -244,25 +250,25 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
 }
 
 fn departure_error(passages: &[Passage]) -> Option<Summary> {
-    let errors = departure_errors(passages);
-    (!errors.is_empty()).then(|| summary(&errors))
+    let errors: WholeNumbers = departure_errors(passages).collect();
+    (!errors.is_empty()).then(|| errors.summary())
 }
 
 /// What follows from the delays by themselves.
-fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut DirectionResults) {
-    let mut delays = Sample::from_series(crate::sample::delays(passages));
+fn of_delays<V: Whole>(series: Vec<V>, kind: DelayKind, direction: &mut DirectionResults) {
+    let mut delays = Sample::from_series(series);
     direction.delay_kind = (!delays.series.is_empty()).then_some(kind);
     direction.delay_ns = delays.summary();
     direction.histograms.delay = delays.histogram();
     let (least, greatest) = (delays.sorted.first().copied(), delays.sorted.last().copied());
-    let peak = least.zip(greatest).map(|(least, greatest)| greatest.saturating_sub(least));
+    let peak = least.zip(greatest).map(|(least, greatest)| greatest.less(least));
     direction.jitter_ns.peak_to_peak = summary(&Vec::from_iter(peak));
     direction.jitter_ns.deviation_from_mean =
         from_zero(mean_deviation::of_delays(&delays.series, &delays.sorted));
     // What they lie above the least is in the same order.
-    let least = least.unwrap_or(0);
+    let least = least.unwrap_or_default();
     for values in [&mut delays.series, &mut delays.sorted] {
-        values.iter_mut().for_each(|delay| *delay = delay.saturating_sub(least));
+        values.iter_mut().for_each(|delay| *delay = delay.less(least));
     }
     direction.pdv_ns = from_zero(delays.summary());
 }
@@ -270,16 +276,23 @@ fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut DirectionRes
 /// What follows from the differences of neighbours' delays.
 fn of_differences(passages: &[Passage], direction: &mut DirectionResults) {
     let mut found = Differences::between_neighbours(passages);
-    let mut differences = Sample::from_series(std::mem::take(&mut found.values));
-    direction.ipdv_ns = differences.summary();
+    match std::mem::take(&mut found.values) {
+        WholeNumbers::Narrow(values) => of_signed_differences(values, direction),
+        WholeNumbers::Wide(values) => of_signed_differences(values, direction),
+    }
     direction.ipdv_ns.mean_interval = found.interval(passages, &direction.ipdv_ns);
+}
+
+fn of_signed_differences<V: Whole>(values: Vec<V>, direction: &mut DirectionResults) {
+    let mut differences = Sample::from_series(values);
+    direction.ipdv_ns = differences.summary();
     for values in [&mut differences.series, &mut differences.sorted] {
-        values.iter_mut().for_each(|difference| *difference = difference.saturating_abs());
+        values.iter_mut().for_each(|difference| *difference = difference.size());
     }
     differences.sorted = sort::of_valley(&differences.sorted, |a, b| a < b);
     let Sample { series, sorted } = &differences;
     direction.jitter_ns.delay_difference =
-        from_zero(summary_made(series, sorted, Made { lags: 1, centre: None }));
+        from_zero(summary_made(&series[..], &sorted[..], Made { lags: 1, centre: None }));
     direction.histograms.jitter = differences.histogram();
 }
 
@@ -291,21 +304,21 @@ fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut DirectionRes
         let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
         direction.packets.reordered = Some(reordered.len() as u64);
         direction.reordering = reordering::document(&reordered, arrived.len());
-        direction.jitter_ns.inter_arrival_difference_in_order_of_arrival = (!reordered.is_empty())
-            .then(|| from_zero(of_neighbours(&jitter::second_differences(&arrived), 2)));
+        let differences = || jitter::second_differences(&arrived).collect::<WholeNumbers>();
+        direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
+            (!reordered.is_empty()).then(|| from_zero(differences().of_neighbours(2)));
     }
     direction.ttl.list(ttl_changes(passages));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
-    let spacings = Sample::from_series(spacings_of(&arrived));
+    let spacings: WholeNumbers = spacings_of(&arrived).collect();
     let error = ipdv_interval::error_of_mean_spacing(&arrived);
     drop(arrived);
-    direction.inter_arrival_ns = spacings.summary();
+    (direction.inter_arrival_ns, direction.histograms.inter_arrival) = spacings.described();
     let told = direction.inter_arrival_ns.mean.zip(error);
     if let Some(interval) = told.and_then(|(mean, error)| ipdv_interval::around(mean, error)) {
         direction.inter_arrival_ns.mean_interval = Some(interval);
     }
     direction.inter_arrival_ns = from_zero(std::mem::take(&mut direction.inter_arrival_ns));
-    direction.histograms.inter_arrival = spacings.histogram();
 }
 
 /// How many packets that were sent had which fate.

@@ -2,7 +2,7 @@
 
 use romer_record::document::Histogram;
 
-use crate::value::{real, whole};
+use crate::value::{Whole, real, whole};
 
 /// Most bins.
 const MOST_BINS: i128 = 200;
@@ -22,10 +22,10 @@ pub fn histogram(values: &[i64]) -> Histogram {
 }
 
 /// The same of values that are ascending.
-pub(crate) fn of_sorted(sorted: &[i64]) -> Histogram {
+pub(crate) fn of_sorted<V: Whole>(sorted: &[V]) -> Histogram {
     let (Some(least), Some(greatest)) = (sorted.first(), sorted.last()) else { return Histogram::default() };
-    let edges = edges(sorted, *least, *greatest);
-    let below = |edge: i64| sorted.partition_point(|value| *value < edge);
+    let edges = edges(sorted, least.nanos(), greatest.nanos());
+    let below = |edge: i64| sorted.partition_point(|value| value.nanos() < edge);
     let last = edges.len().saturating_sub(2);
     let counts = edges.windows(2).enumerate().map(|(bin, pair)| {
         let end = if bin == last { sorted.len() } else { below(pair[1]) };
@@ -36,8 +36,8 @@ pub(crate) fn of_sorted(sorted: &[i64]) -> Histogram {
 }
 
 /// Ascending edges; the first is at most `least`, the last at least `greatest`.
-fn edges(sorted: &[i64], least: i64, greatest: i64) -> Vec<i64> {
-    let at = |share: f64| sorted[whole(share * real(sorted.len() - 1))];
+fn edges<V: Whole>(sorted: &[V], least: i64, greatest: i64) -> Vec<i64> {
+    let at = |share: f64| sorted[whole(share * real(sorted.len() - 1))].nanos();
     let mut width = round_width(freedman_diaconis(sorted));
     if bins(least, greatest, width) <= MOST_BINS {
         return multiples(least, greatest, width);
@@ -59,17 +59,17 @@ fn edges(sorted: &[i64], least: i64, greatest: i64) -> Vec<i64> {
 }
 
 /// The values furthest out on either side that the bins left over can still reach.
-fn stretched(sorted: &[i64], low: i64, high: i64, width: u64) -> (i64, i64) {
+fn stretched<V: Whole>(sorted: &[V], low: i64, high: i64, width: u64) -> (i64, i64) {
     let spare = (MOST_BINS - 2 - bins(low, high, width)) / 2 * i128::from(width);
-    let from = sorted.partition_point(|value| i128::from(*value) < i128::from(low) - spare);
-    let to = sorted.partition_point(|value| i128::from(*value) <= i128::from(high) + spare);
-    (sorted[from], sorted[to - 1])
+    let from = sorted.partition_point(|value| i128::from(value.nanos()) < i128::from(low) - spare);
+    let to = sorted.partition_point(|value| i128::from(value.nanos()) <= i128::from(high) + spare);
+    (sorted[from].nanos(), sorted[to - 1].nanos())
 }
 
 /// The width in nanoseconds by the rule, at least 1.
-fn freedman_diaconis(sorted: &[i64]) -> u64 {
+fn freedman_diaconis<V: Whole>(sorted: &[V]) -> u64 {
     let n = sorted.len();
-    let spread = sorted[n * 3 / 4].abs_diff(sorted[n / 4]);
+    let spread = sorted[n * 3 / 4].above(sorted[n / 4]);
     #[expect(clippy::cast_precision_loss, reason = "the width is rounded to one digit")]
     let width = 2.0 * spread as f64 / real(n).cbrt();
     (whole(width) as u64).max(1)

@@ -9,7 +9,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 use crate::summary::Made;
-use crate::value::{Value, finite, real, whole};
+use crate::value::{Numbers, finite, real, whole};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
@@ -77,12 +77,12 @@ pub(crate) fn of_skewed_mean(
 
 /// The skewness of values with this mean and deviation, without the bias of few (Fisher's); 0 where it is not known, and of so many that it
 /// makes no difference to their mean.
-pub(crate) fn skewness<V: Value>(values: &[V], mean: f64, stddev: f64) -> f64 {
-    let n = real(values.len());
-    if values.len() > LOOKED_AT || values.len() < 3 || stddev <= 0.0 {
+pub(crate) fn skewness(values: impl Numbers, mean: f64, stddev: f64) -> f64 {
+    let n = real(values.count());
+    if values.count() > LOOKED_AT || values.count() < 3 || stddev <= 0.0 {
         return 0.0;
     }
-    let cubes = values.iter().map(|value| ((value.value() - mean) / stddev).powi(3)).sum::<f64>();
+    let cubes = values.iter().map(|value| ((value - mean) / stddev).powi(3)).sum::<f64>();
     cubes * n / ((n - 1.0) * (n - 2.0))
 }
 
@@ -91,14 +91,14 @@ pub(crate) fn skewness<V: Value>(values: &[V], mean: f64, stddev: f64) -> f64 {
 /// quantile are as good as independent. `middle` is the dependence of being above the median or not: it is known better than
 /// that of so rare a thing as being beyond a quantile far out, which seems less dependent where the sample has few such
 /// values. `made` says how the values were made of others.
-pub(crate) fn ranks_of_quantile<V: Value>(
-    series: &[V],
+pub(crate) fn ranks_of_quantile(
+    series: impl Numbers,
     p: f64,
     level: f64,
     middle: &Dependence,
     made: Made<'_>,
 ) -> Option<[usize; 2]> {
-    let n = series.len();
+    let n = series.count();
     let [low, high] = binomial_ranks(n, p)?;
     let mut used = beyond(series, p, level, middle, made.lags)?;
     if let Some(centre) = made.centre {
@@ -119,14 +119,8 @@ pub(crate) fn ranks_of_quantile<V: Value>(
 
 /// How much values depend on each other in being beyond the quantile `p`, which is `level`; `None` where too few of them are as
 /// good as independent.
-fn beyond<V: Value>(
-    series: &[V],
-    p: f64,
-    level: f64,
-    middle: &Dependence,
-    lags: usize,
-) -> Option<Dependence> {
-    let n = series.len();
+fn beyond(series: impl Numbers, p: f64, level: f64, middle: &Dependence, lags: usize) -> Option<Dependence> {
+    let n = series.count();
     let own = Dependence::at_or_below(series, level, lags);
     // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
     let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
@@ -150,16 +144,40 @@ pub(crate) fn tells_quantile(series: &[f64], p: f64, lags: usize) -> bool {
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
-    let place = |value: f64| among(&sorted, value);
-    let middle = Dependence::of_sides(series, median, Some(place), lags);
+    let middle = Dependence::of_sides(series, median, Some(&sorted[..]), lags);
     beyond(series, p, level, &middle, lags).is_some_and(|used| used.is_known)
 }
 
-/// The place of `value` among those that are `sorted`, which equal ones share.
-pub(crate) fn among<V: Value>(sorted: &[V], value: f64) -> f64 {
-    let below = sorted.partition_point(|other| other.value() < value);
-    let equal = sorted[below..].partition_point(|other| other.value() <= value);
-    real(2 * below + equal) / 2.0
+/// The place of each of `values` among those that are `sorted`, which equal ones share. They are searched for in order of size, so
+/// that each search is a short one that begins where the last ended.
+fn places_among<N: Numbers>(sorted: N, values: N) -> Vec<f64> {
+    let mut ascending: Vec<(f64, usize)> = values.iter().zip(0..).collect();
+    ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut places = vec![0.0; values.count()];
+    let mut below = 0;
+    for (value, at) in ascending {
+        below = gallop(sorted, below, |other| other < value);
+        let equal = gallop(sorted, below, |other| other <= value) - below;
+        places[at] = real(2 * below + equal) / 2.0;
+    }
+    places
+}
+
+/// The place of the first value from `from` on that is not before, in a time that depends on how far that is, and not on how many values
+/// there are.
+fn gallop(sorted: impl Numbers, from: usize, is_before: impl Fn(f64) -> bool) -> usize {
+    let all = sorted.count();
+    let mut step = 1;
+    while from + step <= all && is_before(sorted.at(from + step - 1)) {
+        step *= 2;
+    }
+    // All before `low` are before, and none from `high` on.
+    let (mut low, mut high) = (from + step / 2, all.min(from + step - 1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_before(sorted.at(middle)) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// The greatest rank (from 1) below which the quantile `p` of `n` independent values lies with a probability under 2.5 %,
@@ -203,25 +221,19 @@ pub(crate) struct Dependence {
 
 impl Dependence {
     /// Of whether each of the series, of which so many in a row share packets with the next, is no more than `level`.
-    pub(crate) fn at_or_below<V: Value>(series: &[V], level: f64, lags: usize) -> Self {
+    pub(crate) fn at_or_below(series: impl Numbers, level: f64, lags: usize) -> Self {
         Self::of_sharing(series, |value| if value <= level { 1.0 } else { 0.0 }, lags)
     }
 
-    /// Of whether each of the series is above its `median` or not, where `place` has the place of a value among all, in order of size.
+    /// Of whether each of the series is above its `median` or not, where all are at hand in order of size, `sorted`.
     ///
     /// On which side of the median values are tells less of how long they remember than their places do, so that these are
     /// asked as well.
-    pub(crate) fn of_sides<V: Value>(
-        series: &[V],
-        median: f64,
-        place: Option<impl Fn(f64) -> f64>,
-        lags: usize,
-    ) -> Self {
+    pub(crate) fn of_sides<N: Numbers>(series: N, median: f64, sorted: Option<N>, lags: usize) -> Self {
         let found = Self::at_or_below(series, median, lags);
-        let all = series.len();
-        let Some(place) = place.filter(|_| all >= FEWEST_NEIGHBOURS) else { return found };
-        let part = &series[(all - all.min(CORRELATED)) / 2..][..all.min(CORRELATED)];
-        let mut places: Vec<f64> = part.iter().map(|value| place(value.value())).collect();
+        let all = series.count();
+        let Some(sorted) = sorted.filter(|_| all >= FEWEST_NEIGHBOURS) else { return found };
+        let mut places = places_among(sorted, series.middle(CORRELATED));
         let mean = places.iter().sum::<f64>() / real(places.len());
         places.iter_mut().for_each(|place| *place -= mean);
         Memory::estimate(&places, all).at_least_a_part(found, IN_SIDES)
@@ -229,14 +241,14 @@ impl Dependence {
 
     /// The same of values that share a packet with each of the next `lags`: that they depend on these is known, however few
     /// they are, and what is counted as independent by [`Dependence::estimate`] is not. It is at least what their correlations amount to.
-    pub(crate) fn of_sharing<V: Value>(series: &[V], value: impl Fn(f64) -> f64, lags: usize) -> Self {
+    pub(crate) fn of_sharing(series: impl Numbers, value: impl Fn(f64) -> f64, lags: usize) -> Self {
         let found = Self::estimate(series, &value);
-        if lags == 0 || series.len() <= lags || series.len() > CORRELATED {
+        if lags == 0 || series.count() <= lags || series.count() > CORRELATED {
             return found;
         }
-        let n = real(series.len());
-        let mean = series.iter().map(|x| value(x.value())).sum::<f64>() / n;
-        let centred: Vec<f64> = series.iter().map(|x| value(x.value()) - mean).collect();
+        let n = real(series.count());
+        let mean = series.iter().map(&value).sum::<f64>() / n;
+        let centred: Vec<f64> = series.iter().map(|x| value(x) - mean).collect();
         let squares: f64 = centred.iter().map(|x| x * x).sum();
         let mut inflation = 1.0;
         for lag in 1..=lags {
@@ -252,7 +264,7 @@ impl Dependence {
     }
 
     /// Of `value` of each of the series: what its blocks tell, and no less than what neighbours keep of each other.
-    pub(crate) fn estimate<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn estimate(series: impl Numbers, value: impl Fn(f64) -> f64) -> Self {
         let centred = centred(series, value);
         let found = Self::of_blocks(&centred);
         if centred.len() < FEWEST_NEIGHBOURS {
@@ -263,7 +275,7 @@ impl Dependence {
 
     /// What the blocks of the series alone tell, which take no steady share of the last value for granted: as it is wanted of
     /// series that are looked through for what is not of their usual kind.
-    pub(crate) fn by_blocks<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn by_blocks(series: impl Numbers, value: impl Fn(f64) -> f64) -> Self {
         Self::of_blocks(&centred(series, value))
     }
 
@@ -328,10 +340,8 @@ impl Dependence {
 }
 
 /// `value` of each of a series, or of so many from its middle as are looked at, less their mean.
-fn centred<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Vec<f64> {
-    let all = series.len();
-    let looked_at = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
-    let mut values: Vec<f64> = looked_at.iter().map(|x| value(x.value())).collect();
+fn centred(series: impl Numbers, value: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut values: Vec<f64> = series.middle(LOOKED_AT).iter().map(value).collect();
     let mean = values.iter().sum::<f64>() / real(values.len());
     values.iter_mut().for_each(|value| *value -= mean);
     values
@@ -472,6 +482,22 @@ fn block_length(centred: &[f64], variance: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A value's place is the middle of the places that its equals have in order of size.
+        #[test]
+        fn equal_values_share_places(values in prop::collection::vec(-20_i64..20, 1..200)) {
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let place = |value: &i64| {
+                let below = sorted.partition_point(|other| other < value);
+                real(below + sorted.partition_point(|other| other <= value)) / 2.0
+            };
+            let expected: Vec<f64> = values.iter().map(place).collect();
+            prop_assert_eq!(places_among(&sorted[..], &values[..]), expected);
+        }
+    }
 
     #[test]
     fn students_quantiles_are_those_of_the_tables() {

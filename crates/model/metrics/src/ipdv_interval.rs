@@ -10,9 +10,9 @@ use romer_record::document::Summary;
 
 use crate::interval::{Dependence, NORMAL_975, student_975};
 use crate::sample::{delay, received};
-use crate::sort;
-use crate::summary::{Moments, summary_of};
+use crate::summary::Moments;
 use crate::value::{Value as _, finite, real, whole};
+use crate::whole_numbers::WholeNumbers;
 
 /// Delays that tell how far two of them are apart.
 const DRAWN: usize = 1 << 12;
@@ -32,7 +32,7 @@ const LOOKED_AT: usize = 1 << 20;
 /// The differences of neighbours' delays, and what lies across the gaps between those that follow each other.
 #[derive(Default)]
 pub(crate) struct Differences {
-    pub(crate) values: Vec<i64>,
+    pub(crate) values: WholeNumbers,
     /// How many gaps there are, and of the differences across them the sum and the sum of the squares.
     gaps: usize,
     sum: f64,
@@ -89,7 +89,7 @@ impl Differences {
 /// The figures of the differences of neighbours' delays ([`ipdv`](crate::ipdv)).
 pub fn ipdv_figures(passages: &[Passage]) -> Summary {
     let differences = Differences::between_neighbours(passages);
-    let found = summary_of(&differences.values, &sort::ascending(&differences.values));
+    let (found, _) = differences.values.described();
     Summary { mean_interval: differences.interval(passages, &found), ..found }
 }
 
@@ -127,7 +127,7 @@ fn error_of_spacings(gaps: &[i64]) -> Option<f64> {
         .chunks_exact(length)
         .map(|chunk| chunk.iter().map(|gap| gap.value() - moments.mean()).sum::<f64>());
     let sums: Vec<f64> = sums.collect();
-    let variance = Moments::from_values(&sums)?.variance() / real(length);
+    let variance = Moments::from_values(&sums[..])?.variance() / real(length);
     Some(student_975(real(sums.len().checked_sub(1)?))? * variance.sqrt())
 }
 

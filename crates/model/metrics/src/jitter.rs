@@ -7,7 +7,7 @@
 use romer_record::Passage;
 
 use crate::sample::{consecutive, delay, delays, in_order_of_arrival, received};
-use crate::value::{Value, real};
+use crate::value::{Value, Whole, real};
 
 /// Method 1: the greatest delay minus the least; `None` without delays.
 pub fn peak_to_peak(passages: &[Passage]) -> Option<i64> {
@@ -18,25 +18,29 @@ pub fn peak_to_peak(passages: &[Passage]) -> Option<i64> {
 /// Method 2: the absolute difference of consecutive inter-arrival times, packets in order of sending. The
 /// inter-arrival times are taken without their sign, as the seed's column does.
 pub fn inter_arrival_difference(passages: &[Passage]) -> Vec<i64> {
-    let arrived: Vec<&Passage> = received(passages).collect();
+    each_inter_arrival_difference(passages).collect()
+}
+
+/// The same, one after the other.
+pub(crate) fn each_inter_arrival_difference(passages: &[Passage]) -> impl Iterator<Item = i64> {
     let follow = |a: &Passage, b: &Passage| a.sequence.checked_add(1) == Some(b.sequence);
-    let triples = arrived.windows(3).filter(|run| follow(run[0], run[1]) && follow(run[1], run[2]));
-    triples.filter_map(second_difference).collect()
+    let runs = received(passages).zip(received(passages).skip(1)).zip(received(passages).skip(2));
+    let runs = runs.filter(move |((a, b), c)| follow(a, b) && follow(b, c));
+    runs.filter_map(|((a, b), c)| second_difference([a, b, c]))
 }
 
 /// Method 2 as an instrument at the receiver sees it: packets in order of arrival.
 pub fn inter_arrival_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
-    second_differences(&in_order_of_arrival(passages))
+    second_differences(&in_order_of_arrival(passages)).collect()
 }
 
 /// The same of packets that are in order of arrival.
-pub(crate) fn second_differences(arrived: &[&Passage]) -> Vec<i64> {
-    arrived.windows(3).filter_map(second_difference).collect()
+pub(crate) fn second_differences(arrived: &[&Passage]) -> impl Iterator<Item = i64> {
+    arrived.array_windows().filter_map(|run| second_difference(*run))
 }
 
-fn second_difference(run: &[&Passage]) -> Option<i64> {
-    let [a, b, c] = run else { return None };
-    let [a, b, c] = [a.arrival?, b.arrival?, c.arrival?];
+fn second_difference(run: [&Passage; 3]) -> Option<i64> {
+    let [a, b, c] = [run[0].arrival?, run[1].arrival?, run[2].arrival?];
     Some(((c - b).abs() - (b - a).abs()).abs().as_nanos())
 }
 
@@ -55,16 +59,30 @@ pub fn delay_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
 /// Method 4: the absolute deviation of each delay from the mean delay.
 pub fn deviation_from_mean(passages: &[Passage]) -> Vec<f64> {
     let delays = delays(passages);
-    deviation_of(&delays)
-        .map_or_else(Vec::new, |deviation| delays.iter().map(|delay| deviation(*delay).abs()).collect())
+    Mean::new(&delays)
+        .map_or_else(Vec::new, |mean| delays.iter().map(|delay| mean.deviation(*delay).abs()).collect())
 }
 
-/// How far a delay lies above the mean of these; `None` of none.
-pub(crate) fn deviation_of(delays: &[i64]) -> Option<impl Fn(i64) -> f64 + use<>> {
-    let pivot = *delays.first()?;
-    let above = move |delay: i64| delay.saturating_sub(pivot).value();
-    let mean = delays.iter().map(|delay| above(*delay)).sum::<f64>() / real(delays.len());
-    Some(move |delay| above(delay) - mean)
+/// The mean of delays.
+#[derive(Clone, Copy)]
+pub(crate) struct Mean<V> {
+    /// One of the delays, and by how much the mean lies above it: a large common offset costs no digits.
+    pivot: V,
+    above: f64,
+}
+
+impl<V: Whole> Mean<V> {
+    /// Of these; `None` of none.
+    pub(crate) fn new(delays: &[V]) -> Option<Self> {
+        let pivot = *delays.first()?;
+        let above = delays.iter().map(|delay| delay.less(pivot).value()).sum::<f64>() / real(delays.len());
+        Some(Self { pivot, above })
+    }
+
+    /// How far a delay lies above it.
+    pub(crate) fn deviation(self, delay: V) -> f64 {
+        delay.less(self.pivot).value() - self.above
+    }
 }
 
 /// RFC 3550 section 6.4.1 after the last packet, packets in order of arrival; `None` below two.

@@ -29,6 +29,7 @@ mod sort;
 mod summary;
 mod value;
 pub mod voice;
+mod whole_numbers;
 
 pub use direction::{DirectionContext, KnownLost, Part, PartResult, direction};
 pub use header_counters::{dscp_received, ecn_received, ttl};
@@ -40,11 +41,12 @@ pub use marking::{Markings, markings};
 pub use mean_deviation::deviations;
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{
-    delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
-    ipdv, pdv, received, sent,
+    delays, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures, ipdv, pdv, received,
+    sent,
 };
-pub use sort::{nearly_ascending, put_in_order};
+pub use sort::{nearly_ascending, put_in_order, settle_by_key};
 pub use summary::{
     INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, described, of_neighbours, stddev_population, summary,
 };
-pub use value::Value;
+pub use value::{Value, Whole};
+pub use whole_numbers::WholeNumbers;

@@ -123,7 +123,7 @@ impl LossPattern {
             return self.periods.iter().all(|length| *length == 1).then_some(independent);
         }
         let series = self.indicators();
-        let blocks = Dependence::estimate(&series, |lost| lost);
+        let blocks = Dependence::estimate(&series[..], |lost| lost);
         let inflation = blocks.inflation().max(self.inflation_of_periods());
         if !blocks.is_known() {
             return None;

@@ -5,13 +5,15 @@
 //! delays it may be most of a figure's error. It is taken in by the figures' influence functions: what one delay moves a figure by, by
 //! itself and by way of the mean.
 
+use std::ops::Range;
+
 use romer_record::Passage;
 use romer_record::document::Summary;
 
 use crate::interval::Dependence;
-use crate::jitter::deviation_of;
+use crate::jitter::Mean;
 use crate::summary::{Made, Moments, summary_made};
-use crate::value::real;
+use crate::value::{Numbers, Whole, real};
 use crate::{sample, sort};
 
 /// So many delays at most, from the middle, tell what the mean's error does.
@@ -27,14 +29,37 @@ pub fn deviations(passages: &[Passage]) -> Summary {
 }
 
 /// The same of delays as they were measured, and ascending.
-pub(crate) fn of_delays(series: &[i64], sorted: &[i64]) -> Summary {
-    let Some(deviation) = deviation_of(series) else { return Summary::default() };
-    let centre = Centre::mean(series, &deviation);
-    let size = |delay: &i64| deviation(*delay).abs();
-    let valley: Vec<f64> = sorted.iter().map(size).collect();
-    let deviations: Vec<f64> = series.iter().map(size).collect();
-    let made = Made { lags: 0, centre: centre.as_ref() };
-    summary_made(&deviations, &sort::of_valley(&valley, |a, b| a < b), made)
+pub(crate) fn of_delays<V: Whole>(series: &[V], sorted: &[V]) -> Summary {
+    let Some(mean) = Mean::new(series) else { return Summary::default() };
+    let centre = Centre::mean(series, mean);
+    let valley = sort::of_valley(sorted, |a, b| mean.deviation(*a).abs() < mean.deviation(*b).abs());
+    let [series, sorted] = [series, &valley].map(|delays| Deviations { delays, mean });
+    summary_made(series, sorted, Made { lags: 0, centre: centre.as_ref() })
+}
+
+/// How far each of these delays lies from their mean, whatever its sign.
+#[derive(Clone, Copy)]
+struct Deviations<'a, V> {
+    delays: &'a [V],
+    mean: Mean<V>,
+}
+
+impl<V: Whole> Numbers for Deviations<'_, V> {
+    fn count(self) -> usize {
+        self.delays.len()
+    }
+
+    fn at(self, place: usize) -> f64 {
+        self.mean.deviation(self.delays[place]).abs()
+    }
+
+    fn part(self, places: Range<usize>) -> Self {
+        Self { delays: &self.delays[places], ..self }
+    }
+
+    fn iter(self) -> impl Iterator<Item = f64> {
+        self.delays.iter().map(move |delay| self.mean.deviation(*delay).abs())
+    }
 }
 
 /// Values about their mean.
@@ -48,13 +73,12 @@ pub(crate) struct Centre {
 }
 
 impl Centre {
-    fn mean(series: &[i64], deviation: &impl Fn(i64) -> f64) -> Option<Self> {
-        let kept = series.len().min(LOOKED_AT);
-        let part = &series[(series.len() - kept) / 2..][..kept];
-        let signed: Vec<f64> = part.iter().map(|delay| deviation(*delay)).collect();
-        let spread = Moments::from_values(&signed)?.variance().sqrt();
+    fn mean<V: Whole>(series: &[V], mean: Mean<V>) -> Option<Self> {
+        let part = series.middle(LOOKED_AT);
+        let signed: Vec<f64> = part.iter().map(|delay| mean.deviation(*delay)).collect();
+        let spread = Moments::from_values(&signed[..])?.variance().sqrt();
         let below = signed.iter().filter(|value| **value <= 0.0).count();
-        let slope = 2.0 * real(below) / real(kept) - 1.0;
+        let slope = 2.0 * real(below) / real(part.len()) - 1.0;
         (spread > 0.0).then_some(Self { signed, spread, slope })
     }
 
@@ -64,7 +88,7 @@ impl Centre {
         let slope = self.slope;
         let influence = move |value: f64| value.abs() + slope * value;
         let excess = self.variance(influence) / self.variance(f64::abs);
-        (Dependence::estimate(&self.signed, influence), if excess.is_finite() { excess } else { 1.0 })
+        (Dependence::estimate(&self.signed[..], influence), if excess.is_finite() { excess } else { 1.0 })
     }
 
     /// The same of the share of deviations up to `level`; the excess is over the variance of that share itself.
@@ -76,7 +100,7 @@ impl Centre {
         let within = move |value: f64| if value.abs() <= level { 1.0 } else { 0.0 };
         let influence = move |value: f64| within(value) + slope * value;
         let excess = self.variance(influence) / self.variance(within);
-        (Dependence::estimate(&self.signed, influence), if excess.is_finite() { excess } else { 1.0 })
+        (Dependence::estimate(&self.signed[..], influence), if excess.is_finite() { excess } else { 1.0 })
     }
 
     fn variance(&self, of: impl Fn(f64) -> f64) -> f64 {

@@ -17,17 +17,9 @@ pub fn received(passages: &[Passage]) -> impl Iterator<Item = &Passage> {
 /// Each packet that arrived in time and whose arrival was stamped, in order of arrival; equal moments in order
 /// of sequence.
 pub fn in_order_of_arrival(passages: &[Passage]) -> Vec<&Passage> {
-    let arrived = || received(passages).filter(|passage| passage.arrival.is_some());
-    if arrived().map(|passage| passage.arrival).is_sorted() {
-        return arrived().collect();
-    }
-    let moments = passages
-        .iter()
-        .enumerate()
-        .filter(|(_, passage)| passage.copy == 0 && passage.fate == Fate::Arrived)
-        .filter_map(|(place, passage)| Some((passage.arrival?.as_nanos(), place)));
-    let places = crate::sort::nearly_ascending(moments);
-    places.into_iter().map(|(_, place)| &passages[place]).collect()
+    let mut arrived: Vec<&Passage> = received(passages).filter(|passage| passage.arrival.is_some()).collect();
+    crate::sort::settle_by_key(&mut arrived, |passage| (passage.arrival, passage.sequence));
+    arrived
 }
 
 pub(crate) fn delay(passage: &Passage) -> Option<i64> {
@@ -36,7 +28,12 @@ pub(crate) fn delay(passage: &Passage) -> Option<i64> {
 
 /// The delays (RFC 7679, RFC 2681), nanoseconds.
 pub fn delays(passages: &[Passage]) -> Vec<i64> {
-    received(passages).filter_map(delay).collect()
+    each_delay(passages).collect()
+}
+
+/// The same, one after the other.
+pub(crate) fn each_delay(passages: &[Passage]) -> impl Iterator<Item = i64> {
+    received(passages).filter_map(delay)
 }
 
 /// Pairs of received packets with consecutive sequence numbers.
@@ -62,25 +59,34 @@ pub fn pdv(passages: &[Passage]) -> Vec<i64> {
 /// Times between consecutive departures, in order of departure, on the departing host's clock: of all packets
 /// that were sent, whatever became of them.
 pub fn inter_departures(passages: &[Passage]) -> Vec<i64> {
-    let mut departures: Vec<_> = sent(passages).filter_map(|passage| passage.departure).collect();
+    gaps_between_departures(passages)
+}
+
+/// The same, in the room that they take.
+pub(crate) fn gaps_between_departures<G: FromIterator<i64>>(passages: &[Passage]) -> G {
+    let departures = || sent(passages).filter_map(|passage| passage.departure);
+    if departures().is_sorted() {
+        return departures().zip(departures().skip(1)).map(|(one, next)| (next - one).as_nanos()).collect();
+    }
+    let mut departures: Vec<_> = departures().collect();
     departures.sort_unstable();
     departures.windows(2).map(|pair| (pair[1] - pair[0]).as_nanos()).collect()
 }
 
 /// Times between consecutive arrivals, in order of arrival, on the arriving host's clock.
 pub fn inter_arrivals(passages: &[Passage]) -> Vec<i64> {
-    spacings_of(&in_order_of_arrival(passages))
+    spacings_of(&in_order_of_arrival(passages)).collect()
 }
 
 /// The same of packets that are in order of arrival.
-pub(crate) fn spacings_of(arrived: &[&Passage]) -> Vec<i64> {
+pub(crate) fn spacings_of(arrived: &[&Passage]) -> impl Iterator<Item = i64> {
     let arrivals = arrived.iter().filter_map(|passage| passage.arrival);
-    arrivals.clone().zip(arrivals.skip(1)).map(|(first, second)| (second - first).as_nanos()).collect()
+    arrivals.clone().zip(arrivals.skip(1)).map(|(first, second)| (second - first).as_nanos())
 }
 
 /// How long after its scheduled moment each packet really left.
-pub fn departure_errors(passages: &[Passage]) -> Vec<i64> {
-    sent(passages).filter_map(Passage::departure_error).map(|error| error.as_nanos()).collect()
+pub(crate) fn departure_errors(passages: &[Passage]) -> impl Iterator<Item = i64> {
+    sent(passages).filter_map(Passage::departure_error).map(|error| error.as_nanos())
 }
 
 /// Times from the first copy of a packet to each further one (RFC 5560), in order of sequence.

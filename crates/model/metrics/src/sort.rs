@@ -1,60 +1,87 @@
 //! Whole numbers in order of size, as fast as a long run needs it.
 
+use crate::value::Whole;
+
 /// Fewer values are sorted by comparing them.
 const FEW: usize = 1 << 14;
 /// Bits of a digit, and how many digits of that kind there are.
 const BITS: u32 = 11;
 const DIGITS: usize = 1 << BITS;
+/// Of more digits, comparing is as fast.
+const MOST_DIGITS: u32 = 4;
 
 /// The values ascending. Of many values the digits of what they lie above the least one are counted and dealt out, the last
 /// digit first (radix sort): the fewer digits their range has, the sooner it is done.
-pub(crate) fn ascending(values: &[i64]) -> Vec<i64> {
+pub(crate) fn ascending<V: Whole>(values: &[V]) -> Vec<V> {
     let mut sorted = values.to_vec();
-    put_in_order(&mut sorted);
+    in_order(&mut sorted);
     sorted
 }
 
 /// Puts the values in order of size, as fast as many whole numbers of a small range can be.
 pub fn put_in_order(values: &mut Vec<i64>) {
+    in_order(values);
+}
+
+fn in_order<V: Whole>(values: &mut Vec<V>) {
     if values.is_sorted() {
         return;
     }
     let (Some(least), Some(greatest)) = (values.iter().min().copied(), values.iter().max().copied()) else {
         return;
     };
-    let bits = u64::BITS - greatest.abs_diff(least).leading_zeros();
-    if values.len() < FEW || bits > 4 * BITS {
+    let bits = u64::BITS - greatest.above(least).leading_zeros();
+    if values.len() < FEW || bits > MOST_DIGITS * BITS {
         values.sort_unstable();
         return;
     }
-    let mut other = vec![0; values.len()];
-    let mut shift = 0;
-    while shift < bits {
-        deal(values, &mut other, least, shift);
+    let mut counts = [[0_usize; DIGITS]; MOST_DIGITS as usize];
+    let counts = &mut counts[..bits.div_ceil(BITS) as usize];
+    for value in &*values {
+        let above = value.above(least);
+        for (counts, number) in counts.iter_mut().zip(0..) {
+            counts[digit(above, number)] += 1;
+        }
+    }
+    let mut other = vec![V::default(); values.len()];
+    for (places, number) in counts.iter_mut().zip(0..) {
+        let mut before = 0;
+        for place in places.iter_mut() {
+            before += std::mem::replace(place, before);
+        }
+        for value in &*values {
+            let place = &mut places[digit(value.above(least), number)];
+            other[*place] = *value;
+            *place += 1;
+        }
         std::mem::swap(values, &mut other);
-        shift += BITS;
     }
 }
 
-/// Copies `from` to `to` in order of the digit that begins at bit `shift`, equal ones in the order in which they are.
-fn deal(from: &[i64], to: &mut [i64], least: i64, shift: u32) {
-    let digit = |value: i64| {
-        #[expect(clippy::cast_possible_truncation, reason = "a digit is below 2^11")]
-        let digit = (value.abs_diff(least) >> shift) as usize & (DIGITS - 1);
-        digit
-    };
-    let mut places = [0_usize; DIGITS];
-    for value in from {
-        places[digit(*value)] += 1;
-    }
-    let mut before = 0;
-    for place in &mut places {
-        before += std::mem::replace(place, before);
-    }
-    for value in from {
-        let place = &mut places[digit(*value)];
-        to[*place] = *value;
-        *place += 1;
+/// A digit of a number, by its place from the last.
+#[expect(clippy::cast_possible_truncation, reason = "a digit is below 2^11")]
+const fn digit(number: u64, place: u32) -> usize {
+    (number >> (place * BITS)) as usize & (DIGITS - 1)
+}
+
+/// Items that are moved by so many places each, on the average, are not nearly in order.
+const MOVES: usize = 8;
+
+/// Puts items in order of a key that no two share, in place. Few are out of order as a rule, and by few places.
+pub fn settle_by_key<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    let mut moves = items.len().saturating_mul(MOVES);
+    for place in 1..items.len() {
+        let own = key(&items[place]);
+        let by = items[..place].iter().rev().take(moves).take_while(|before| key(before) > own).count();
+        if by == 0 {
+            continue;
+        }
+        moves -= by;
+        if moves == 0 {
+            items.sort_unstable_by_key(key);
+            return;
+        }
+        items[place - by..=place].rotate_right(1);
     }
 }
 
@@ -128,6 +155,19 @@ mod tests {
     }
 
     proptest! {
+        /// Items come into order of their keys, however far they are from it.
+        #[test]
+        fn settled_items_are_sorted(
+            values in prop::collection::vec(0_i64..30, 0..60),
+            step in -20_i64..20,
+        ) {
+            let mut items: Vec<(i64, i64)> = values.iter().zip(0..).map(|(value, place)| (value + step * place, place)).collect();
+            let mut sorted = items.clone();
+            sorted.sort_unstable();
+            settle_by_key(&mut items, |item| *item);
+            prop_assert_eq!(items, sorted);
+        }
+
         #[test]
         fn what_is_nearly_in_order_is_put_in_order(
             values in prop::collection::vec(0_i64..30, 0..60),

@@ -1,14 +1,12 @@
 //! The summary of a sample.
 
-use std::borrow::Cow;
-
 use romer_record::document::{Histogram, Summary};
 use sketches_ddsketch::{Config, DDSketch};
 
 use crate::interval::{self, Dependence};
 use crate::mean_deviation::Centre;
 use crate::sort;
-use crate::value::{Value, finite, real, whole};
+use crate::value::{Numbers, Value, Whole, finite, real, whole};
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -44,21 +42,21 @@ pub fn summary<V: Value>(values: &[V]) -> Summary {
 }
 
 /// The summary of `values` and their histogram, which are put in order of size only once for both.
-pub fn described(values: &[i64]) -> (Summary, Histogram) {
+pub fn described<V: Whole>(values: &[V]) -> (Summary, Histogram) {
     let sorted = sort::ascending(values);
-    (summary_of(values, &sorted), crate::histogram::of_sorted(&sorted))
+    (summary_of(values, &sorted[..]), crate::histogram::of_sorted(&sorted))
 }
 
 /// The standard deviation with n in its denominator, as the footnote of Chen et al. 2013's tables has it; `None` for an
 /// empty sample.
 pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
     let series = V::finite(values);
-    let moments = Moments::from_values(&series)?;
+    let moments = Moments::from_values(&series[..])?;
     finite((moments.squares / real(series.len())).sqrt())
 }
 
 /// The summary of finite values that are at hand in both orders: as they were measured, and ascending.
-pub(crate) fn summary_of<V: Value>(series: &[V], sorted: &[V]) -> Summary {
+pub(crate) fn summary_of<N: Numbers>(series: N, sorted: N) -> Summary {
     summary_made(series, sorted, Made::default())
 }
 
@@ -72,54 +70,61 @@ pub(crate) struct Made<'a> {
 }
 
 /// The same of values that were made of others.
-pub(crate) fn summary_made<V: Value>(series: &[V], sorted: &[V], made: Made<'_>) -> Summary {
-    let order = if series.len() > SKETCH_ABOVE {
-        SortedSample::new(series, SKETCH_ABOVE)
+pub(crate) fn summary_made<N: Numbers>(series: N, sorted: N, made: Made<'_>) -> Summary {
+    if series.count() == 0 {
+        return Summary::default();
+    }
+    let order = if series.count() > SKETCH_ABOVE {
+        SortedSample::sketch(series)
     } else {
-        (!series.is_empty()).then_some(SortedSample::Sorted(Cow::Borrowed(sorted)))
+        SortedSample::Sorted(sorted)
     };
-    let Some(order) = order else { return Summary::default() };
     of_order(series, &order, Some(made))
 }
 
 /// The summary of singletons each of which shares a packet with `lags` that follow it, as differences of neighbours do; in the
 /// order in which they were measured.
-pub fn of_neighbours(values: &[i64], lags: usize) -> Summary {
-    summary_made(values, &sort::ascending(values), Made { lags, centre: None })
+pub fn of_neighbours<V: Whole>(values: &[V], lags: usize) -> Summary {
+    summary_made(values, &sort::ascending(values)[..], Made { lags, centre: None })
 }
 
 fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
-    let series = V::finite(values);
-    SortedSample::new(&series, sketch_above)
-        .map_or_else(Summary::default, |order| of_order(&series, &order, None))
+    let series = &*V::finite(values);
+    if series.is_empty() {
+        return Summary::default();
+    }
+    if series.len() > sketch_above {
+        return of_order(series, &SortedSample::sketch(series), None);
+    }
+    of_order(series, &SortedSample::Sorted(&V::ascending(series)[..]), None)
 }
 
 /// Of packets' values `of_packets` says how they were made; figures of trials have none.
-fn of_order<V: Value>(series: &[V], order: &SortedSample<'_, V>, of_packets: Option<Made<'_>>) -> Summary {
+fn of_order<N: Numbers>(series: N, order: &SortedSample<N>, of_packets: Option<Made<'_>>) -> Summary {
     // Summing in order of size gives the same sum however the sample was ordered.
     let moments = match order {
-        SortedSample::Sorted(sorted) => Moments::from_values(sorted),
+        SortedSample::Sorted(sorted) => Moments::from_values(*sorted),
         SortedSample::Sketch(_) => Moments::from_values(series),
     };
     let quantile = |p: f64| order.quantile(p).and_then(finite);
     let mean = moments.and_then(|moments| finite(moments.mean));
-    let stddev = moments.filter(|_| series.len() > 1);
-    let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
+    let stddev = moments.filter(|_| series.count() > 1);
+    let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.count() - 1)).sqrt()));
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
     let made = of_packets.unwrap_or_default();
     let alone = || (Dependence::of_sharing(series, |value| value, made.lags), 1.0);
     let (dependence, excess) = made.centre.map_or_else(alone, Centre::of_mean);
-    let place = match order {
-        SortedSample::Sorted(sorted) => Some(|value: f64| interval::among(sorted, value)),
+    let sorted = match order {
+        SortedSample::Sorted(sorted) => Some(*sorted),
         SortedSample::Sketch(_) => None,
     };
-    let middle = median.map(|median| Dependence::of_sides(series, median, place, made.lags));
+    let middle = median.map(|median| Dependence::of_sides(series, median, sorted, made.lags));
     let interval = |p: f64, level: Option<f64>| {
         let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?, made)?;
         order.enclosing(low, high)
     };
     Summary {
-        count: series.len() as u64,
+        count: series.count() as u64,
         min: quantile(0.0),
         max: quantile(1.0),
         mean,
@@ -133,7 +138,7 @@ fn of_order<V: Value>(series: &[V], order: &SortedSample<'_, V>, of_packets: Opt
         p99,
         p99_9: quantile(0.999),
         mean_interval: mean.zip(stddev).and_then(|(mean, stddev)| {
-            let (count, spread) = (series.len(), stddev * excess.sqrt());
+            let (count, spread) = (series.count(), stddev * excess.sqrt());
             if of_packets.is_none() {
                 return interval::of_mean(&dependence, count, mean, spread);
             }
@@ -159,11 +164,12 @@ pub(crate) struct Moments {
 impl Moments {
     /// In two passes about one of the values, so that a large common offset costs no digits. `None` for an empty
     /// sample.
-    pub(crate) fn from_values<V: Value>(values: &[V]) -> Option<Self> {
-        let pivot = values.get(values.len() / 2)?.value();
-        let above = values.iter().map(|value| value.value() - pivot).sum::<f64>() / real(values.len());
-        let squares = values.iter().map(|value| (value.value() - pivot - above).powi(2)).sum();
-        Some(Self { mean: pivot + above, squares, count: values.len() })
+    pub(crate) fn from_values(values: impl Numbers) -> Option<Self> {
+        let count = values.count();
+        let pivot = (count > 0).then(|| values.at(count / 2))?;
+        let above = values.iter().map(|value| value - pivot).sum::<f64>() / real(count);
+        let squares = values.iter().map(|value| (value - pivot - above).powi(2)).sum();
+        Some(Self { mean: pivot + above, squares, count })
     }
 
     pub(crate) const fn mean(&self) -> f64 {
@@ -177,32 +183,27 @@ impl Moments {
 }
 
 /// The sample in order of size, or what stands in for it.
-enum SortedSample<'a, V: Value> {
-    Sorted(Cow<'a, [V]>),
+enum SortedSample<N: Numbers> {
+    Sorted(N),
     Sketch(Box<DDSketch>),
 }
 
-impl<V: Value> SortedSample<'_, V> {
-    fn new(series: &[V], sketch_above: usize) -> Option<Self> {
-        if series.is_empty() {
-            return None;
-        }
-        if series.len() > sketch_above {
-            let mut sketch = DDSketch::new(Config::new(SKETCH_ERROR, SKETCH_BINS, SKETCH_LEAST));
-            series.iter().for_each(|value| sketch.add(value.value()));
-            return Some(Self::Sketch(Box::new(sketch)));
-        }
-        Some(Self::Sorted(Cow::Owned(V::ascending(series))))
+impl<N: Numbers> SortedSample<N> {
+    fn sketch(series: N) -> Self {
+        let mut sketch = DDSketch::new(Config::new(SKETCH_ERROR, SKETCH_BINS, SKETCH_LEAST));
+        series.iter().for_each(|value| sketch.add(value));
+        Self::Sketch(Box::new(sketch))
     }
 
     /// The quantile `p` from 0 to 1.
     fn quantile(&self, p: f64) -> Option<f64> {
         match self {
             Self::Sorted(sorted) => {
-                let place = p * real(sorted.len() - 1);
+                let place = p * real(sorted.count() - 1);
                 let below = whole(place);
-                let low = sorted.get(below)?.value();
-                let high = sorted.get(below + 1).map_or(low, |high| high.value());
+                let at = |place: usize| (place < sorted.count()).then(|| sorted.at(place));
+                let low = at(below)?;
+                let high = at(below + 1).unwrap_or(low);
                 let part = place - real(below);
                 // Weights, not a difference: it could overflow. Equal neighbours stay exact.
                 Some(if part > 0.0 && high > low { low * (1.0 - part) + high * part } else { low })
@@ -221,7 +222,7 @@ impl<V: Value> SortedSample<'_, V> {
     /// The value of rank `rank`, counted from 0.
     fn rank(&self, rank: usize) -> Option<f64> {
         match self {
-            Self::Sorted(sorted) => sorted.get(rank).map(|value| value.value()),
+            Self::Sorted(sorted) => (rank < sorted.count()).then(|| sorted.at(rank)),
             Self::Sketch(sketch) => {
                 let last = sketch.count().checked_sub(1)?;
                 within(sketch, (real(rank) / real(last)).min(1.0))

@@ -1,6 +1,7 @@
 //! The numbers that samples are made of, and whole numbers as real ones.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::sort;
 
@@ -31,6 +32,20 @@ impl Value for i64 {
     }
 }
 
+impl Value for i32 {
+    fn value(self) -> f64 {
+        self.into()
+    }
+
+    fn finite(values: &[Self]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(values)
+    }
+
+    fn ascending(values: &[Self]) -> Vec<Self> {
+        sort::ascending(values)
+    }
+}
+
 impl Value for f64 {
     fn value(self) -> f64 {
         self
@@ -47,6 +62,97 @@ impl Value for f64 {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         sorted
+    }
+}
+
+/// A whole number of nanoseconds.
+pub trait Whole: Value + Ord + Default {
+    /// In 64 bits.
+    fn nanos(self) -> i64;
+
+    /// By how much it lies above `least`, which is no greater.
+    fn above(self, least: Self) -> u64;
+
+    /// The difference, or the end of the range beyond it.
+    fn less(self, other: Self) -> Self;
+
+    /// Without its sign.
+    fn size(self) -> Self;
+}
+
+impl Whole for i64 {
+    fn nanos(self) -> i64 {
+        self
+    }
+
+    fn above(self, least: Self) -> u64 {
+        self.abs_diff(least)
+    }
+
+    fn less(self, other: Self) -> Self {
+        self.saturating_sub(other)
+    }
+
+    fn size(self) -> Self {
+        self.saturating_abs()
+    }
+}
+
+impl Whole for i32 {
+    fn nanos(self) -> i64 {
+        self.into()
+    }
+
+    fn above(self, least: Self) -> u64 {
+        self.abs_diff(least).into()
+    }
+
+    fn less(self, other: Self) -> Self {
+        self.saturating_sub(other)
+    }
+
+    fn size(self) -> Self {
+        self.saturating_abs()
+    }
+}
+
+/// The values of a sample as the statistics count them, in the order in which they were measured or in order of size.
+pub(crate) trait Numbers: Copy {
+    /// How many there are.
+    fn count(self) -> usize;
+
+    /// The one at `place`, which is below the count.
+    fn at(self, place: usize) -> f64;
+
+    /// Those at these places.
+    fn part(self, places: Range<usize>) -> Self;
+
+    /// All.
+    fn iter(self) -> impl Iterator<Item = f64>;
+
+    /// So many from the middle, or all.
+    fn middle(self, most: usize) -> Self {
+        let (all, count) = (self.count(), self.count().min(most));
+        let from = (all - count) / 2;
+        self.part(from..from + count)
+    }
+}
+
+impl<V: Value> Numbers for &[V] {
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    fn at(self, place: usize) -> f64 {
+        self[place].value()
+    }
+
+    fn part(self, places: Range<usize>) -> Self {
+        &self[places]
+    }
+
+    fn iter(self) -> impl Iterator<Item = f64> {
+        <[V]>::iter(self).map(|value| value.value())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Location error: how far the program's own stamps lie from the best ones.
 
-use romer_metrics::described;
+use romer_metrics::WholeNumbers;
 use romer_record::document::{Histogram, LocationError, LocationErrors, Summary};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -22,10 +22,10 @@ pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
 #[derive(Debug, Default)]
 pub struct LocationDifferences {
     compared: Compared,
-    sender_departure: Vec<i64>,
-    sender_arrival: Vec<i64>,
-    responder_departure: Vec<i64>,
-    responder_arrival: Vec<i64>,
+    sender_departure: WholeNumbers,
+    sender_arrival: WholeNumbers,
+    responder_departure: WholeNumbers,
+    responder_arrival: WholeNumbers,
 }
 
 /// Which two stamps of a moment are compared.
@@ -77,12 +77,12 @@ impl LocationDifferences {
     /// Their figures, and how often each length came about.
     pub fn described(self) -> (LocationError, LocationShapes) {
         // Each is given back before the next is sorted.
-        put_together(self.moments().map(|differences| described(&differences)))
+        put_together(self.moments().map(|differences| differences.described()))
     }
 
     /// Those of the sender's departures and arrivals, and of the responder's departures and arrivals: each can be
-    /// [`described`] while others are.
-    pub fn moments(self) -> [Vec<i64>; 4] {
+    /// [described](WholeNumbers::described) while others are.
+    pub fn moments(self) -> [WholeNumbers; 4] {
         [self.sender_departure, self.sender_arrival, self.responder_departure, self.responder_arrival]
     }
 }

@@ -37,8 +37,8 @@ pub(crate) struct Seen {
     pub(crate) rows: (u64, u64),
     /// t1, t2, t3, t4; each pair by one clock.
     pub(crate) stamps: [i64; 4],
-    /// t2 - t1 and t4 - t3: the delays of both directions, with the offset in them.
-    pub(crate) raw: [i128; 2],
+    /// t2 - t1 and t4 - t3: the delays of both directions, with the offset in them. They are compared with those of many others.
+    pub(crate) raw: [i64; 2],
 }
 
 impl Seen {
@@ -84,12 +84,12 @@ impl Usual {
 pub(crate) fn trends(before: &[Seen], after: &[Seen]) -> [f64; 2] {
     let of_side = |side: &[Seen], way: usize| {
         let of_pair = |(one, later): (&Seen, &Seen)| {
-            let passed = i128::from(later.stamps[0]) - i128::from(one.stamps[0]);
-            (passed > 0).then(|| (later.raw[way] - one.raw[way]) as f64 / passed as f64)
+            let passed = later.stamps[0].saturating_sub(one.stamps[0]);
+            (passed > 0).then(|| later.raw[way].saturating_sub(one.raw[way]) as f64 / passed as f64)
         };
         let mut trends: Vec<f64> = side.iter().zip(side.iter().skip(APART)).filter_map(of_pair).collect();
-        trends.sort_unstable_by(f64::total_cmp);
-        (trends.len() >= APART).then(|| trends[trends.len() / 2])
+        let middle = trends.len() / 2;
+        (trends.len() >= APART).then(|| *trends.select_nth_unstable_by(middle, f64::total_cmp).1)
     };
     [0, 1].map(|way| of_side(before, way).or_else(|| of_side(after, way)).unwrap_or(0.0))
 }
@@ -133,8 +133,10 @@ fn quartile_and_spread(mut delays: Vec<f64>) -> Option<(f64, f64)> {
     if delays.is_empty() {
         return None;
     }
-    let median = *delays.select_nth_unstable_by(at_median, f64::total_cmp).1;
-    let quartile = *delays.select_nth_unstable_by(at_quartile, f64::total_cmp).1;
+    let (lower, median, _) = delays.select_nth_unstable_by(at_median, f64::total_cmp);
+    let median = *median;
+    let quartile =
+        if lower.is_empty() { median } else { *lower.select_nth_unstable_by(at_quartile, f64::total_cmp).1 };
     Some((quartile, SPREADS * (median - quartile)))
 }
 
@@ -189,8 +191,9 @@ impl<'a> Neighbours<'a> {
 
     /// The delay of another packet relative to that of this one, without the trend.
     fn relative(&self, other: &Seen, way: usize) -> f64 {
-        let passed = i128::from(other.stamps[0]) - i128::from(self.one.stamps[0]);
-        (other.raw[way] - self.one.raw[way]) as f64 - self.trends[way] * passed as f64
+        // Of plausible moments neither difference leaves the range.
+        let passed = other.stamps[0].wrapping_sub(self.one.stamps[0]);
+        other.raw[way].wrapping_sub(self.one.raw[way]) as f64 - self.trends[way] * passed as f64
     }
 
     /// Whether it is so low that its neighbours may exclude it: true of few packets, and quick to see.

@@ -108,33 +108,62 @@ fn seen(passage: &Passage) -> Option<Seen> {
     Some(Seen { sequence: passage.sequence, size: passage.size, raw })
 }
 
+/// Values of the neighbours on one side or on both, in their order: without an allocation, as each packet has some.
+#[derive(Clone, Copy)]
+struct Few<const MOST: usize> {
+    values: [i128; MOST],
+    count: usize,
+}
+
+impl<const MOST: usize> Few<MOST> {
+    /// The first `MOST` of `values`.
+    fn new(values: impl Iterator<Item = i128>) -> Self {
+        let mut few = Self { values: [0; MOST], count: 0 };
+        for (place, value) in few.values.iter_mut().zip(values) {
+            *place = value;
+            few.count += 1;
+        }
+        few
+    }
+
+    fn values(&self) -> &[i128] {
+        &self.values[..self.count]
+    }
+
+    fn ascending(mut self) -> Self {
+        self.values[..self.count].sort_unstable();
+        self
+    }
+}
+
+/// One side.
+type Side = Few<NEIGHBOURS>;
+/// Both of them.
+type Sides = Few<{ 2 * NEIGHBOURS }>;
+
 /// The least of a side, where so many may be false.
-fn low(side: &[i128], may_be_false: usize) -> Option<i128> {
-    let mut ascending = side.to_vec();
-    ascending.sort_unstable();
-    ascending.get(may_be_false).copied()
+fn low(side: Side, may_be_false: usize) -> Option<i128> {
+    side.ascending().values().get(may_be_false).copied()
 }
 
 /// How far values of neighbours lie apart from one to the next: the upper quartile, which a false one among them does not change
 /// much; and of how many differences it is.
-fn upper_quartile_apart(sides: [&[i128]; 2]) -> (i128, usize) {
-    let pairs = sides.into_iter().flat_map(|side| side.windows(2));
-    let mut apart: Vec<i128> = pairs.map(|pair| (pair[1] - pair[0]).abs()).collect();
-    apart.sort_unstable();
-    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
+fn upper_quartile_apart(sides: [&Side; 2]) -> (i128, usize) {
+    let pairs = sides.into_iter().flat_map(|side| side.values().windows(2));
+    let apart = Sides::new(pairs.map(|pair| (pair[1] - pair[0]).abs())).ascending();
+    (apart.values().get(apart.count * 3 / 4).copied().unwrap_or(0), apart.count)
 }
 
 /// What the middle half of both sides spans.
-fn middle_half(before: Vec<i128>, after: Vec<i128>) -> i128 {
-    let mut all = [before, after].concat();
-    all.sort_unstable();
-    let at = |quarter: usize| all.get(all.len() * quarter / 4).copied().unwrap_or(0);
+fn middle_half(sides: [&Side; 2]) -> i128 {
+    let all = Sides::new(sides.into_iter().flat_map(Side::values).copied()).ascending();
+    let at = |quarter: usize| all.values().get(all.count * quarter / 4).copied().unwrap_or(0);
     at(3) - at(1)
 }
 
 /// What a side spans, where so many of the lowest may be false.
-fn range(side: &[i128], may_be_false: usize) -> i128 {
-    let ends = side.iter().copied().max().zip(low(side, may_be_false));
+fn range(side: Side, may_be_false: usize) -> i128 {
+    let ends = side.values().iter().copied().max().zip(low(side, may_be_false));
     ends.map_or(0, |(most, least)| most - least)
 }
 
@@ -145,29 +174,29 @@ fn too_low(
     after: &VecDeque<Seen>,
     relation: ClockRelation,
 ) -> Option<(i128, i128)> {
-    let no_larger = |side: &VecDeque<Seen>| -> Vec<i128> {
-        side.iter().filter(|other| other.size <= one.size).map(|other| other.raw).collect()
+    let no_larger = |side: &VecDeque<Seen>| {
+        Side::new(side.iter().filter(|other| other.size <= one.size).map(|other| other.raw))
     };
     // Nearly every packet has a quicker one before it.
     if before.iter().any(|other| other.size <= one.size && other.raw <= one.raw) {
         return None;
     }
     let [before, after] = [before, after].map(no_larger);
-    let lowest = low(&before, 0).into_iter().chain(low(&after, FALSE_NEIGHBOURS)).min()?;
+    let lowest = low(before, 0).into_iter().chain(low(after, FALSE_NEIGHBOURS)).min()?;
     let by = Some(lowest - one.raw).filter(|by| *by > 0)?;
     let (spread, differences) = upper_quartile_apart([&before, &after]);
     if differences < FEW {
         return None;
     }
     // At an end of the stream one side alone speaks: delays that fall and begin anew, as by a schedule, are below it by their whole range.
-    let spread = if before.is_empty() || after.len() <= FALSE_NEIGHBOURS {
-        range(&before, 0).max(range(&after, FALSE_NEIGHBOURS))
+    let spread = if before.count == 0 || after.count <= FALSE_NEIGHBOURS {
+        range(before, 0).max(range(after, FALSE_NEIGHBOURS))
     } else {
         spread
     };
     // On one clock it is known how long the path is.
     let share = if relation == ClockRelation::Shared { lowest / SHARE } else { 0 };
     // Delays may change little from one to the next, and much over a few.
-    let limit = (SPREADS * spread).max(middle_half(before, after)).max(share);
+    let limit = (SPREADS * spread).max(middle_half([&before, &after])).max(share);
     (by > limit).then_some((by, lowest))
 }

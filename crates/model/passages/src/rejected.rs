@@ -23,7 +23,7 @@ use romer_units::{Clock, Place, Timestamp};
 
 use crate::neighbours::{BEFORE, EXCURSION, Judgement, NEAR, Neighbours, Seen, trends};
 use crate::selection::Selection;
-use romer_clock::{across, elapsed};
+use romer_clock::{across, elapsed, length};
 
 /// From one rejected reply in so many on, all of the responder's stamps are wrong in themselves ...
 const SHARE: u64 = 10;
@@ -100,7 +100,7 @@ enum Verdict {
     Back(i128),
     Early(i128),
     Long(i128),
-    Possible([i64; 4], [i128; 2]),
+    Possible([i64; 4], [i64; 2]),
 }
 
 /// Passes rows on without the stamps that are rejected. Of a rejected reply the row [says so](RoundTrip::far_stamps_rejected).
@@ -287,8 +287,10 @@ impl StampCheck {
         if over > 0 {
             return Verdict::Long(over);
         }
-        let raw = [across(t1.renamed(), t2.renamed()), across(t3.renamed(), t4.renamed())];
-        Verdict::Possible([t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()], raw)
+        let raw = [across(t1.renamed(), t2.renamed()), across(t3.renamed(), t4.renamed())].map(length);
+        let [Some(there), Some(back)] = raw else { return Verdict::Nothing };
+        let stamps = [t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()];
+        Verdict::Possible(stamps, [there.as_nanos(), back.as_nanos()])
     }
 }
 

@@ -1,7 +1,7 @@
 //! What takes time of a long run, in parts that do not depend on each other.
 
 use romer_metrics::findings::{Scan, in_order, looks};
-use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, described, losses_by_cause};
+use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, losses_by_cause};
 use romer_passages::causes::Causes;
 use romer_passages::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_record::Passage;
@@ -96,7 +96,7 @@ fn tasks<'a>(
 ) -> Vec<Task<'a, Done>> {
     let mut tasks: Vec<Task<'a, Done>> = Vec::new();
     for (moment, differences) in differences.moments().into_iter().enumerate() {
-        tasks.push(Box::new(move || Done::Location(moment, Box::new(described(&differences)))));
+        tasks.push(Box::new(move || Done::Location(moment, Box::new(differences.described()))));
     }
     for (way, look) in looks.into_iter().enumerate() {
         tasks.push(Box::new(move || Done::Found(way, look.findings())));

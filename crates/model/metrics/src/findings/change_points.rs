@@ -135,7 +135,7 @@ fn usual<'a>(stretches: impl Iterator<Item = &'a [f64]>, all: usize) -> Option<D
     let mut each: Vec<(f64, usize, Dependence)> = stretches
         .map(|stretch| {
             let left: Vec<f64> = signs(stretch, median(stretch)).collect();
-            let found = Dependence::by_blocks(&left, |sign| sign);
+            let found = Dependence::by_blocks(&left[..], |sign| sign);
             let inflation = if found.is_known() { found.inflation() } else { f64::INFINITY };
             (inflation, stretch.len(), found)
         })
@@ -275,7 +275,7 @@ fn by_means((before, after): (&[f64], &[f64]), everywhere: Option<&Dependence>) 
     // Where values keep to two levels, a median leaps from the one to the other, and the means hardly move.
     let size = apart.abs().min((apart + other.0 - one.0) * apart.signum());
     let left = [one.1, other.1].concat();
-    let both = Dependence::by_blocks(&left, |value| value);
+    let both = Dependence::by_blocks(&left[..], |value| value);
     let elsewhere = everywhere.filter(|_| size < MANY * spread);
     let Some((inflation, block)) = greatest(std::iter::once(&both).chain(elsewhere)) else { return 0.0 };
     // One side may be too short to tell; what it tells is too little at most.

@@ -257,7 +257,7 @@ impl Classes {
         let ratios: Vec<f64> = side.iter().map(|delay| sign * self.ratio(*delay)).collect();
         let mean = ratios.iter().sum::<f64>() / real(ratios.len());
         let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / real(ratios.len());
-        let varies = variance * Dependence::by_blocks(&ratios, |ratio| ratio).inflation();
+        let varies = variance * Dependence::by_blocks(&ratios[..], |ratio| ratio).inflation();
         if varies > 2.0 * mean { (2.0 * mean / varies).max(0.0) } else { 1.0 }
     }
 
