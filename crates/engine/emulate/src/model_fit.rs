@@ -492,7 +492,7 @@ mod tests {
                 delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
                 ttl: None,
                 tos: None,
-                leaving: romer_record::Leaving::Unknown,
+                leaving: romer_record::Leaving::UNKNOWN,
             };
             if arrivals.is_empty() {
                 passages.push(row(0, None));

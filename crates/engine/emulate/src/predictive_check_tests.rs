@@ -25,7 +25,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         delay: None,
         ttl: None,
         tos: None,
-        leaving: romer_record::Leaving::Unknown,
+        leaving: romer_record::Leaving::UNKNOWN,
     };
     let sent: Vec<Passage> = (0..packets).map(template).collect();
     let config = config(text);

@@ -63,7 +63,7 @@ impl PresetStream {
                 delay: time.map(|time| Duration::from_nanos(time - departure(slot))),
                 ttl: time.map(|_| 64),
                 tos: None,
-                leaving: Leaving::Unknown,
+                leaving: Leaving::UNKNOWN,
             };
             if times.is_empty() {
                 passages.push(passage(0, None));

@@ -247,7 +247,7 @@ fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passa
                 delay: Some(Duration::from_nanos(arrived.received - left.sent) - flight.baseline),
                 ttl: None,
                 tos: Some(arrived.tos),
-                leaving: romer_record::Leaving::Unknown,
+                leaving: romer_record::Leaving::UNKNOWN,
             });
             copy += 1;
         }
@@ -262,7 +262,7 @@ fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passa
                 delay: None,
                 ttl: None,
                 tos: None,
-                leaving: romer_record::Leaving::Unknown,
+                leaving: romer_record::Leaving::UNKNOWN,
             });
         }
     }

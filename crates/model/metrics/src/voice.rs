@@ -194,7 +194,7 @@ mod tests {
             delay: delay.map(Duration::from_nanos),
             ttl: None,
             tos: None,
-            leaving: Leaving::Unknown,
+            leaving: Leaving::UNKNOWN,
         };
         (0..).zip(delays).map(one).collect()
     }

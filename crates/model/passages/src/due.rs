@@ -55,7 +55,7 @@ pub(crate) mod tests {
             delay: None,
             ttl: None,
             tos: None,
-            leaving: romer_record::Leaving::Unknown,
+            leaving: romer_record::Leaving::UNKNOWN,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::selection::{self, Selection, arrived_there, replied};
 use crate::single::{number_copies, resolution};
 use romer_clock::skew::Correction;
 use romer_clock::{across, elapsed, length};
+use romer_metrics::settle_by_key;
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +147,7 @@ impl Related {
         }
         for passage in &mut self.reverse {
             (passage.departure, passage.delay) = (None, None);
-            passage.leaving = Leaving::Unknown;
+            passage.leaving = Leaving::UNKNOWN;
         }
     }
 
@@ -486,7 +487,7 @@ pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        leaving: Leaving::Unknown,
+        leaving: Leaving::UNKNOWN,
     }
 }
 
@@ -522,39 +523,62 @@ impl Replies {
         self.last = departed;
     }
 
-    /// The passages in order of departure, with the numbers given out in that order.
+    /// The passages in order of departure, with the numbers given out in that order: in place, as ten million take much room.
     fn in_order(self) -> Vec<Passage> {
-        if !self.out_of_order {
-            return self.passages;
-        }
-        if self.passages.iter().all(|passage| passage.copy == 0 && passage.left().is_some()) {
-            return self.each_in_order();
-        }
-        let mut replies: Vec<(Option<i64>, &[Passage])> = Vec::new();
-        let mut before = None;
-        for reply in self.passages.chunk_by(|_, next| next.copy > 0) {
-            before = reply[0].left().map(nanos).or(before);
-            replies.push((before, reply));
-        }
-        let numbers: Vec<u64> = replies.iter().map(|(_, reply)| reply[0].sequence).collect();
-        replies.sort_by_key(|reply| reply.0);
-        let mut passages = Vec::with_capacity(self.passages.len());
-        for ((_, reply), sequence) in replies.into_iter().zip(numbers) {
-            passages.extend(reply.iter().map(|copy| Passage { sequence, ..*copy }));
-        }
-        passages
-    }
-
-    /// The same of replies of which each came back once at the most and has a departure, in place: ten million take much room.
-    fn each_in_order(self) -> Vec<Passage> {
         let mut passages = self.passages;
-        let numbers: Vec<u64> = passages.iter().map(|passage| passage.sequence).collect();
-        // The numbers ascend, so that of two that left at one moment the first stays the first.
-        passages.sort_unstable_by_key(|passage| (passage.left().map(nanos), passage.sequence));
-        for (passage, sequence) in passages.iter_mut().zip(numbers) {
+        if !self.out_of_order {
+            return passages;
+        }
+        let numbers: Vec<u64> =
+            passages.iter().filter(|passage| passage.copy == 0).map(|passage| passage.sequence).collect();
+        // The copies of a reply go with it, as does one whose departure is not known with the one before it.
+        let dated = |passage: &Passage| passage.left().filter(|_| passage.copy == 0);
+        let mut undated: Vec<(u32, Option<Timestamp<Departure>>)> = Vec::new();
+        let mut before = None;
+        for (place, passage) in (0..).zip(&passages) {
+            before = match dated(passage) {
+                None => {
+                    undated.push((place, before));
+                    before
+                }
+                departure => departure,
+            };
+        }
+        let of_undated = |place: u32| {
+            let found = undated.binary_search_by_key(&place, |one| one.0).ok()?;
+            undated[found].1
+        };
+        let mut order: Vec<u32> = (0..).zip(&passages).map(|(place, _)| place).collect();
+        settle_by_key(&mut order, |place| {
+            (dated(&passages[*place as usize]).or_else(|| of_undated(*place)), *place)
+        });
+        arrange(&mut passages, order);
+        let mut numbers = numbers.into_iter();
+        let mut sequence = 0;
+        for passage in &mut passages {
+            if passage.copy == 0 {
+                sequence = numbers.next().unwrap_or(sequence);
+            }
             passage.sequence = sequence;
         }
         passages
+    }
+}
+
+/// Puts to each place what was at the place that `order` has there.
+fn arrange<T: Copy>(items: &mut [T], mut order: Vec<u32>) {
+    for first in (0..).take(items.len()) {
+        let (mut at, one) = (first, items[first as usize]);
+        loop {
+            // A place that has its own is done.
+            let from = std::mem::replace(&mut order[at as usize], at);
+            if from == first {
+                items[at as usize] = one;
+                break;
+            }
+            items[at as usize] = items[from as usize];
+            at = from;
+        }
     }
 }
 
@@ -567,7 +591,7 @@ fn left<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> [Option<Timestamp
 
 /// The two as one: of a packet without the chosen stamp there is no error.
 fn leaving(about: Option<Timestamp<Departure>>, error: Option<Duration>) -> Leaving {
-    about.map(Leaving::About).or(error.map(Leaving::After)).unwrap_or_default()
+    about.map(Leaving::about).or(error.map(Leaving::after)).unwrap_or_default()
 }
 
 #[derive(Debug)]

@@ -57,7 +57,7 @@ pub(crate) fn resolution(directions: [&[Passage]; 2]) -> i64 {
 /// Takes the stamps of a packet away, of which one is false: it has no delay, and no place in the order.
 pub(crate) fn withdraw(passage: &mut Passage) {
     (passage.departure, passage.arrival, passage.delay) = (None, None, None);
-    passage.leaving = Leaving::Unknown;
+    passage.leaving = Leaving::UNKNOWN;
 }
 
 /// Numbers the copies of one packet by arrival; those whose stamp is missing come last, in the order in which

@@ -75,8 +75,7 @@ impl RandomStream {
     }
     /// The first 64 bits of block `ordinal`.
     pub fn bits(&self, ordinal: u64) -> u64 {
-        let words = self.block(ordinal);
-        u64::from(words[0]) | (u64::from(words[1]) << 32)
+        first_bits(&self.block(ordinal))
     }
     /// All sixteen words of block `ordinal`.
     pub fn block(&self, ordinal: u64) -> [u32; 16] {
@@ -84,10 +83,18 @@ impl RandomStream {
         chacha::<8>(self.key, [low, high, 0, 0])
     }
     /// A number in [0, 1) with 53 random bits.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit an f64 exactly")]
     pub fn unit(&self, ordinal: u64) -> f64 {
-        (self.bits(ordinal) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+        unit(self.bits(ordinal))
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits fit an f64 exactly")]
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+fn first_bits(words: &[u32; 16]) -> u64 {
+    u64::from(words[0]) | (u64::from(words[1]) << 32)
 }
 
 /// How many blocks the cipher makes at once.
@@ -127,6 +134,11 @@ impl Blocks {
         }
         let [low, _] = halves(ordinal & MASK);
         &self.words.as_chunks().0[low as usize]
+    }
+
+    /// [`RandomStream::unit`].
+    pub fn unit(&mut self, ordinal: u64) -> f64 {
+        unit(first_bits(self.block(ordinal)))
     }
 }
 
@@ -216,6 +228,7 @@ mod tests {
         let far = u64::from(u32::MAX) - 2;
         for ordinal in (0..70).chain([9, 3, 4]).chain(far..far + 9).chain(u64::MAX - 9..=u64::MAX) {
             assert_eq!(*blocks.block(ordinal), stream.block(ordinal), "{ordinal}");
+            assert_eq!(blocks.unit(ordinal).to_bits(), stream.unit(ordinal).to_bits(), "{ordinal}");
         }
     }
 

@@ -7,28 +7,82 @@ use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 use core::str::FromStr;
+use std::borrow::Cow;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::quantity::{self, QuantityError, Unit};
 
-/// A signed length of time in whole nanoseconds; about 292 years either way.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Duration(i64);
+/// A signed length of time in whole nanoseconds; about 292 years either way. One that may be missing takes no more room: passages are
+/// made of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(Turned);
+
+/// Nanoseconds with their sign turned round, which keeps their order; the least of all is never there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Turned(NonZeroU64);
+
+/// The bit of the sign.
+const SIGN: u64 = 1 << 63;
+
+impl Turned {
+    const fn from_nanos(nanos: i64) -> Self {
+        match NonZeroU64::new(nanos.cast_unsigned() ^ SIGN) {
+            Some(turned) => Self(turned),
+            None => Self(NonZeroU64::MIN),
+        }
+    }
+    const fn as_nanos(self) -> i64 {
+        (self.0.get() ^ SIGN).cast_signed()
+    }
+}
+
+impl Default for Duration {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Duration").field(&self.as_nanos()).finish()
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_nanos().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).map(Self::from_nanos)
+    }
+}
+
+impl JsonSchema for Duration {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        i64::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        i64::json_schema(generator)
+    }
+}
 
 impl Duration {
     /// No time at all.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::from_nanos(0);
     /// The longest length of time.
-    pub const MAX: Self = Self(i64::MAX);
+    pub const MAX: Self = Self::from_nanos(i64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// `nanos` nanoseconds; of `i64::MIN` one more.
     pub const fn from_nanos(nanos: i64) -> Self {
-        Self(nanos)
+        Self(Turned::from_nanos(nanos))
     }
     /// The nearest length to `nanos` nanoseconds, saturating at the ends of the range.
     #[expect(clippy::cast_possible_truncation, reason = "the value is rounded, and the cast saturates")]
@@ -37,47 +91,49 @@ impl Duration {
     }
     /// `micros` microseconds, saturating at the ends of the range.
     pub const fn from_micros(micros: i64) -> Self {
-        Self(micros.saturating_mul(1_000))
+        Self::from_nanos(micros.saturating_mul(1_000))
     }
     /// `millis` milliseconds, saturating at the ends of the range.
     pub const fn from_millis(millis: i64) -> Self {
-        Self(millis.saturating_mul(1_000_000))
+        Self::from_nanos(millis.saturating_mul(1_000_000))
     }
     /// `seconds` seconds, saturating at the ends of the range.
     pub const fn from_secs(seconds: i64) -> Self {
-        Self(seconds.saturating_mul(1_000_000_000))
+        Self::from_nanos(seconds.saturating_mul(1_000_000_000))
     }
     /// This length in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
-        self.0
+        self.0.as_nanos()
     }
     /// This length in seconds, rounded to the nearest `f64`.
     #[expect(clippy::cast_precision_loss, reason = "the caller asked for the rounded value")]
     pub const fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
     /// As the standard library's unsigned duration; negative lengths give zero.
     pub const fn to_std(self) -> core::time::Duration {
-        core::time::Duration::from_nanos(if self.0 < 0 { 0 } else { self.0.unsigned_abs() })
+        core::time::Duration::from_nanos(if self.as_nanos() < 0 { 0 } else { self.as_nanos().unsigned_abs() })
     }
     /// From the standard library's unsigned duration, saturating at [`Duration::MAX`].
     pub fn from_std(duration: core::time::Duration) -> Self {
-        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+        Self::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
     }
     /// The length without its sign.
     pub const fn abs(self) -> Self {
-        Self(self.0.saturating_abs())
+        Self::from_nanos(self.as_nanos().saturating_abs())
     }
     /// The sum, or `None` where it leaves the range.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
-        match self.0.checked_add(other.0) {
-            Some(nanos) => Some(Self(nanos)),
+        match self.as_nanos().checked_add(other.as_nanos()) {
+            Some(nanos) => Some(Self::from_nanos(nanos)),
             None => None,
         }
     }
     /// The shortest exact form with one unit up to the day, as texts have it: `45 ms`, `1.5 µs`, `90 s`, `1 h`.
     pub fn readable(self) -> String {
-        let fits = |unit: &&Unit| self.0 > 0 && u128::from(self.0.unsigned_abs()) % unit.nanos_or_one == 0;
+        let fits = |unit: &&Unit| {
+            self.as_nanos() > 0 && u128::from(self.as_nanos().unsigned_abs()) % unit.nanos_or_one == 0
+        };
         let mut longer = TIME_UNITS.iter().rev().take_while(|unit| unit.nanos_or_one >= 60_000_000_000);
         longer.find(fits).map_or_else(
             || {
@@ -85,13 +141,15 @@ impl Duration {
                 let (number, unit) = plain.split_at(plain.find(char::is_alphabetic).unwrap_or(plain.len()));
                 format!("{number} {}", unit.replace("us", "µs"))
             },
-            |unit| format!("{} {}", u128::from(self.0.unsigned_abs()) / unit.nanos_or_one, unit.name),
+            |unit| {
+                format!("{} {}", u128::from(self.as_nanos().unsigned_abs()) / unit.nanos_or_one, unit.name)
+            },
         )
     }
     /// About three significant digits of it, as texts have measured times: `21.4 µs`.
     pub fn rounded(self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        let nanos = self.0 as f64;
+        let nanos = self.as_nanos() as f64;
         let (unit, name) = match nanos.abs() {
             below if below < 999.5 => return format!("{nanos} ns"),
             below if below < 999.5e3 => (1e3, "µs"),
@@ -108,8 +166,8 @@ impl Duration {
     }
     /// `factor` times this length, or `None` where it leaves the range.
     pub const fn checked_mul(self, factor: i64) -> Option<Self> {
-        match self.0.checked_mul(factor) {
-            Some(nanos) => Some(Self(nanos)),
+        match self.as_nanos().checked_mul(factor) {
+            Some(nanos) => Some(Self::from_nanos(nanos)),
             None => None,
         }
     }
@@ -118,7 +176,7 @@ impl Duration {
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self::from_nanos(self.as_nanos().saturating_add(other.as_nanos()))
     }
 }
 impl AddAssign for Duration {
@@ -129,7 +187,7 @@ impl AddAssign for Duration {
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self::from_nanos(self.as_nanos().saturating_sub(other.as_nanos()))
     }
 }
 impl SubAssign for Duration {
@@ -140,7 +198,7 @@ impl SubAssign for Duration {
 impl Neg for Duration {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
+        Self::from_nanos(self.as_nanos().saturating_neg())
     }
 }
 
@@ -178,21 +236,21 @@ impl FromStr for Duration {
             text: text.into(),
             allowed: "write at most 292 years".into(),
         })?;
-        Ok(Self(if negative { -nanos } else { nanos }))
+        Ok(Self::from_nanos(if negative { -nanos } else { nanos }))
     }
 }
 
 impl fmt::Display for Duration {
     /// The shortest exact form with one unit: `45ms`, `1.5us`, `90s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let magnitude = self.0.unsigned_abs();
+        let magnitude = self.as_nanos().unsigned_abs();
         let (unit, name) = match magnitude {
             0..1_000 => (1, "ns"),
             1_000..1_000_000 => (1_000, "us"),
             1_000_000..1_000_000_000 => (1_000_000, "ms"),
             _ => (1_000_000_000, "s"),
         };
-        let sign = if self.0 < 0 { "-" } else { "" };
+        let sign = if self.as_nanos() < 0 { "-" } else { "" };
         let (whole, part) = (magnitude / unit, magnitude % unit);
         if part == 0 {
             return f.pad(&format!("{sign}{whole}{name}"));
@@ -234,26 +292,18 @@ clocks! {
 /// A moment on clock `C`: integer nanoseconds from that clock's origin (1970-01-01 UTC for real-time clocks), 292 years to
 /// either side. One that may be missing takes no more room: a packet log is made of them.
 pub struct Timestamp<C: Clock> {
-    /// The nanoseconds with their sign turned round, which keeps their order; the least of all is never there.
-    turned: NonZeroU64,
+    turned: Turned,
     clock: PhantomData<C>,
 }
-
-/// The bit of the sign.
-const SIGN: u64 = 1 << 63;
 
 impl<C: Clock> Timestamp<C> {
     /// The moment `nanos` nanoseconds after the clock's origin; of `i64::MIN` the one after it.
     pub const fn from_nanos(nanos: i64) -> Self {
-        let turned = match NonZeroU64::new(nanos.cast_unsigned() ^ SIGN) {
-            Some(turned) => turned,
-            None => NonZeroU64::MIN,
-        };
-        Self { turned, clock: PhantomData }
+        Self { turned: Turned::from_nanos(nanos), clock: PhantomData }
     }
     /// Nanoseconds since the clock's origin.
     pub const fn as_nanos(self) -> i64 {
-        (self.turned.get() ^ SIGN).cast_signed()
+        self.turned.as_nanos()
     }
     /// The same reading, said to be of clock `D`. For the one who knows that both names mean one clock
     /// (a direction's departures are the sender's clock, say); never a way to relate two clocks.
@@ -421,6 +471,9 @@ mod tests {
         assert_eq!(ends.map(|nanos| Timestamp::<Sender>::from_nanos(nanos).as_nanos()), ends);
         assert!(ends.map(Timestamp::<Sender>::from_nanos).is_sorted(), "their order is that of the numbers");
         assert_eq!(Timestamp::<Sender>::from_nanos(i64::MIN).as_nanos(), i64::MIN + 1);
+        assert_eq!(size_of::<Option<Duration>>(), 8);
+        assert_eq!(ends.map(|nanos| Duration::from_nanos(nanos).as_nanos()), ends);
+        assert!(ends.map(Duration::from_nanos).is_sorted());
     }
 
     proptest! {

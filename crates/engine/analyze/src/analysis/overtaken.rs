@@ -129,7 +129,7 @@ mod tests {
                 delay: None,
                 ttl: None,
                 tos: None,
-                leaving: Leaving::Unknown,
+                leaving: Leaving::UNKNOWN,
             }
         };
         (0..number).map(passage).collect()

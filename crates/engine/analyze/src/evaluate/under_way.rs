@@ -45,7 +45,7 @@ mod tests {
             delay: None,
             ttl: None,
             tos: None,
-            leaving: romer_record::Leaving::Unknown,
+            leaving: romer_record::Leaving::UNKNOWN,
         }
     }
 

@@ -101,7 +101,7 @@ mod tests {
             delay: has_delay(sequence).then_some(Duration::from_millis(1)),
             ttl: None,
             tos: None,
-            leaving: Leaving::Unknown,
+            leaving: Leaving::UNKNOWN,
         };
         (0..10_000).map(passage).collect()
     }

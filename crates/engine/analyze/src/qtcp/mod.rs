@@ -211,7 +211,7 @@ fn passage(entry: &Entry) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        leaving: romer_record::Leaving::Unknown,
+        leaving: romer_record::Leaving::UNKNOWN,
     }
 }
 

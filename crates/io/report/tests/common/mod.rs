@@ -126,7 +126,7 @@ pub(crate) fn make(path: &Path) -> Made {
             delay: (fate == Fate::Arrived).then(|| Duration::from_nanos(delay - whole(shown))),
             ttl: Some(63),
             tos: Some(0),
-            leaving: romer_record::Leaving::After(Duration::from_nanos(error)),
+            leaving: romer_record::Leaving::after(Duration::from_nanos(error)),
         };
         let fate = |lost| if lost { Fate::Lost } else { Fate::Arrived };
         let hidden = if path.shared { [0.0, 0.0] } else { path.base_ns };

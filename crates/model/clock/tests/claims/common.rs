@@ -17,7 +17,7 @@ pub(crate) fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        leaving: Leaving::Unknown,
+        leaving: Leaving::UNKNOWN,
     }
 }
 

@@ -124,6 +124,6 @@ fn passage(
         delay: None,
         ttl: None,
         tos: None,
-        leaving: romer_record::Leaving::Unknown,
+        leaving: romer_record::Leaving::UNKNOWN,
     }
 }

@@ -209,7 +209,7 @@ fn passage((sequence, probe): (u64, &Probe)) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        leaving: romer_record::Leaving::Unknown,
+        leaving: romer_record::Leaving::UNKNOWN,
     }
 }
 

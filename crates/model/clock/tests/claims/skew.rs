@@ -388,7 +388,7 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
                 delay: None,
                 ttl: None,
                 tos: None,
-                leaving: romer_record::Leaving::Unknown,
+                leaving: romer_record::Leaving::UNKNOWN,
             }
         });
         all.filter(|passage| lines || passage.fate == Fate::Arrived).collect()
@@ -424,7 +424,7 @@ fn of_passages_too_jumps_after_the_calibration_are_compensated() {
                 delay: None,
                 ttl: None,
                 tos: None,
-                leaving: romer_record::Leaving::Unknown,
+                leaving: romer_record::Leaving::UNKNOWN,
             }
         })
         .collect();
@@ -453,7 +453,7 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
             delay: None,
             ttl: None,
             tos: None,
-            leaving: romer_record::Leaving::Unknown,
+            leaving: romer_record::Leaving::UNKNOWN,
         })
         .collect();
     let warnings = |method: &str| {

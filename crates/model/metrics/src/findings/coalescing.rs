@@ -12,7 +12,7 @@
 
 use romer_record::Passage;
 use romer_record::finding::Pattern;
-use romer_units::random::{RandomStream, Seed};
+use romer_units::random::{Blocks, RandomStream, Seed};
 
 use super::evidence::{UndirectedFinding, convinces, tail};
 use super::series::{FEWEST, LOOKED_AT, STAMPS, quantile};
@@ -134,7 +134,7 @@ fn tick(packets: &[(i64, i64)]) -> f64 {
 
 /// The gaps between arrivals if each of these packets had the delay of another one.
 fn of_any_delays(packets: &[(i64, i64)]) -> Vec<f64> {
-    let chance = RandomStream::new(Seed([22, 5, 10, 7, 0, 0]), [0, 0]);
+    let mut chance = Blocks::new(RandomStream::new(Seed([22, 5, 10, 7, 0, 0]), [0, 0]));
     let mut delays: Vec<i64> = packets.iter().map(|packet| packet.1.saturating_sub(packet.0)).collect();
     for (ordinal, left) in (0..).zip((1..delays.len()).rev()) {
         delays.swap(left, whole(chance.unit(ordinal) * real(left + 1)).min(left));

@@ -49,7 +49,7 @@ fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec
             delay: delay.map(|delay| Duration::from_nanos(nearest(delay))),
             ttl: delay.map(|_| 60),
             tos: None,
-            leaving: romer_record::Leaving::Unknown,
+            leaving: romer_record::Leaving::UNKNOWN,
         }
     };
     (0..).zip(delays).map(one).collect()

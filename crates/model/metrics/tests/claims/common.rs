@@ -16,7 +16,7 @@ pub(crate) fn arrived(sequence: u64, departure: i64, arrival: i64) -> Passage {
         delay: Some(Duration::from_nanos(arrival - departure)),
         ttl: Some(64),
         tos: Some(184),
-        leaving: romer_record::Leaving::After(Duration::from_nanos(5)),
+        leaving: romer_record::Leaving::after(Duration::from_nanos(5)),
     }
 }
 

@@ -68,7 +68,7 @@ proptest! {
             departure: Some(Timestamp::<Departure>::from_nanos(*departure)),
             arrival: Some(Timestamp::<Arrival>::from_nanos(*arrival)),
             delay: Some(Duration::from_nanos(*delay)),
-            leaving: Leaving::After(Duration::from_nanos(*delay)),
+            leaving: Leaving::after(Duration::from_nanos(*delay)),
             ..arrived(sequence, 0, 0)
         };
         let passages: Vec<Passage> = (0..).zip(&times).map(wild).collect();
