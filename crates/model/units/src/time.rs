@@ -87,7 +87,7 @@ impl Duration {
     /// The nearest length to `nanos` nanoseconds, saturating at the ends of the range.
     #[expect(clippy::cast_possible_truncation, reason = "the value is rounded, and the cast saturates")]
     pub fn from_nanos_f64(nanos: f64) -> Self {
-        Self(nanos.round() as i64)
+        Self::from_nanos(nanos.round() as i64)
     }
     /// `micros` microseconds, saturating at the ends of the range.
     pub const fn from_micros(micros: i64) -> Self {
