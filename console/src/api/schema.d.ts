@@ -712,7 +712,7 @@ export interface components {
             /** @description Name and version. */
             software: string;
         };
-        /** @description Whether a Markov chain comes to stay in some of its states. */
+        /** @description Whether a Markov chain ends in a subset of its states. */
         Absorption: "initial" | "possible" | "certain";
         /** @description What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of. */
         Accounted: {
@@ -801,9 +801,9 @@ export interface components {
              */
             duration: string | null;
             /**
-             * @description Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
-             *     done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
-             *     `null` says that they go elsewhere.
+             * @description Its packets pass through the emulation of this server, in this direction from the initiator to the responder.
+             *     The settings of the emulation during the run are stored with it. Default: `a_to_b` if an emulation runs; `null`:
+             *     they do not pass through it.
              */
             emulated?: components["schemas"]["PortDirection"] | null;
             /**
@@ -812,13 +812,13 @@ export interface components {
              */
             interval: string | null;
             /**
-             * @description Limits that the results are held against: `forward.delay_ns.p99<30ms`.
+             * @description Limits for the results: `forward.delay_ns.p99<30ms`.
              * @default []
              */
             limits: string[];
             /**
-             * @description Of packets that go one way: the other end's log comes at the end only. Otherwise it comes while they do, some 40
-             *     octets a packet on the way from there, so that delays, jitter and losses are told live.
+             * @description One-way packets: the log of the other host is fetched at the end only. Otherwise it is sent during the run
+             *     (about 40 bytes per packet), so that delays, jitter and losses are reported live.
              * @default false
              */
             log_at_end: boolean;
@@ -1367,7 +1367,7 @@ export interface components {
         Calibration: {
             /**
              * Format: double
-             * @description What the tool itself adds to a round trip, at the least.
+             * @description Minimum delay that the tool itself adds to a round trip.
              */
             baseline_ns: number | null;
             /**
@@ -1381,7 +1381,7 @@ export interface components {
              */
             measured: string | null;
             /**
-             * @description The share of a delay from responder to sender, likewise.
+             * @description The same from responder to sender.
              * @default null
              */
             reverse: components["schemas"]["Share"] | null;
@@ -1528,15 +1528,15 @@ export interface components {
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
-             * @description Lower and upper bound of that: by the host's own clocks, where they have told the step; else at 95 %, by how well the
-             *     delays on either side tell their levels. `null` where the method of `--skew` does not say.
+             * @description Lower and upper bound of that: from the host's clocks if they show the step, else at 95 % from the delays before
+             *     and after it. `null` if the method of `--skew` has none.
              * @default null
              */
             size_interval_ns: number[] | null;
             /**
              * Format: int64
-             * @description How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
-             *     minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
+             * @description Size. Of a clock: change of the offset, which is the responder's clock minus the sender's (a sender's step of -5
+             *     ms gives +5 ms). Of a path: change of its delay.
              */
             size_ns: number | null;
             /**
@@ -1550,8 +1550,8 @@ export interface components {
         ClockState: {
             /**
              * Format: uint64
-             * @description So many first packets of a direction were stated to be sent for calibration, and the skew is fitted to them alone. Left
-             *     out where none were, and of methods that follow the clocks through the whole run.
+             * @description Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted without
+             *     calibration, and with methods that follow the clocks through the whole run.
              */
             calibration_packets?: number | null;
             /**
@@ -1590,8 +1590,8 @@ export interface components {
              */
             before_ns: number;
             /**
-             * @description Lower and upper bound of that, by how far apart the host's clocks were read before and after, and by how much
-             *     one may have been slewed meanwhile; `null` where that is not known.
+             * @description Lower and upper bound of that, from the times between readings of the host's clocks and their possible slew;
+             *     `null` if unknown.
              * @default null
              */
             size_interval_ns: number[] | null;
@@ -2403,7 +2403,7 @@ export interface components {
              */
             silence_ns: number;
         } | {
-            /** @description Whether it must come to stay there. */
+            /** @description Whether it must end there. */
             certainty: components["schemas"]["Absorption"];
             /** @constant */
             code: "chain-absorbed";
@@ -2602,7 +2602,7 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description The frames that the buffer has room for.
+             * @description Capacity of the buffer in frames.
              */
             buffer_frames: number;
             /** @constant */
@@ -2622,7 +2622,7 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description The frames that the buffer has room for.
+             * @description Capacity of the buffer in frames.
              */
             buffer_frames: number;
             /** @constant */
@@ -2887,7 +2887,7 @@ export interface components {
             both_clocks: boolean;
             /** @constant */
             detail: "departures-shift";
-            /** @description A pause of the sender and a queue that emptied meanwhile would look the same. */
+            /** @description A pause of the sender and a queue that emptied during it would look the same. */
             or_pause: boolean;
         } | {
             /** @constant */
@@ -2979,7 +2979,7 @@ export interface components {
             address_before: string;
             /** @constant */
             detail: "mapping-changed";
-            /** @description Other addresses that probes came from meanwhile. */
+            /** @description Other source addresses of probes during it. */
             others?: components["schemas"]["OtherSources"] | null;
         } | {
             /**
@@ -2996,7 +2996,7 @@ export interface components {
             by_nat: boolean;
             /** @constant */
             detail: "sender-moved";
-            /** @description Other addresses that probes came from meanwhile. */
+            /** @description Other source addresses of probes during it. */
             others?: components["schemas"]["OtherSources"] | null;
         } | {
             /** @constant */
@@ -3173,7 +3173,7 @@ export interface components {
              * @description The destination.
              */
             target: string;
-            /** @description Interfaces whose routes may be missing. */
+            /** @description Interfaces with routes that may be missing. */
             unusable_interfaces?: components["schemas"]["UnusableInterface"][];
         } | {
             /** @constant */
@@ -3212,7 +3212,7 @@ export interface components {
             replies: boolean;
             /**
              * Format: ip
-             * @description The address whose packets exceed the limit.
+             * @description The address with packets that exceed the limit.
              */
             target: string;
         } | {
@@ -3291,10 +3291,8 @@ export interface components {
             line: number | null;
         };
         /**
-         * @description A pattern that was found.
-         *
-         *     Only what passes a test is told: `false_alarm_probability` bounds the probability with which a stream without the
-         *     pattern, looked through for all its periods, places and sizes, would have shown one as clear. It is at most 1e-6.
+         * @description A pattern that was found. Only significant patterns are reported: `false_alarm_probability` bounds the probability
+         *     that a stream without the pattern shows one as clear at any period, place and size. It is at most 1e-6.
          */
         Finding: {
             /**
@@ -3567,7 +3565,7 @@ export interface components {
         };
         /** @description A measurement that was started here. */
         Job: {
-            /** @description What was asked for. */
+            /** @description The request. */
             asked: components["schemas"]["Asked"];
             /** @description Limits that do not hold, in words. */
             broken: string[];
@@ -3587,12 +3585,12 @@ export interface components {
             id: number;
             /** @description What its packets did within the last interval, by stream. */
             live: components["schemas"]["LiveStream"][];
-            /** @description What it told. */
+            /** @description Its output. */
             notes: (components["schemas"]["Note"] & {
                 /** @description The same as a sentence. */
                 text: string;
             })[];
-            /** @description The run that it is kept in. */
+            /** @description The run in which it is stored. */
             run: string | null;
             /** @description When it began, RFC 3339. */
             started: string;
@@ -3915,9 +3913,9 @@ export interface components {
             /** @description The tool's own baseline on this machine, where `romer calibrate` has found it. */
             calibration: components["schemas"]["Calibration"] | null;
             /**
-             * @description The first packets of each direction, which were sent to fit the clocks by (`--calibration`). They are in none of the other
-             *     figures, losses and ratings, whose moments count from the first packet after them; events are of the whole run. Left out
-             *     where there are none.
+             * @description The first packets of each direction, to which the clocks are fitted (`--calibration`). They are excluded from
+             *     all other figures, losses and ratings; times are from the first packet after them. Events are of the whole run.
+             *     Omitted without calibration.
              */
             calibration_phase?: components["schemas"]["CalibrationPhase"] | null;
             /**
@@ -3939,7 +3937,7 @@ export interface components {
             /** @description When the last reflection was waited for, UTC (RFC 3339). */
             ended: string | null;
             /**
-             * @description What happened to the hosts and to the path meanwhile, in order of time.
+             * @description Events of the hosts and of the path during it, in order of time.
              * @default []
              */
             events: (components["schemas"]["Event"] & {
@@ -3968,8 +3966,8 @@ export interface components {
             /** @description Circumstances. */
             metadata: components["schemas"]["Metadata"];
             /**
-             * @description Entries that this host's own packet log did not keep, by what they are about: of a packet in their span that is not known to
-             *     have arrived it is not known whether it did. Left out where it kept all.
+             * @description Entries missing from this host's packet log, by kind. It is unknown whether a packet in their range arrived
+             *     unless an entry says so. Omitted if none is missing.
              */
             not_logged?: components["schemas"]["NotLogged"][];
             /**
@@ -3977,11 +3975,11 @@ export interface components {
              *     the responder or of this host is incomplete: the statistics are those of a part.
              */
             partial: boolean;
-            /** @description What came to the measuring host's port besides good replies. Left out where nothing did. */
+            /** @description Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none. */
             replies?: components["schemas"]["Replies"];
             /**
-             * @description The responder's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
-             *     did not arrive there, or was not sent. `null` where it keeps none.
+             * @description The responder's log was received completely: packets that are not in it did not arrive there, or were not sent.
+             *     `null` if there is none.
              * @default null
              */
             responder_log_complete: boolean | null;
@@ -3998,7 +3996,7 @@ export interface components {
             source: string | null;
             /** @description Where each of the four stamps was taken. */
             stamps: components["schemas"]["StampPlaces"];
-            /** @description When the first probe was due, UTC (RFC 3339); empty where a file does not tell. */
+            /** @description When the first probe was due, UTC (RFC 3339); empty if a file does not say. */
             started: string;
             /** @description The target as it was given; of a file, its name. */
             target: string;
@@ -4380,7 +4378,7 @@ export interface components {
             first_sequence: number;
             /**
              * Format: uint64
-             * @description Replies whose time stamps were discarded.
+             * @description Replies with discarded time stamps.
              */
             replies: number;
             /** @constant */
@@ -5368,7 +5366,7 @@ export interface components {
         NicStamps: {
             /**
              * Format: uint32
-             * @description By how much any of them may be off, at the most, because it was carried over from the card's clock to its host's.
+             * @description Maximum error of any of them from the conversion of the card's clock to the host's.
              */
             error_ns: number;
             /**
@@ -6271,12 +6269,12 @@ export interface components {
             reverse_exact: boolean;
             /**
              * Format: uint64
-             * @description Packets whose direction is unknown.
+             * @description Lost packets of unknown direction.
              */
             unknown: number;
             /**
              * Format: uint64
-             * @description Packets whose direction is known by number only, not which they are.
+             * @description Lost packets: their number in each direction is known, but not which they are.
              */
             unnamed: number;
         };
@@ -6545,11 +6543,11 @@ export interface components {
             delay_definition: string;
             /** @description Stamps that never came, by moment. */
             missing: components["schemas"]["MissingStamps"];
-            /** @description What the network cards' stamps tell of themselves and of the kernels'; absent where none are used. */
+            /** @description Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used. */
             nic?: components["schemas"]["NicStamps"] | null;
-            /** @description t2; `null` where nothing arrived there, or where it is told without its place. */
+            /** @description t2; `null` if nothing arrived there, or if its place is unknown. */
             responder_arrival: components["schemas"]["Place"] | null;
-            /** @description t3; `null` where nothing left there, or where it is told without its place. */
+            /** @description t3; `null` if nothing left there, or if its place is unknown. */
             responder_departure: components["schemas"]["Place"] | null;
             /** @description The round trips contain the time that the responder took to answer, because its stamps do not give that time. */
             round_trip_includes_responder?: boolean;
@@ -6644,7 +6642,7 @@ export interface components {
         StreamInterval: {
             /**
              * Format: uint64
-             * @description Probes whose sending is among the kept entries: all with numbers below this one.
+             * @description All probes with numbers below this one have a stored departure.
              */
             durable_sent: number;
             /**
@@ -6653,8 +6651,8 @@ export interface components {
              */
             elapsed_ns: number;
             /**
-             * @description Of one-way probes whose far end tells its log during the run (`--live-delays`), what is known of the way there: delays
-             *     that became known within this interval, counts from the start; left out where nothing is known.
+             * @description Of one-way probes with the responder's log during the run (`--live-delays`), results of the forward direction:
+             *     delays that became known within this interval, counts from the start. Omitted if nothing is known.
              */
             forward?: components["schemas"]["StreamWay"] | null;
             /**
@@ -6680,7 +6678,7 @@ export interface components {
              * @description Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
              */
             returned: number;
-            /** @description The same of the way back. */
+            /** @description The same of the reverse direction. */
             reverse?: components["schemas"]["StreamWay"] | null;
             /**
              * @description Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
@@ -6691,7 +6689,7 @@ export interface components {
             schema: string;
             /**
              * Format: uint64
-             * @description Probes sent from the start up to now (a running total), by both ends; of the responder's those that are known of.
+             * @description Probes that both hosts have sent since the start; of the responder's, those that are known.
              */
             sent: number;
             /**
@@ -6890,8 +6888,8 @@ export interface components {
             reordered: number;
         };
         /**
-         * @description What is known of one-way probes while they are measured: of those that both ends' logs have told of by now, which is up to
-         *     an interval later than they came.
+         * @description Results of one-way probes during the run, of those in the logs of both hosts so far, up to one interval after their
+         *     arrival.
          */
         StreamWay: {
             /**
@@ -6972,9 +6970,8 @@ export interface components {
              */
             mean: number | null;
             /**
-             * @description 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
-             *     that it does not
-             *     tell how well their mean is known. Intervals of quantiles likewise.
+             * @description 95 % confidence interval of the mean. `null` below six values, and where dependence between values leaves too
+             *     small an effective sample size. The same holds for intervals of quantiles.
              */
             mean_interval: number[] | null;
             /**
@@ -7155,8 +7152,8 @@ export interface components {
              */
             departure_jitter: string | null;
             /**
-             * @description The direction of the probes. With `both`, the target draws its random schedule by the seed whose last number is one
-             *     higher (2^32 - 1 is followed by 0).
+             * @description The direction of the probes. With `both`, the random schedule of the target has the seed with a last number that
+             *     is higher by one (2^32 - 1 is followed by 0).
              * @default round_trip
              */
             direction: components["schemas"]["ProbeDirection"];

@@ -304,7 +304,7 @@ async function run() {
   await until('packets pass', async () => (await received()) > fewer);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('Paused: the figures are of').waitFor();
-  const ledger = () => page.getByRole('region', { name: 'Ledger' }).innerText();
+  const ledger = () => page.getByRole('region', { name: 'Packet counts' }).innerText();
   const stood = await ledger();
   const then = await received();
   await until('more have passed', async () => (await received()) > then + 300);

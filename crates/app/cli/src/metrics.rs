@@ -12,9 +12,10 @@ Metrics of --limit (measure, analyze, compare) and of compare --by:
 
     [DIRECTION.]METRIC[.STATISTIC]
 
-DIRECTION is forward, reverse or round_trip. Without it, a limit applies to each direction that
-packets go, and the worst value counts. A METRIC with * is a sample and needs a STATISTIC. Voice
-metrics can be written voice.forward.mos or forward.mos. --by takes the metrics marked \"by\".
+DIRECTION is forward, reverse or round_trip. Without it, a limit applies to the round trip, or
+with one-way packets to each measured direction; the worst value counts. A METRIC with * is a
+sample and needs a STATISTIC. Voice metrics can be written voice.forward.mos or forward.mos. --by
+takes the metrics marked \"by\".
 
   romer measure HOST --limit 'rtt.p99<150ms' --limit 'loss<=1%'
   romer compare BEFORE AFTER --by jitter

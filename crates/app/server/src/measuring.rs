@@ -75,11 +75,11 @@ pub(crate) struct Asked {
     /// A reflector that is not romer: no control channel.
     #[serde(default)]
     pub(crate) stamp_only: bool,
-    /// Of packets that go one way: the other end's log comes at the end only. Otherwise it comes while they do, some 40
-    /// octets a packet on the way from there, so that delays, jitter and losses are told live.
+    /// One-way packets: the log of the other host is fetched at the end only. Otherwise it is sent during the run
+    /// (about 40 bytes per packet), so that delays, jitter and losses are reported live.
     #[serde(default)]
     pub(crate) log_at_end: bool,
-    /// Limits that the results are held against: `forward.delay_ns.p99<30ms`.
+    /// Limits for the results: `forward.delay_ns.p99<30ms`.
     #[serde(default)]
     pub(crate) limits: Vec<String>,
     /// Words to keep with the run.
@@ -94,9 +94,9 @@ pub(crate) struct Asked {
     /// The text of the file that the traffic `trace:FILE` names.
     #[serde(default)]
     pub(crate) trace: Option<String>,
-    /// Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
-    /// done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
-    /// `null` says that they go elsewhere.
+    /// Its packets pass through the emulation of this server, in this direction from the initiator to the responder.
+    /// The settings of the emulation during the run are stored with it. Default: `a_to_b` if an emulation runs; `null`:
+    /// they do not pass through it.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<PortDirection>")]
     pub(crate) emulated: Option<Option<PortDirection>>,
@@ -112,7 +112,7 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Port
 pub(crate) struct Job {
     /// Its number.
     pub(crate) id: u64,
-    /// What was asked for.
+    /// The request.
     pub(crate) asked: Asked,
     /// The command line that does the same.
     pub(crate) command: String,
@@ -122,9 +122,9 @@ pub(crate) struct Job {
     pub(crate) started: String,
     /// How long it is to take, nanoseconds, where that is known.
     pub(crate) expected_ns: Option<i64>,
-    /// The run that it is kept in.
+    /// The run in which it is stored.
     pub(crate) run: Option<String>,
-    /// What it told.
+    /// Its output.
     pub(crate) notes: Vec<ExplainedWarning<Note>>,
     /// Why it failed, or why there is only a part.
     pub(crate) error: Option<String>,

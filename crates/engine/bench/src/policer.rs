@@ -102,8 +102,8 @@ fn bucket(
                     tenths(together.latest_ns),
                     tenths(together.fills_in_ns)
                 );
-            } else if edge > 0 && policed.together.is_some() {
-                // The frames at the limit are decided by the total.
+            } else if edge > 0 && policed.together.is_some() && (subject == OUT || right + wrong == 0) {
+                // The total decides the frames at the limit.
                 let _ = write!(
                     found,
                     "; in total {passed} of {all} frames passed, and the bucket allows {nominal}"

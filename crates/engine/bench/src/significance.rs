@@ -46,7 +46,7 @@ impl Significance {
         if holds.found {
             let known = if chance > TOLERANCE {
                 let percent = chance * 100.0;
-                format!("; with {} frames the uncertainty is {percent:.1} % of the capacity", self.frames)
+                format!("; {} frames show only deviations above {percent:.1} % of the capacity", self.frames)
             } else {
                 String::new()
             };

@@ -8,9 +8,9 @@ use romer_record::event::{
     ChangedHop, Event, EventDetail, EventKind, EventLocation, OtherSources, ProtocolFault, RouterReport,
     Unsent, UnusableInterface,
 };
-use romer_units::{Duration, counted, counted_as, three_digits, was};
+use romer_units::{Duration, counted, counted_as, was};
 
-use crate::sentence::{Text, host};
+use crate::sentence::{Text, host, length};
 
 /// Changed hops that a sentence names.
 const HOPS: usize = 3;
@@ -33,10 +33,6 @@ const fn program(side: EventLocation) -> &'static str {
         EventLocation::Responder => "the responder",
         EventLocation::Sender | EventLocation::Path => "the program",
     }
-}
-
-fn length(nanos: i64) -> String {
-    three_digits(nanos).readable()
 }
 
 /// An event whose code says all.
@@ -77,7 +73,7 @@ fn clock_step(event: &Event) -> String {
         if event.side == EventLocation::Responder { "the responder's clock" } else { "this host's clock" };
     let by = event.step.map_or_else(String::new, |step| {
         let between = step.size_interval_ns.map_or_else(String::new, |interval| {
-            let [least, most] = interval.map(|nanos| Duration::from_nanos(nanos).readable());
+            let [least, most] = interval.map(length);
             format!(" ({least} to {most})")
         });
         format!(", by {}{between}", length(step.size_ns))

@@ -322,7 +322,7 @@ fn bounds([low, high]: [i64; 2], unicode: bool) -> String {
     format!("{} to {}", show(low), show(high))
 }
 
-fn dscp_name(value: u8) -> String {
+pub(crate) fn dscp_name(value: u8) -> String {
     Dscp::new(value).map_or_else(|| value.to_string(), |dscp| dscp.to_string())
 }
 

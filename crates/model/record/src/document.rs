@@ -49,7 +49,7 @@ pub struct Measurement {
     /// The file that the packets were read from; `null` where romer measured them itself.
     #[serde(default)]
     pub source: Option<String>,
-    /// When the first probe was due, UTC (RFC 3339); empty where a file does not tell.
+    /// When the first probe was due, UTC (RFC 3339); empty if a file does not say.
     pub started: String,
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
@@ -60,12 +60,12 @@ pub struct Measurement {
     /// `received_at_least` of the packets says so.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
-    /// The responder's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
-    /// did not arrive there, or was not sent. `null` where it keeps none.
+    /// The responder's log was received completely: packets that are not in it did not arrive there, or were not sent.
+    /// `null` if there is none.
     #[serde(default)]
     pub responder_log_complete: Option<bool>,
-    /// Entries that this host's own packet log did not keep, by what they are about: of a packet in their span that is not known to
-    /// have arrived it is not known whether it did. Left out where it kept all.
+    /// Entries missing from this host's packet log, by kind. It is unknown whether a packet in their range arrived
+    /// unless an entry says so. Omitted if none is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,
     /// What was sent.
@@ -74,7 +74,7 @@ pub struct Measurement {
     pub calibration: Option<Calibration>,
     /// Limits that were stated, and whether they passed.
     pub limits: Vec<Limit>,
-    /// What came to the measuring host's port besides good replies. Left out where nothing did.
+    /// Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,
     /// Datagrams that both hosts dropped as damaged.
@@ -93,14 +93,14 @@ pub struct Measurement {
     pub reverse: DirectionResults,
     /// There and back, without the responder's own time: (t4-t1)-(t3-t2).
     pub round_trip: DirectionResults,
-    /// The first packets of each direction, which were sent to fit the clocks by (`--calibration`). They are in none of the other
-    /// figures, losses and ratings, whose moments count from the first packet after them; events are of the whole run. Left out
-    /// where there are none.
+    /// The first packets of each direction, to which the clocks are fitted (`--calibration`). They are excluded from
+    /// all other figures, losses and ratings; times are from the first packet after them. Events are of the whole run.
+    /// Omitted without calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_phase: Option<Box<CalibrationPhase>>,
     /// What can be said of the two clocks.
     pub clock: ClockState,
-    /// What happened to the hosts and to the path meanwhile, in order of time.
+    /// Events of the hosts and of the path during it, in order of time.
     #[serde(default)]
     pub events: Vec<Event>,
     /// Patterns in the packets that chance does not explain.
@@ -140,8 +140,8 @@ pub struct Measurements {
 /// What was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// The direction of the probes. With `both`, the target draws its random schedule by the seed whose last number is one
-    /// higher (2^32 - 1 is followed by 0).
+    /// The direction of the probes. With `both`, the random schedule of the target has the seed with a last number that
+    /// is higher by one (2^32 - 1 is followed by 0).
     #[serde(default)]
     pub direction: ProbeDirection,
     /// The schedule, as `--traffic` takes it.
@@ -199,7 +199,7 @@ pub struct CalibrationPhase {
 /// The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// What the tool itself adds to a round trip, at the least.
+    /// Minimum delay that the tool itself adds to a round trip.
     pub baseline_ns: Option<f64>,
     /// How far above the baseline its share of a round trip goes (99 % of the packets of the calibration).
     pub uncertainty_ns: Option<f64>,
@@ -208,7 +208,7 @@ pub struct Calibration {
     /// The share of a delay from sender to responder; `null` where such delays are not absolute.
     #[serde(default)]
     pub forward: Option<Share>,
-    /// The share of a delay from responder to sender, likewise.
+    /// The same from responder to sender.
     #[serde(default)]
     pub reverse: Option<Share>,
     /// When the machine was calibrated, UTC (RFC 3339).
@@ -247,9 +247,9 @@ pub struct StampPlaces {
     pub sender_departure: Option<Place>,
     /// t4; `null` where nothing came back.
     pub sender_arrival: Option<Place>,
-    /// t2; `null` where nothing arrived there, or where it is told without its place.
+    /// t2; `null` if nothing arrived there, or if its place is unknown.
     pub responder_arrival: Option<Place>,
-    /// t3; `null` where nothing left there, or where it is told without its place.
+    /// t3; `null` if nothing left there, or if its place is unknown.
     pub responder_departure: Option<Place>,
     /// What a delay spans, in words.
     pub delay_definition: String,
@@ -258,7 +258,7 @@ pub struct StampPlaces {
     pub round_trip_includes_responder: bool,
     /// Stamps that never came, by moment.
     pub missing: MissingStamps,
-    /// What the network cards' stamps tell of themselves and of the kernels'; absent where none are used.
+    /// Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<NicStamps>,
 }
@@ -266,7 +266,7 @@ pub struct StampPlaces {
 /// Network cards' stamps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NicStamps {
-    /// By how much any of them may be off, at the most, because it was carried over from the card's clock to its host's.
+    /// Maximum error of any of them from the conversion of the card's clock to the host's.
     pub error_ns: u32,
     /// How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
     /// kernel - card.
@@ -296,8 +296,8 @@ pub struct LocationErrors {
 pub struct ClockState {
     /// `shared` (one clock), or the estimator's name, or `none`.
     pub method: String,
-    /// So many first packets of a direction were stated to be sent for calibration, and the skew is fitted to them alone. Left
-    /// out where none were, and of methods that follow the clocks through the whole run.
+    /// Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted without
+    /// calibration, and with methods that follow the clocks through the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_packets: Option<u64>,
     /// Whether skew could be identified.
@@ -332,11 +332,11 @@ pub struct ClockEvent {
     pub alternative_kind: Option<String>,
     /// `forward`, `reverse` or `both`.
     pub direction: Option<String>,
-    /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
-    /// minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
+    /// Size. Of a clock: change of the offset, which is the responder's clock minus the sender's (a sender's step of -5
+    /// ms gives +5 ms). Of a path: change of its delay.
     pub size_ns: Option<i64>,
-    /// Lower and upper bound of that: by the host's own clocks, where they have told the step; else at 95 %, by how well the
-    /// delays on either side tell their levels. `null` where the method of `--skew` does not say.
+    /// Lower and upper bound of that: from the host's clocks if they show the step, else at 95 % from the delays before
+    /// and after it. `null` if the method of `--skew` has none.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
 }
@@ -407,7 +407,7 @@ pub struct DoctorFinding {
 pub enum StreamLine {
     /// What has happened up to now.
     Interval(Box<StreamInterval>),
-    /// Something worth a line of its own.
+    /// An event.
     Event {
         /// `romer/stream/1`.
         schema: String,
@@ -419,8 +419,8 @@ pub enum StreamLine {
         /// The same as a sentence.
         text: String,
     },
-    /// Lines of any streams are not here: their reader was behind by so many that the program did not wait for it, nor keep them.
-    /// What an interval tells is told by the next one, for its counts run on from the start; its delays are not.
+    /// Lines were skipped, because their reader was too slow. The counts of the next interval are from the start of the
+    /// run and include the skipped intervals; their delays are missing.
     Skipped {
         /// `romer/stream/1`.
         schema: String,
@@ -452,7 +452,7 @@ pub struct StreamInterval {
     pub target: String,
     /// Since the start.
     pub elapsed_ns: i64,
-    /// Probes sent from the start up to now (a running total), by both ends; of the responder's those that are known of.
+    /// Probes that both hosts have sent since the start; of the responder's, those that are known.
     pub sent: u64,
     /// Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
     pub returned: u64,
@@ -469,16 +469,16 @@ pub struct StreamInterval {
     pub outstanding: u64,
     /// Entries of the packet log that are safe from a kill of the program.
     pub kept_entries: u64,
-    /// Probes whose sending is among the kept entries: all with numbers below this one.
+    /// All probes with numbers below this one have a stored departure.
     pub durable_sent: u64,
     /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
-    /// Of one-way probes whose far end tells its log during the run (`--live-delays`), what is known of the way there: delays
-    /// that became known within this interval, counts from the start; left out where nothing is known.
+    /// Of one-way probes with the responder's log during the run (`--live-delays`), results of the forward direction:
+    /// delays that became known within this interval, counts from the start. Omitted if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<StreamWay>,
-    /// The same of the way back.
+    /// The same of the reverse direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<StreamWay>,
     /// What can be said of the two ends' clocks by now; `None` where they are one, and where it is known at the end only.
@@ -487,8 +487,8 @@ pub struct StreamInterval {
     pub clock: Option<ClockSoFar>,
 }
 
-/// What is known of one-way probes while they are measured: of those that both ends' logs have told of by now, which is up to
-/// an interval later than they came.
+/// Results of one-way probes during the run, of those in the logs of both hosts so far, up to one interval after their
+/// arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamWay {
     /// What the delays are: absolute, or above the least that came so far. How far one clock runs from the other is still in

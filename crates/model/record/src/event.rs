@@ -141,8 +141,8 @@ mod code {
 pub struct ClockStep {
     /// How much was added.
     pub size_ns: i64,
-    /// Lower and upper bound of that, by how far apart the host's clocks were read before and after, and by how much
-    /// one may have been slewed meanwhile; `null` where that is not known.
+    /// Lower and upper bound of that, from the times between readings of the host's clocks and their possible slew;
+    /// `null` if unknown.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
     /// The last reading that is known to be from before.

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe_direction::ProbeDirection;
 
-/// A pattern that was found.
-///
-/// Only what passes a test is told: `false_alarm_probability` bounds the probability with which a stream without the
-/// pattern, looked through for all its periods, places and sizes, would have shown one as clear. It is at most 1e-6.
+/// A pattern that was found. Only significant patterns are reported: `false_alarm_probability` bounds the probability
+/// that a stream without the pattern shows one as clear at any period, place and size. It is at most 1e-6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Where it was found: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays of the two
@@ -115,7 +113,7 @@ pub enum Pattern {
         /// Its packets among all that came more than once: how strong it is.
         strength_ratio: f64,
     },
-    /// All packets beyond a length were lost, as where something on the way drops what is too long for it.
+    /// All packets beyond a length were lost, as if a host on the path drops longer ones.
     LossByLength {
         /// The longest packet that arrived, octets of the payload of UDP.
         longest_arrived_bytes: u32,

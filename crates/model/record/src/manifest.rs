@@ -22,9 +22,9 @@ pub const MOST_STREAMS: usize = 1_024;
 pub enum Status {
     /// It is being written, or its program was killed.
     Running,
-    /// It ended as asked.
+    /// It ended as requested.
     Complete,
-    /// It was interrupted; what was measured is kept.
+    /// It was interrupted; the results until then are stored.
     Partial,
     /// Its program was killed; what was acknowledged has been recovered from the log.
     Recovered,
@@ -53,11 +53,11 @@ pub struct Manifest {
 pub enum ClockRelation {
     /// Both ends read one clock (one host, one boot).
     Shared,
-    /// Two clocks whose offset is not known.
+    /// Two clocks with unknown offset.
     Unknown,
 }
 
-/// What must be known of a stream, besides its log, to compute its measurement document.
+/// What is needed, in addition to its log, to compute the measurement document of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stream {
     /// The target as it was given.
@@ -75,14 +75,14 @@ pub struct Stream {
     pub metadata: Metadata,
     /// The two clocks.
     pub clock_relation: ClockRelation,
-    /// The responder keeps a log of its own and brings it back; without it, the direction of a loss is not known.
+    /// The responder stores a log and returns it; without it, the direction of a loss is unknown.
     pub responder_log: bool,
     /// The far log was brought back whole.
     pub responder_log_complete: bool,
     /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responder_log_gaps: Vec<LogGap>,
-    /// Entries that this host's own packet log did not keep: what they would have told is not known. Left out where it kept all.
+    /// Entries missing from this host's packet log. Omitted if none is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,
     /// Why it ended before it was to; `null` where it did not.
@@ -105,20 +105,20 @@ pub struct Stream {
     /// The calibration of the measuring host, where it has one.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
-    /// The measuring host does not hear routers that return what is too long for a link of the way (`net.ipv4.ip_no_pmtu_disc`
-    /// is this, 2 or 3), and some of the probes may be. Left out where it does, or none is.
+    /// The measuring host ignores ICMP errors about packets too long for a link of the path (this is the value of
+    /// `net.ipv4.ip_no_pmtu_disc`, 2 or 3), and some probes may be too long. Omitted otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routers_unheard: Option<u32>,
     /// The same of the responder's host, and of its replies and probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder_routers_unheard: Option<u32>,
-    /// What came to the measuring host's port besides good replies. Left out where nothing did.
+    /// Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,
     /// Datagrams that both hosts dropped as damaged.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
-    /// What happened meanwhile.
+    /// Events during it.
     #[serde(default)]
     pub events: Vec<Event>,
 }
@@ -128,9 +128,9 @@ pub struct Stream {
 pub struct SkewRequest {
     /// The method, as `--skew` has it; empty: the best.
     pub method: String,
-    /// So many first packets of a direction were sent to fit the clocks by, and no others are used for it.
+    /// Number of first packets of a direction to which alone the clocks are fitted.
     pub calibration: Option<u64>,
-    /// Each way takes at least so long; what is known of it narrows the bounds of the offset.
+    /// Minimum delay of each direction, which narrows the bounds of the offset.
     pub path_minimum_ns: Option<i64>,
 }
 

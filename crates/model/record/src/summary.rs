@@ -34,9 +34,8 @@ pub struct Summary {
     pub p99: Option<f64>,
     /// 99.9 % quantile.
     pub p99_9: Option<f64>,
-    /// 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample
-    /// that it does not
-    /// tell how well their mean is known. Intervals of quantiles likewise.
+    /// 95 % confidence interval of the mean. `null` below six values, and where dependence between values leaves too
+    /// small an effective sample size. The same holds for intervals of quantiles.
     pub mean_interval: Option<[f64; 2]>,
     /// 95 % confidence interval of the median.
     pub median_interval: Option<[f64; 2]>,

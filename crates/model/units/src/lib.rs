@@ -44,4 +44,4 @@ pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};
 pub use sum::saturating_sum;
 pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};
-pub use words::{counted, counted_as, excerpt, three_digits, was};
+pub use words::{counted, counted_as, excerpt, was};

@@ -1,7 +1,5 @@
 //! Numbers of things, as sentences have them.
 
-use crate::time::Duration;
-
 /// `1 frame`, `2 frames`: so many of what `one` is, a word that takes an `s`.
 ///
 /// ```
@@ -50,14 +48,4 @@ pub fn excerpt(text: &str, longest: usize) -> String {
     };
     let shown: String = text.chars().take_while(fits).collect();
     if shown.len() == text.len() { shown } else { shown + "..." }
-}
-
-/// A time of so many nanoseconds, rounded to three digits: as precise as a time in a sentence needs to be.
-pub fn three_digits(nanos: i64) -> Duration {
-    let mut unit = 1;
-    while nanos.unsigned_abs() / unit >= 1_000 {
-        unit *= 10;
-    }
-    let unit = unit.cast_signed();
-    Duration::from_nanos((nanos.saturating_add(nanos.signum() * unit / 2)) / unit * unit)
 }

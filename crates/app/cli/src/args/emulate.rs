@@ -15,6 +15,7 @@ use crate::values;
 
 /// Headings of the help.
 const IMPAIRMENTS: &str = "Impairments, in both directions";
+const SCENARIO: &str = "Scenario";
 const OFFLINE: &str = "Recorded packets";
 
 /// Arguments of `romer emulate`.
@@ -104,17 +105,17 @@ pub(crate) struct ImpairmentArgs {
 #[command(next_help_heading = OFFLINE)]
 pub(crate) struct OfflineArgs {
     /// List the included scenarios with source and year
-    #[arg(long, help_heading = IMPAIRMENTS, exclusive = true)]
+    #[arg(long, help_heading = SCENARIO, exclusive = true)]
     pub(crate) list_presets: bool,
     /// Run in virtual time, from --arrivals to --departures
     #[arg(long, requires = "arrivals",
         conflicts_with_all = ["ports", "data_plane", "duration", "yes_cut_me_off"])]
     pub(crate) offline: bool,
     /// Scenario file (TOML)
-    #[arg(long, help_heading = IMPAIRMENTS, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
+    #[arg(long, help_heading = SCENARIO, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
     pub(crate) scenario: Option<PathBuf>,
     /// Included scenario, see --list-presets
-    #[arg(long, help_heading = IMPAIRMENTS, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
+    #[arg(long, help_heading = SCENARIO, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
     pub(crate) preset: Option<String>,
     /// Arriving packets: a table (time_ns,port,size) or a capture
     ///

@@ -420,7 +420,7 @@ mod tests {
             "host0.example",
             "25.0",
             "saved to /runs/one",
-            "note: a note",
+            "note: the responder does not send, and reports: a note",
             "round-trip delay",
             "loss",
             "outstanding",

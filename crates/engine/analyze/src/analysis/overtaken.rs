@@ -6,7 +6,6 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
 use romer_record::warning::MeasurementWarning;
-use romer_units::three_digits;
 
 /// So many in a row are not by chance, all of them overtaken by one packet after which delays stay as low.
 const LEAST: usize = 8;
@@ -36,7 +35,7 @@ fn warning(fall: Fall) -> MeasurementWarning {
     const MOMENT_NS: i64 = 10_000_000;
     MeasurementWarning::DelayDropReorders {
         at_ns: (fall.at_ns + MOMENT_NS / 2) / MOMENT_NS * MOMENT_NS,
-        drop_ns: three_digits(fall.by_ns).as_nanos(),
+        drop_ns: fall.by_ns,
         packets: fall.packets as u64,
     }
 }

@@ -239,7 +239,8 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
     let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
     assert_eq!(voice.holds, Some(true), "{voice:?}");
     assert!(
-        voice.found.contains(" frames the uncertainty is ") && voice.found.contains(" % of the capacity")
+        voice.found.contains(" frames show only deviations above ")
+            && voice.found.contains(" % of the capacity")
     );
 }
 

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use romer_record::warning::MeasurementWarning;
-use romer_units::three_digits;
 
 use super::{Spread, UNIT_NS, sta};
 
@@ -21,7 +20,7 @@ pub fn doubt(raw: &Path, spread: &Spread, span: Option<[u64; 2]>) -> Option<Meas
     let [first, last] = span.filter(|_| told == sta::TimeUnit::Untold)?;
     let took = spread.sent[1].checked_sub(spread.sent[0]).filter(|took| *took > 0)?.checked_mul(UNIT_NS)?;
     let each = took / i64::try_from(last - first).ok().filter(|steps| *steps > 0)?;
-    Some(MeasurementWarning::TimeUnitAssumed { interval_ns: three_digits(each).as_nanos() })
+    Some(MeasurementWarning::TimeUnitAssumed { interval_ns: each })
 }
 
 #[cfg(test)]

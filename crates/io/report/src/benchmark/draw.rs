@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::escape::markup;
-use crate::number::three_digits;
+use crate::number::{NO_BREAK, three_digits, time};
 
 /// A figure of its own, as SVG, with the name that its file may have.
 pub struct Drawn {
@@ -88,8 +88,11 @@ const TITLE: f64 = 24.0;
 
 /// A value with three digits and the unit of its axis.
 fn with_unit(value: f64, axis: &str) -> String {
-    let unit = axis.rsplit_once(", ").map_or("", |(_, unit)| unit);
-    format!("{} {unit}", three_digits(value))
+    match axis.rsplit_once(", ") {
+        Some((_, "µs")) => time(value * 1e3, true).replace(NO_BREAK, " "),
+        Some((_, unit)) => format!("{} {unit}", three_digits(value)),
+        None => three_digits(value),
+    }
 }
 
 /// A scale from values to places.

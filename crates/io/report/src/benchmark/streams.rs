@@ -7,6 +7,7 @@ use romer_record::benchmark::{Benchmark, Trial};
 use romer_units::counted;
 
 use crate::escape::markup;
+use crate::number::{NO_BREAK, time};
 use crate::number::{count, maybe_time};
 
 /// A stream in a case.
@@ -59,8 +60,9 @@ impl StreamRow {
                 let _ = write!(words, ", {count} {what}");
             }
         }
-        if let Some([least, median, greatest]) = self.latency.map(|all| all.map(|nanos| nanos / 1e3)) {
-            let _ = write!(words, "; latency median {median:.1} µs (range {least:.1} to {greatest:.1} µs)");
+        if let Some(latency) = self.latency {
+            let [least, median, greatest] = latency.map(|nanos| time(nanos, true).replace(NO_BREAK, " "));
+            let _ = write!(words, "; latency median {median} (range {least} to {greatest})");
         }
         words
     }

@@ -109,7 +109,7 @@ fn caption(figure: &Figure, end_ns: f64, said: &str) -> String {
     });
     let most = counted(most.map(|column| column.of).max().unwrap_or(1) as u64, "probe", "probes");
     format!(
-        "Each column: {}, up to {most}. Height: share that {said}, {} to 100 % (logarithmic). Darker: higher share in any \
+        "Each column: {}, up to {most}. Height: share of probes that {said}, {} to 100 % (logarithmic). Darker: higher share in any \
          {MOMENT} consecutive probes (under 10 %, under 50 %, more).",
         time(end_ns * share(1, STRIP), true),
         decade_label(lowest),

@@ -10,6 +10,7 @@ use crate::causes;
 use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
 use crate::table::{Trip, ways};
+use crate::words::dscp_name;
 
 /// So many lengths of a pattern are shown in order; of more, how many there are of each.
 const IN_ORDER: usize = 8;
@@ -60,9 +61,7 @@ const ROWS: [(&str, Cell); 23] = [
     ("late (counted as lost)", |d| number(d.packets.late)),
     ("duplicates", |d| number(d.packets.duplicated)),
     ("reordered (RFC 4737)", |d| number(d.packets.reordered)),
-    ("reordering ratio", |d| {
-        d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
-    }),
+    ("reordering ratio", |d| d.reordering.ratio.map_or_else(String::new, percent)),
     ("corrupted", |d| number(d.packets.corrupted)),
     ("losses by cause", causes::listed),
     ("received, then dropped by the measuring host", |d| number(d.packets.instrument_drops)),
@@ -81,7 +80,7 @@ const ROWS: [(&str, Cell); 23] = [
         }
         _ => String::new(),
     }),
-    ("DSCP sent", |d| d.dscp.sent.map_or_else(String::new, |dscp| dscp.to_string())),
+    ("DSCP sent", |d| d.dscp.sent.map_or_else(String::new, dscp_name)),
     ("DSCP on arrival", |d| {
         let seen = d.dscp.received.iter().map(|(dscp, packets)| format!("{dscp}: {}", count(*packets)));
         seen.collect::<Vec<_>>().join(", ")

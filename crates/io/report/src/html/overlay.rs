@@ -42,8 +42,8 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
         level(&mut runs, subjects, way);
         figures.extend(overlaid(&runs, way));
     }
-    charts(&figures, &mut drawn, &mut body)?;
     differences(subjects, by, &mut body);
+    charts(&figures, &mut drawn, &mut body)?;
     for (subject, number) in subjects.iter().zip(1..) {
         let title = format!("{number}. {}", subject.name);
         overview::setup_of(subject.stream.measurement, &title, command, &mut body);

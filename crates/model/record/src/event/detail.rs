@@ -47,7 +47,7 @@ EventDetail {
     ClockStep DeparturesShift {
         /// The clock of the other end was set by as much.
         both_clocks: bool,
-        /// A pause of the sender and a queue that emptied meanwhile would look the same.
+        /// A pause of the sender and a queue that emptied during it would look the same.
         or_pause: bool,
     },
     /// The delays of all packets from a moment on shift: the clock of the receiver was set, or the path changed by as much.
@@ -114,7 +114,7 @@ EventDetail {
         address: String,
         /// The address and port before.
         address_before: String,
-        /// Other addresses that probes came from meanwhile.
+        /// Other source addresses of probes during it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<OtherSources>,
     },
@@ -126,7 +126,7 @@ EventDetail {
         address_before: IpAddr,
         /// The address of the measuring host did not change: a NAT made a new mapping.
         by_nat: bool,
-        /// Other addresses that probes came from meanwhile.
+        /// Other source addresses of probes during it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<OtherSources>,
     },
@@ -249,7 +249,7 @@ EventDetail {
         link: Option<String>,
         /// The error of the system.
         errno: i32,
-        /// Interfaces whose routes may be missing.
+        /// Interfaces with routes that may be missing.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unusable_interfaces: Vec<UnusableInterface>,
     },
@@ -268,7 +268,7 @@ EventDetail {
         /// The packets.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The address whose packets exceed the limit.
+        /// The address with packets that exceed the limit.
         target: IpAddr,
         /// The limit, packets/s.
         packets_per_second: u64,

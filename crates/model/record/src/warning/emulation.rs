@@ -18,13 +18,13 @@ EmulationWarning {
         /// The time, nanoseconds.
         silence_ns: i64,
     },
-    /// A Markov chain comes to stay in a few of its states.
+    /// A Markov chain ends in a subset of its states.
     Warning ChainAbsorbed {
         /// The setting in the scenario.
         setting: String,
         /// The states.
         states: Vec<usize>,
-        /// Whether it must come to stay there.
+        /// Whether it must end there.
         certainty: Absorption,
         /// The smallest share of packets that is lost there; absent if it is random.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,20 +152,20 @@ EmulationWarning {
     },
 
     // The buffer.
-    /// The rates and queues of the scenario hold more short frames than the buffer has room for.
+    /// The rates and queues of the scenario hold more short frames than the buffer can.
     Warning BufferShortForFrames {
         /// The bytes that they hold.
         held_bytes: u64,
-        /// The frames that the buffer has room for.
+        /// Capacity of the buffer in frames.
         buffer_frames: u64,
         /// Frames are lost if the mean frame size is below this, bytes.
         mean_frame_bytes: u64,
     },
-    /// The delays of the scenario hold more frames than the buffer has room for, at high rates.
+    /// At high rates, the delays of the scenario hold more frames than the buffer can.
     Warning BufferShortForDelay {
         /// The longest delay, nanoseconds.
         delay_ns: i64,
-        /// The frames that the buffer has room for.
+        /// Capacity of the buffer in frames.
         buffer_frames: u64,
         /// Frames are lost above this rate, packets per second.
         limit_pps: i64,
@@ -276,7 +276,7 @@ EmulationWarning {
 }
 }
 
-/// Whether a Markov chain comes to stay in some of its states.
+/// Whether a Markov chain ends in a subset of its states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absorption {

@@ -240,7 +240,7 @@ MeasurementWarning {
         all_discarded: bool,
         /// Replies that were compared.
         compared: u64,
-        /// Replies whose time stamps were discarded.
+        /// Replies with discarded time stamps.
         replies: u64,
         /// The number of the first packet.
         first_sequence: u64,
@@ -259,8 +259,8 @@ MeasurementWarning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remedy: Option<StampsRemedy>,
     },
-    /// Time stamps are multiples of a unit that is not small beside the delays. Each delay is known to this unit, and the confidence intervals
-    /// of delays and of their variation include it.
+    /// Time stamps are multiples of a unit that is not small compared with the delays. Each delay is known to this
+    /// unit, and the confidence intervals of delays and of their variation include it.
     Note TimeStampsCoarse {
         /// The unit, nanoseconds.
         resolution_ns: i64,
@@ -466,7 +466,8 @@ MeasurementWarning {
         /// The numbers.
         missing: u64,
     },
-    /// All delays drop at once, and packets before are overtaken: the path became shorter, or the clock of the receiver was set back.
+    /// All delays drop at once, and packets before are overtaken: the path became shorter, or the receiver's clock was
+    /// stepped backward.
     Warning DelayDropReorders {
         /// When, nanoseconds after the start.
         at_ns: i64,
@@ -543,7 +544,7 @@ MeasurementWarning {
         /// Its last field is empty.
         empty_field: bool,
     },
-    /// The clock of a host was set back, which remains in the time stamps.
+    /// The clock of a host was stepped backward, which remains in the time stamps.
     Warning ClockSteppedBack {
         /// The host.
         side: EventLocation,
@@ -552,7 +553,7 @@ MeasurementWarning {
         /// The size, nanoseconds.
         size_ns: i64,
     },
-    /// Dummy entries stand for lost packets.
+    /// Dummy entries represent lost packets.
     Note DummyEntries {
         /// The entries.
         entries: u64,
@@ -672,7 +673,8 @@ MeasurementWarning {
         /// The packets.
         packets: u64,
     },
-    /// The clock of a capture was set back, and the capture was sorted by time since. The order of the other capture was used.
+    /// The clock of a capture was stepped backward, and the capture was sorted by time afterwards. The order of the
+    /// other capture was used.
     Warning CaptureSorted {
         /// The file.
         file: String,
@@ -700,7 +702,7 @@ MeasurementWarning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
-    /// No reply came, or one did not tell its number.
+    /// No reply arrived, or one had no number.
     Untold,
     /// Each reply has the number of its probe.
     Ours,
@@ -723,9 +725,9 @@ pub struct ReplyLosses {
     pub reverse: u64,
     /// That number is exact; otherwise it is a minimum.
     pub reverse_exact: bool,
-    /// Packets whose direction is known by number only, not which they are.
+    /// Lost packets: their number in each direction is known, but not which they are.
     pub unnamed: u64,
-    /// Packets whose direction is unknown.
+    /// Lost packets of unknown direction.
     pub unknown: u64,
     /// Copies of probes that arrived.
     pub copies: u64,
@@ -814,7 +816,7 @@ pub enum Contradiction {
 pub enum ResponderDelayCause {
     /// It was stopped, or its host had no processor for it.
     Stopped,
-    /// It was, and was behind besides.
+    /// It was, and it also lagged.
     StoppedAndBehind,
     /// It ran, and was behind: still busy, or with too little processor time.
     Behind,
