@@ -33,7 +33,7 @@ define browser
 	@$(TIMED) 'the page in a browser' scripts/console browser
 endef
 
-help: ## say what can be made
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 build: ## build target/release/romer
@@ -41,10 +41,10 @@ build: ## build target/release/romer
 	@$(CARGO) build --release --locked --package romer
 	@scripts/no-build-paths $(TARGET)/release/romer
 
-demo: build ## build, then measure between two hosts in this machine, and show the report
+demo: build ## build, measure between two network namespaces of this machine, and show the report
 	@$(TARGET)/release/romer demo
 
-test: ## run every test; as root, those that meet the kernel once more without privileges
+test: ## run all tests; as root, those that use the kernel once more without privileges
 	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
@@ -61,11 +61,11 @@ page:
 rootless:
 	@$(TIMED) 'tests without privileges' scripts/rootless-tests
 
-fuzz: ## search every fuzz target for FUZZ_SECONDS
+fuzz: ## run every fuzz target for FUZZ_SECONDS
 	@scripts/need linker c++
 	@ROMER_FUZZ_SEED=$(FUZZ_SEED) $(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_SECONDS)
 
-bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
+bench: ## measure romer's own error and its maximum rates, next to other tools (results in validation/)
 	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
@@ -73,14 +73,14 @@ bench: ## measure the tool's own error and what it holds, other programs beside 
 	@$(CARGO) run --release --locked --package romer-validation -- all
 	@ROMER=$(TARGET)/release/romer ROMER_RESULTS=$(CURDIR)/validation/results $(TIMED) 'the console under fifty pages' scripts/console bench
 
-guest: build ## ask netem and romer for the same networks, in an emulated guest (validation/results/netem.md)
+guest: build ## compare netem and romer in an emulated guest (validation/results/netem.md)
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md
 
-nic-guest: ## have emulated network cards stamp packets, with their drivers as they are, and look at what comes of it
+nic-guest: ## test time stamps of emulated network cards with their stock drivers
 	@$(CARGO) build --locked --package romer
 	@ROMER=$(TARGET)/debug/romer $(TIMED) 'network cards in a guest' scripts/nic-guest
 
-lint: ## formatting, clippy, documentation, rules of the repository, licences and sources
+lint: ## check formatting, clippy, documentation, rules of the repository, licences and sources
 	@scripts/need linker
 	@{ $(CARGO) clippy --version && $(CARGO) fmt --version; } >/dev/null 2>&1 || \
 		scripts/with-rust rustup component add clippy rustfmt
@@ -89,11 +89,11 @@ lint: ## formatting, clippy, documentation, rules of the repository, licences an
 	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
 
-audit: ## compare the dependencies with the RustSec advisories, and ask cargo-deny for what `lint` looks at (needs the network)
+audit: ## check the dependencies against the RustSec advisories, and run cargo-deny (needs the network)
 	@scripts/need linker
 	@scripts/cargo-deny check --hide-inclusion-graph
 
-soak: ## the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
+soak: ## run the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
 	@scripts/need linker c++ ip ethtool nft ping setpriv
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
@@ -103,7 +103,7 @@ soak: ## the tests with long counts, then every fuzz target for LONG_FUZZ_SECOND
 	@$(TIMED) 'fuzzing' scripts/fuzz $(LONG_FUZZ_SECONDS)
 	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 
-console: ## prove that the console's page is built from its sources, go through its screens with a browser, ask its interface
+console: ## check that the console's page is built from its sources, and test its screens in a browser and its API
 	@scripts/need linker ip curl
 	@$(CARGO) build --locked --package romer
 	$(browser)
@@ -112,10 +112,10 @@ console: ## prove that the console's page is built from its sources, go through 
 schema: ## write docs/schema/*.json from the types
 	@$(CARGO) xtask schema
 
-manual: build ## write the manual's pages and the completions of shells to target/manual
+manual: build ## write manual pages and shell completions to target/manual
 	@$(TARGET)/release/romer manual $(TARGET)/manual
 
-docs: ## build the site of the documentation into target/docs
+docs: ## build the documentation site in target/docs
 	@scripts/venv docs
 	@NO_MKDOCS_2_WARNING=1 .tools/venv-docs/bin/mkdocs build --quiet --strict
 	@echo 'documentation: target/docs/index.html'

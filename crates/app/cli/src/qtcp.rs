@@ -113,7 +113,8 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
         }
         // What is nothing in so many digits has no sign.
         let skew = outcome.skew_ppm.map(|ppm| if ppm.abs() < 0.5e-3 { 0.0 } else { ppm });
-        let skew = skew.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
+        let skew = skew
+            .map_or_else(String::new, |ppm| format!(", skew {ppm:+.3} ppm removed (no confidence interval)"));
         output::print(&format!(
             "{}: {}, {} lost{skew}; {}\n",
             escape::terminal(&log),

@@ -240,15 +240,17 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<StreamInfo> {
 /// A stream in words.
 pub(crate) fn stream_text(stream: &StreamOptions) -> String {
     let protocol = match stream.protocol {
-        Protocol::Udp => "udp",
-        Protocol::Tcp => "tcp",
-        Protocol::Ip => "ip",
+        Protocol::Udp => "UDP",
+        Protocol::Tcp => "TCP",
+        Protocol::Ip => "IP",
     };
     let dscp = if stream.dscp == Dscp::DEFAULT { String::new() } else { format!(", dscp {}", stream.dscp) };
     let tag =
         stream.tag.map_or(String::new(), |tag| format!(", vlan {} priority {}", tag.vlan(), tag.priority()));
     let drop = if stream.expect_drop { ", to be dropped" } else { "" };
-    format!("{}: {protocol}, share {:.4}{dscp}{tag}, {}{drop}", stream.name, stream.share, stream.pace)
+    let share = format!("{:.2}", 100.0 * stream.share);
+    let share = share.trim_end_matches('0').trim_end_matches('.');
+    format!("{}: {protocol}, share {share} %{dscp}{tag}, {}{drop}", stream.name, stream.pace)
 }
 
 #[cfg(test)]

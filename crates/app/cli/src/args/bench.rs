@@ -53,61 +53,60 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProcedureArgs {
     /// Find the highest load without loss (RFC 2544 section 26.1)
-    #[command(
-        after_help = "Example:\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 --destination 198.19.0.2 \
-            --line-rate 1000Mbit --trial 60s"
-    )]
+    #[command(after_help = "Example:\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \\\n\
+            \x20   --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s")]
     Throughput(Box<ThroughputArgs>),
     /// Measure offered vs. forwarded load, loss, latency and its variation at each load
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512,1518 \
-            --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3"
+        after_help = "Example:\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit \\\n\
+            \x20   --trial 2s --repeat 3"
     )]
     LoadSweep(Box<SweepArgs>),
     /// Measure the latency of every frame at each load (RFC 2544 section 26.2)
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench latency --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,1518 --loads 50% \
-            --line-rate 10Mbit"
+        after_help = "Example:\n  romer lab run A -- romer bench latency --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --frame-sizes 64,1518 --loads 50% --line-rate 10Mbit"
     )]
     Latency(Box<SweepArgs>),
     /// Measure loss from full line rate downwards (RFC 2544 section 26.3)
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench frame-loss --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512 --line-rate 10Mbit"
+        after_help = "Example:\n  romer lab run A -- romer bench frame-loss --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --frame-sizes 64,512 --line-rate 10Mbit"
     )]
     FrameLoss(Box<FrameLossArgs>),
     /// Find the longest burst without loss (RFC 9004)
-    #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench back-to-back --tx romerA/t0 --rx romerB/t1 --frame-sizes 64 --line-rate 10Mbit --trial 2s"
-    )]
+    #[command(after_help = "Example:\n  romer lab run A -- romer bench back-to-back --tx romerA/t0 \\\n\
+            \x20   --rx romerB/t1 --frame-sizes 64 --line-rate 10Mbit --trial 2s")]
     BackToBack(Box<SearchedArgs>),
     /// Measure how long losses continue after an overload (RFC 2544 section 26.5)
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench recovery --tx romerA/t0 --rx romerB/t1 --frame-sizes 512 --line-rate 100Mbit"
+        after_help = "Example:\n  romer lab run A -- romer bench recovery --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --frame-sizes 512 --line-rate 100Mbit"
     )]
     Recovery(Box<SearchedArgs>),
     /// Measure how long a reset by --reset takes (RFC 6201)
-    #[command(
-        after_help = "Example:\n  romer bench reset --tx eth1 --rx eth2 --source 198.18.0.2 --destination 198.19.0.2 \
-            --line-rate 1000Mbit --frame-sizes 512 --trial 120s --reset 'ssh device reload'"
-    )]
+    #[command(after_help = "Example:\n  romer bench reset --tx eth1 --rx eth2 --source 198.18.0.2 \\\n\
+            \x20   --destination 198.19.0.2 --line-rate 1000Mbit --frame-sizes 512 \\\n\
+            \x20   --trial 120s --reset 'ssh device reload'")]
     Reset(Box<ResetArgs>),
     /// Test the conformance of a policer, frame by frame
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench policing --tx romerA/t0 --rx romerB/t1 --profile 625pps,20 --frame-sizes 128 \
-            --line-rate 1184kbit --loads 50%,100% --trial 3s"
+        after_help = "Example:\n  romer lab run A -- romer bench policing --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --profile 625pps,20 --frame-sizes 128 --line-rate 1184kbit \\\n\
+            \x20   --loads 50%,100% --trial 3s"
     )]
     Policing(Box<PolicingArgs>),
     /// Test the share of each class of a scheduler
     #[command(
-        after_help = "Example:\n  romer lab run A -- romer bench priority --tx romerA/t0 --rx romerB/t1 --discipline strict --capacity 1Mbit \
-            --line-rate 4Mbit --stream name=high,dscp=ef --stream name=low"
+        after_help = "Example:\n  romer lab run A -- romer bench priority --tx romerA/t0 --rx romerB/t1 \\\n\
+            \x20   --discipline strict --capacity 1Mbit --line-rate 4Mbit \\\n\
+            \x20   --stream name=high,dscp=ef --stream name=low"
     )]
     Priority(Box<PriorityArgs>),
     /// Test the tester itself, over a link between its ports
-    #[command(
-        after_help = "Example:\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 --destination 198.18.0.3 \
-            --line-rate 1000Mbit"
-    )]
+    #[command(after_help = "Example:\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 \\\n\
+            \x20   --destination 198.18.0.3 --line-rate 1000Mbit")]
     SelfTest(Box<RunArgs>),
 }
 

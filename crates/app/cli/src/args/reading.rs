@@ -233,7 +233,10 @@ fn called(arguments: &[OsString]) -> (clap::Command, String) {
 /// The first example of a command's help that calls it, with this option if one is given.
 fn example(command: &clap::Command, path: &str, option: Option<&String>) -> Option<String> {
     let help = command.get_after_help()?.to_string();
-    help.lines()
+    // A command may continue on the next line.
+    let help: Vec<&str> = help.split("\\\n").map(str::trim_start).collect();
+    help.concat()
+        .lines()
         .map(str::trim)
         .find(|line| {
             let has_option = option.is_none_or(|option| line.contains(option.as_str()));

@@ -17,17 +17,21 @@ use crate::output::Sheet;
 /// The line before the first trial.
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let forecast = romer_bench::forecast(options);
+    let time = usually([forecast.usual.1, forecast.time]);
+    format!("{}; {time}, plus repeated trials; seed {}", subject(options), options.seed)
+}
+
+/// What is benchmarked, between which ports.
+fn subject(options: &BenchOptions) -> String {
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line rate {} Mbit/s (layer 1); {}, plus repeated trials; seed {}",
+        "benchmark {}: {} to {}, {} -> {}; {}; line rate {} Mbit/s (layer 1)",
         options.name,
         options.tx,
         options.rx,
         options.source,
         options.destination,
         options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
-        million(options.line.bits()),
-        usually([forecast.usual.1, forecast.time]),
-        options.seed
+        million(options.line.bits())
     )
 }
 
@@ -39,8 +43,7 @@ fn million(bits: u64) -> f64 {
 /// Every trial that can be foreseen.
 pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet) -> String {
     let asks = &forecast.asks;
-    let mut text = beginning(options);
-    text.push_str("\n\n");
+    let mut text = format!("{}; seed {}\n\n", subject(options), options.seed);
     for stream in forecast.document(options).streams {
         let _ = writeln!(text, "stream {stream}");
     }
@@ -301,7 +304,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         }
         // At line rate no queue builds up, however long the burst.
         if document.procedure == "back-to-back" && first.bounded_by.as_deref() == Some("the line") {
-            bounds.push("no loss in bursts of any length".into());
+            bounds.push("no loss in the longest burst".into());
         }
         if judges && bounds.is_empty() {
             bounds.push(verdict(first, beside("loss_ratio")));

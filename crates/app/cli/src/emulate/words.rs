@@ -183,7 +183,7 @@ pub(super) fn counts(direction: &EmulatedDirection) -> String {
         .lost
         .iter()
         .filter(|(_, count)| **count > 0)
-        .map(|(cause, count)| format!("{count} {cause}"))
+        .map(|(cause, count)| format!("{count} ({})", if cause == "model" { "loss model" } else { cause }))
         .collect();
     if !causes.is_empty() {
         text.push_str(&format!(", lost: {}", causes.join(", ")));

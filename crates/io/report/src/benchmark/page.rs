@@ -70,13 +70,18 @@ fn title(document: &Benchmark) -> String {
     format!("Benchmark of {}: {}", document.dut.model.as_deref().unwrap_or("a device"), document.procedure)
 }
 
+fn line_rate(bits: f64) -> String {
+    let digits = grouped(bits / 1e6, 3);
+    format!("{}{NO_BREAK}Mbit/s", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
 fn heading(document: &Benchmark, body: &mut String) {
     let setup = &document.setup;
     let when = [
         Words::PAGE.moment(&document.started),
         document.criterion.clone(),
         format!("{} to {}", setup.tx, setup.rx),
-        format!("line {}{NO_BREAK}Mbit/s", grouped(setup.line_rate_bps / 1e6, 0)),
+        format!("line rate {}", line_rate(setup.line_rate_bps)),
         counted(u64::from(setup.repeats), "repeat", "repeats"),
     ];
     let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
@@ -182,7 +187,7 @@ fn setup(document: &Benchmark, body: &mut String) {
         ("Addresses", format!("{} to {}", setup.source, setup.destination)),
         (
             "Line rate",
-            format!("{}{NO_BREAK}Mbit/s ({})", grouped(setup.line_rate_bps / 1e6, 3), setup.rate_layer),
+            format!("{} ({})", line_rate(setup.line_rate_bps), setup.rate_layer.replace('l', "layer ")),
         ),
         (
             "Trials",
@@ -193,7 +198,7 @@ fn setup(document: &Benchmark, body: &mut String) {
             ),
         ),
         ("Seed", setup.seed.map(|part| part.to_string()).join(",")),
-        ("Host", setup.kernel.clone()),
+        ("Kernel", setup.kernel.clone()),
         ("Started", Words::PAGE.moment(&document.started)),
         ("Ended", Words::PAGE.moment(&document.ended)),
     ];

@@ -205,7 +205,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
     let heads: String = columns.iter().map(|(_, head, _)| format!("<th>{}</th>", markup(head))).collect();
     html.push_str(&format!(
         "<section><h2 id=\"results\">Results</h2>\n<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>\n\
-         <thead><tr><th>case</th><th>frames</th>{load_head}{heads}{bar_head}<th>result</th></tr></thead>\n<tbody>\n"
+         <thead><tr><th>case</th><th>frame size</th>{load_head}{heads}{bar_head}<th>result</th></tr></thead>\n<tbody>\n"
     ));
     for row in &rows {
         let load = row.first.load_percent.map_or_else(|| absent(true).to_owned(), load_words);
@@ -233,7 +233,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         ));
     }
     html.push_str("</tbody></table></div>\n");
-    if document.results.iter().any(|result| result.interval.is_some()) {
+    if document.setup.repeats > 1 && document.results.iter().any(|result| result.interval.is_some()) {
         html.push_str(&format!(
             "<p class=\"when\">± is the larger side of the 95{NO_BREAK}% confidence interval of the mean.</p>"
         ));
@@ -261,6 +261,10 @@ fn value(result: &BenchmarkResult, shown: Shown, line: f64) -> String {
         Shown::Percent => numbers(2),
         Shown::Bits => numbers(3),
         Shown::Ratio => {
+            let known = half.filter(|half| *half > 0.0 && *half < mean);
+            if let Some((text, Some(more))) = known.map(|half| number(100.0 * mean, Some(100.0 * half), 2)) {
+                return format!("{text} <span class=\"half\">{}{NO_BREAK}%</span>", markup(&more));
+            }
             // A bound that is too small to show begins with its own sign.
             let most = result.interval.map(|[_, high]| match percent(high) {
                 below if below.starts_with('<') => format!("({below})"),

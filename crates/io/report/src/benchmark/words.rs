@@ -16,9 +16,10 @@ pub fn label(name: &str) -> &str {
 pub fn difference_words(one: &Difference) -> String {
     let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
     let ends = one.interval.unwrap_or_default();
-    let [mean, low, high] = amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]]);
+    let [mean, low, high] = amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]])
+        .map(|amount| if amount.starts_with('-') { amount } else { format!("+{amount}") });
     format!(
-        "{} vs. {}, {}{at}: {} differs by {mean} (95 % CI {low} to {high})",
+        "{} - {}, {}{at}: {} {mean} (95 % CI {low} to {high})",
         one.to,
         one.from,
         size_words(one.frame_size),

@@ -9,6 +9,7 @@ use crate::escape;
 use crate::number::{NO_BREAK, capital, percent, percent_to, step_of, time, time_to, with_sign};
 use crate::sentence::Text as _;
 use crate::text::{TextStyle, wrap};
+use crate::words::Words;
 
 /// The widest that prose is set.
 const WIDEST: usize = 110;
@@ -28,7 +29,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         if side.target != side.name {
             line.push_str(&format!(", {}", side.target));
         }
-        line.extend(side.started.iter().flat_map(|started| [", ", started.get(..19).unwrap_or(started)]));
+        line.extend(side.started.iter().flat_map(|started| [", ".into(), Words::PAGE.moment(started)]));
         line.extend(side.comment.iter().flat_map(|comment| [", ", comment]));
         lines.extend(wrap(&escape::terminal(&line), width));
     }

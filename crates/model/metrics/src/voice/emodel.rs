@@ -70,6 +70,8 @@ pub fn rating(scale: Scale, r: f64) -> Option<Rating> {
     if scale != Scale::Narrowband {
         return None;
     }
+    // To the digit that is printed.
+    let r = (10.0 * r).round() / 10.0;
     Some(match r {
         r if r >= 90.0 => Rating::VerySatisfied,
         r if r >= 80.0 => Rating::Satisfied,
