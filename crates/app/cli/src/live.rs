@@ -1,6 +1,6 @@
 //! What is told while measuring: JSON lines on standard output, or a small view on a terminal that is drawn anew.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -99,23 +99,30 @@ const REMEMBERED: usize = 64;
 
 /// What was told of which streams, so that what happened to all is said once.
 #[derive(Debug, Default)]
-pub(crate) struct ReportedEvents(VecDeque<(String, BTreeSet<u16>)>);
+pub(crate) struct ReportedEvents {
+    reported: VecDeque<(String, BTreeSet<u16>)>,
+    /// The last of each stream.
+    last: BTreeMap<u16, String>,
+}
 
 impl ReportedEvents {
-    /// Whether this is to be said: it is not what was said a moment ago of another stream. Said of the same one again it has
-    /// happened again.
+    /// Whether this is to be said: it is neither the last that happened to the stream, nor what was said a moment ago of another one. After
+    /// something else it has happened again.
     pub(crate) fn is_new(&mut self, stream: u16, text: &str) -> bool {
-        if let Some((_, streams)) = self.0.iter_mut().find(|(known, _)| known == text) {
+        if self.last.insert(stream, text.to_owned()).is_some_and(|last| last == text) {
+            return false;
+        }
+        if let Some((_, streams)) = self.reported.iter_mut().find(|(known, _)| known == text) {
             if streams.insert(stream) {
                 return false;
             }
             *streams = BTreeSet::from([stream]);
             return true;
         }
-        if self.0.len() >= REMEMBERED {
-            self.0.pop_front();
+        if self.reported.len() >= REMEMBERED {
+            self.reported.pop_front();
         }
-        self.0.push_back((text.to_owned(), BTreeSet::from([stream])));
+        self.reported.push_back((text.to_owned(), BTreeSet::from([stream])));
         true
     }
 }
@@ -205,7 +212,8 @@ mod tests {
         assert_eq!(of(&mut told, "it was paused for 5.2s"), 1, "it did so again");
         for number in 0..2 * REMEMBERED {
             assert!(told.is_new(0, &number.to_string()));
+            assert!(!told.is_new(0, &number.to_string()), "the same once more");
         }
-        assert!(told.0.len() <= REMEMBERED);
+        assert!(told.reported.len() <= REMEMBERED);
     }
 }

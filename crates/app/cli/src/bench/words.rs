@@ -8,7 +8,7 @@ use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_report::benchmark::{label, limit_words, mean_words, verdict_words};
+use romer_report::benchmark::{is_burst_unbounded, label, limit_words, mean_words, verdict_words};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -302,8 +302,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
             }
             bounds.extend(found.and_then(|found| bound(found, *column == leads, document.setup.repeats)));
         }
-        // At line rate no queue builds up, however long the burst.
-        if document.procedure == "back-to-back" && first.bounded_by.as_deref() == Some("the line") {
+        if is_burst_unbounded(document, first) {
             bounds.push("no loss in the longest burst".into());
         }
         if judges && bounds.is_empty() {

@@ -16,6 +16,7 @@ pub use discarded::{discarded, events};
 pub use draw::Drawn;
 pub use figures::figures;
 pub use page::page;
+pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
 pub use streams::{StreamRow, markings, streams};
 pub use words::{

@@ -115,7 +115,12 @@ pub(super) fn headline(document: &Benchmark) -> Vec<String> {
             })
             .collect()
     } else {
-        found.iter().map(|row| format!("{}{}", of_case(&row.first.case), throughput(row))).collect()
+        let line = |row: &&Row<'_>| {
+            let burst =
+                if is_burst_unbounded(document, row.first) { "; no loss in the longest burst" } else { "" };
+            format!("{}{}{burst}", of_case(&row.first.case), throughput(row))
+        };
+        found.iter().map(line).collect()
     };
     if lines.len() > LINES {
         let more = lines.len() - (LINES - 1);
@@ -123,6 +128,11 @@ pub(super) fn headline(document: &Benchmark) -> Vec<String> {
         lines.push(format!("and {more} more results"));
     }
     lines
+}
+
+/// Whether the device forwards bursts of any length: at line rate no queue builds up.
+pub fn is_burst_unbounded(document: &Benchmark, result: &BenchmarkResult) -> bool {
+    document.procedure == "back-to-back" && result.bounded_by.as_deref() == Some("the line")
 }
 
 /// `64 B: 138,637 frames/s, 93.2 % of the line`.
