@@ -11,7 +11,7 @@ use crate::literals::literals;
 const LONGEST: usize = 30;
 
 /// Words to avoid, as a pattern, and what to write instead.
-const AVOIDED: [(&str, &str); 17] = [
+const AVOIDED: [(&str, &str); 20] = [
     ("tell|tells|telling|told", "report, show"),
     ("mend|mends|mended|mending", "fix"),
     ("heed|heeds|heeded", "respect, use"),
@@ -28,6 +28,9 @@ const AVOIDED: [(&str, &str); 17] = [
     ("far end|far ends", "responder, remote host"),
     ("by the way of|on its way|on their way", "on the path"),
     ("so many|so long as", "a number of, while"),
+    ("by so much|so few", "the difference, a small number of"),
+    ("found out", "found"),
+    ("what it comes to|what they come to|comes to stay", "the result, ends in"),
     ("is asked for|was asked for|are asked for|were asked for", "is requested"),
 ];
 

@@ -48,7 +48,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read a plan, and say what it comes to, without running any of it. */
+        /** Read a plan, and forecast its trials and duration, without running it. */
         post: operations["checkBenchmark"];
         delete?: never;
         options?: never;

@@ -153,11 +153,7 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Parse
     }
     let (procedure, at) = procedure.unwrap_or((None, 0..0));
     let procedure = procedure.ok_or_else(|| {
-        fault(
-            at.clone(),
-            "nothing says what is to be found out",
-            "write procedure = \"throughput\" or another",
-        )
+        fault(at.clone(), "the plan has no procedure", "write procedure = \"throughput\" or another")
     })?;
     if procedure.ends_with(".toml") {
         return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));

@@ -53,7 +53,7 @@ fn of_option(name: &str, option: &Arg) -> Value {
 
 fn procedures() -> Value {
     let names: Vec<String> = known::procedures().iter().map(|one| one.get_name().to_owned()).collect();
-    json!({ "type": "string", "enum": names, "description": "What is to be found out." })
+    json!({ "type": "string", "enum": names, "description": "Procedure." })
 }
 
 fn streams() -> Value {

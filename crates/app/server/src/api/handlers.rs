@@ -293,7 +293,7 @@ fn benchmarking() -> Vec<Endpoint> {
         post::<Planned, Preview>(
             "/api/benchmarks/check",
             "checkBenchmark",
-            "Read a plan, and say what it comes to, without running any of it.",
+            "Read a plan, and forecast its trials and duration, without running it.",
             |app, call| HandlerReply::json(&app.plans.preview(&strict::read(&call.body)?)?),
         ),
         get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "One of them.", |app, call| {
