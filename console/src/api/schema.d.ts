@@ -1873,6 +1873,36 @@ export interface components {
         DelayAndLoss: "beyond-limits" | "within-limits" | "preferred";
         /** @description Whence the delay of the path is known. */
         DelayBasis: "one-way" | "half-round-trip";
+        /** @description What the delays of a direction span. */
+        DelayDefinition: {
+            /**
+             * Format: double
+             * @description The calibrated baseline, which is subtracted from the delays, nanoseconds; absent if none is.
+             */
+            baseline_ns?: number | null;
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+        } & ({
+            /** @description Where the arrival is stamped, likewise. */
+            arrival: components["schemas"]["Place"] | null;
+            /** @description Where the departure is stamped; `null` if the responder or the file does not state it. */
+            departure: components["schemas"]["Place"] | null;
+            /** @description It contains the time that the responder took to answer. */
+            includes_responder: boolean;
+            /** @constant */
+            span: "one-way";
+        } | {
+            /** @constant */
+            span: "round-trip";
+        } | {
+            /** @constant */
+            span: "round-trip-with-responder";
+        } | {
+            /** @description Why. */
+            reason: components["schemas"]["NoDelay"];
+            /** @constant */
+            span: "none";
+        });
         /** @description Whether a delay is the whole of it, or what it has above its least value. */
         DelayKind: "absolute" | "variable";
         /** @description The device under test, as the user describes it. */
@@ -5375,6 +5405,8 @@ export interface components {
              */
             kernel_error_ns: components["schemas"]["LocationError"];
         };
+        /** @description Why a direction has no delays. */
+        NoDelay: "nothing-arrived" | "responder-stamps-unusable" | "clocks-unrelated" | "arrivals-unknown" | "departures-unknown";
         /** @description Entries of one kind that are not in a packet log. */
         NotLogged: {
             /**
@@ -6539,8 +6571,8 @@ export interface components {
         StampMoment: "sender-departure" | "responder-arrival" | "responder-departure" | "sender-arrival";
         /** @description Where each stamp was taken; `null` where the responder does not say. */
         StampPlaces: {
-            /** @description What a delay spans, in words. */
-            delay_definition: string;
+            /** @description What the delays of each direction span. */
+            delay_definition: components["schemas"]["DelayDefinition"][];
             /** @description Stamps that never came, by moment. */
             missing: components["schemas"]["MissingStamps"];
             /** @description Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used. */

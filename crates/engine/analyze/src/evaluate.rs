@@ -465,10 +465,10 @@ fn concluded(
         measurement.warnings.extend(markings);
         measurement.warnings.extend(cards::warnings(stream, &selection, &cards, any));
     }
-    measurement
-        .stamps
-        .delay_definition
-        .extend(measurement.calibration.as_ref().and_then(stamps::without_baseline));
+    for one in &mut measurement.stamps.delay_definition {
+        // Nothing else in the stamps shows a delay without the baseline.
+        one.baseline_ns = measurement.calibration.as_ref().and_then(|all| all.taken_out(one.direction));
+    }
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     measurement.warnings.extend(late_departures(&measurement));
     let is_here = stream.clock_relation == ClockRelation::Shared;

@@ -1,6 +1,6 @@
 //! Which of a moment's stamps is used.
 
-use romer_record::document::{MissingStamps, ProbeDirection, StampPlaces};
+use romer_record::document::{DelayDefinition, DelaySpan, MissingStamps, ProbeDirection, StampPlaces};
 use romer_record::manifest::StampRequest;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
@@ -85,37 +85,30 @@ impl Selection {
         [self.t1, self.t2, self.t3, self.t4].contains(&Some(Place::Nic))
     }
 
-    /// This choice as the measurement document shows it, with what a delay spans in words. Moments that packets of
-    /// `way` do not have are `None`.
+    /// This choice as the measurement document shows it, with what a delay spans. Moments that packets of `way` do not have are
+    /// `None`.
     pub fn document(&self, missing: MissingStamps, way: ProbeDirection) -> StampPlaces {
-        let say = |place: Option<Place>| match place {
-            Some(place) => format!("the {place} stamp"),
-            None => "the stamp that the reflector reports".into(),
+        let one_way = |direction, departure, arrival| {
+            (direction, DelaySpan::OneWay { departure, arrival, includes_responder: false })
         };
-        let mut parts = Vec::new();
-        if way != ProbeDirection::Reverse {
-            parts.push(format!(
-                "forward: from {} of the sender's departure to {} of the responder's arrival",
-                say(self.t1),
-                say(self.t2)
-            ));
-        }
-        if way != ProbeDirection::Forward {
-            parts.push(format!(
-                "reverse: from {} of the responder's departure to {} of the sender's arrival",
-                say(self.t3),
-                say(self.t4)
-            ));
-        }
-        if way == ProbeDirection::RoundTrip {
-            parts.push("round trip: (t4-t1)-(t3-t2), without the responder's own time".into());
-        }
+        let spans = [
+            one_way(ProbeDirection::Forward, self.t1, self.t2),
+            one_way(ProbeDirection::Reverse, self.t3, self.t4),
+            (ProbeDirection::RoundTrip, DelaySpan::RoundTrip),
+        ];
+        let measured = spans.into_iter().filter(|(direction, _)| match way {
+            ProbeDirection::RoundTrip => true,
+            ProbeDirection::Both => *direction != ProbeDirection::RoundTrip,
+            ProbeDirection::Forward | ProbeDirection::Reverse => *direction == way,
+        });
+        let definition =
+            measured.map(|(direction, span)| DelayDefinition { direction, span, baseline_ns: None });
         StampPlaces {
             sender_departure: self.t1.filter(|_| way != ProbeDirection::Reverse),
             sender_arrival: self.t4.filter(|_| way != ProbeDirection::Forward),
             responder_arrival: self.t2.filter(|_| way != ProbeDirection::Reverse),
             responder_departure: self.t3.filter(|_| way != ProbeDirection::Forward),
-            delay_definition: parts.join("; "),
+            delay_definition: definition.collect(),
             round_trip_includes_responder: false,
             missing,
             nic: None,

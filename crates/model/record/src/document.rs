@@ -4,6 +4,7 @@
 //! it does not change or remove them without a new number in `schema`.
 
 pub(crate) mod circumstances;
+mod delay_definition;
 mod direction;
 pub(crate) mod replies;
 
@@ -21,6 +22,7 @@ pub use crate::probe_direction::ProbeDirection;
 pub use crate::summary::Summary;
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
+pub use delay_definition::{DelayDefinition, DelaySpan, NoDelay};
 pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
@@ -251,8 +253,8 @@ pub struct StampPlaces {
     pub responder_arrival: Option<Place>,
     /// t3; `null` if nothing left there, or if its place is unknown.
     pub responder_departure: Option<Place>,
-    /// What a delay spans, in words.
-    pub delay_definition: String,
+    /// What the delays of each direction span.
+    pub delay_definition: Vec<DelayDefinition>,
     /// The round trips contain the time that the responder took to answer, because its stamps do not give that time.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub round_trip_includes_responder: bool,

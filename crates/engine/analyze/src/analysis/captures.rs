@@ -339,7 +339,6 @@ impl Pair {
             place: Some(Place::Kernel),
             protocol: "UDP packets as two captures have them".into(),
             dscp: self.packets.get(first).map(|(packet, _)| packet.tos >> 2),
-            delays: Some("from the moment of the one capture to that of the other".into()),
             ..About::default()
         };
         let packets = Packets::of_rows(rows);

@@ -7,7 +7,8 @@ use romer_exchange::csv::Shape;
 use romer_passages::{Corrected, Related};
 use romer_record::SOFTWARE;
 use romer_record::document::{
-    ClockEvent, ClockState, Measurement, Metadata, ProbeDirection, StampPlaces, Traffic,
+    ClockEvent, ClockState, DelayDefinition, DelaySpan, Measurement, Metadata, ProbeDirection, StampPlaces,
+    Traffic,
 };
 use romer_record::event::EventLocation;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
@@ -199,27 +200,26 @@ fn time_of_day(nanos: i64) -> String {
 
 /// Where the stamps were taken, so far as the file tells.
 fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
-    let delays = match shape {
-        Shape::OneWay => "received minus sent, as the file has them",
-        Shape::FourStamps => {
-            "forward: t2 minus t1; reverse: t4 minus t3; round trip: (t4-t1)-(t3-t2), without the responder's own time"
-        }
-    };
-    let delays = about.delays.as_deref().unwrap_or(delays);
     let place = about.place;
-    let definition = match place {
-        // Of all files that are read here, only captures have the kernel's.
-        Some(Place::Kernel) => format!("{delays}; the stamps are the captures'"),
-        Some(place) => format!("{delays}; the stamps are the {place}'s"),
-        None => format!("{delays}; the file does not say where they were taken"),
+    let one_way = |direction| {
+        (direction, DelaySpan::OneWay { departure: place, arrival: place, includes_responder: false })
     };
+    let spans: &[_] = match shape {
+        Shape::OneWay => &[one_way(ProbeDirection::Forward)],
+        Shape::FourStamps => &[
+            one_way(ProbeDirection::Forward),
+            one_way(ProbeDirection::Reverse),
+            (ProbeDirection::RoundTrip, DelaySpan::RoundTrip),
+        ],
+    };
+    let definition = |&(direction, span): &_| DelayDefinition { direction, span, baseline_ns: None };
     let back = place.filter(|_| shape == Shape::FourStamps);
     StampPlaces {
         sender_departure: place,
         responder_arrival: place,
         responder_departure: back,
         sender_arrival: back,
-        delay_definition: definition,
+        delay_definition: spans.iter().map(definition).collect(),
         round_trip_includes_responder: false,
         missing: m.stamps.missing.clone(),
         nic: None,

@@ -53,8 +53,6 @@ pub(super) struct About {
     pub(super) dscp: Option<u8>,
     /// Time between departures that was asked for, nanoseconds.
     pub(super) interval_ns: Option<i64>,
-    /// What a delay spans, in words; `None` where it follows from the stamps' names.
-    pub(super) delays: Option<String>,
     /// The packets that a host dropped unread.
     pub(super) unread: Unread,
     /// Losses of which it is known how many there were on each way, and not which.
@@ -75,7 +73,6 @@ impl Default for About {
             host: String::new(),
             dscp: None,
             interval_ns: None,
-            delays: None,
             unread: Unread::default(),
             counted: None,
             tells_missing: false,

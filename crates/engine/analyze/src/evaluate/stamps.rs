@@ -1,7 +1,9 @@
 //! Which stamps were taken, and which did not come.
 
 use romer_passages::{Related, Selection};
-use romer_record::document::{Calibration, Measurement, MissingStamps, ProbeDirection, StampPlaces};
+use romer_record::document::{
+    DelayDefinition, DelaySpan, Measurement, MissingStamps, NoDelay, ProbeDirection, StampPlaces,
+};
 use romer_record::manifest::Stream;
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
@@ -15,8 +17,12 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
         passages.iter().any(|one| one.arrival.is_some() || matches!(one.fate, Fate::Arrived | Fate::Late))
     };
     let (there, back, both) = (&related.forward, &related.reverse, &related.round_trip);
-    let ways = [("forward", there), ("reverse", back), ("round trip", both)];
-    let without: Vec<&str> =
+    let ways = [
+        (ProbeDirection::Forward, there),
+        (ProbeDirection::Reverse, back),
+        (ProbeDirection::RoundTrip, both),
+    ];
+    let without: Vec<ProbeDirection> =
         ways.into_iter().filter(|(_, passages)| !came(passages)).map(|(way, _)| way).collect();
     StampPlaces {
         delay_definition: defined(&places.delay_definition, &without, related),
@@ -36,33 +42,44 @@ pub(crate) fn includes_far_time(related: &Related) -> bool {
     (related.far_time_unknown || related.far_stamps_wrong) && !related.round_trip.is_empty()
 }
 
-/// What a delay spans, with what it does not span: of the ways `without` any arrival, and where stamps were refused.
-pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> String {
+/// What delays span, with what they do not span: of the ways `without` any arrival, and where stamps were refused.
+pub(crate) fn defined(
+    definition: &[DelayDefinition],
+    without: &[ProbeDirection],
+    related: &Related,
+) -> Vec<DelayDefinition> {
     let refused = if related.far_stamps_wrong {
-        Some("because the responder's time stamps are unusable")
+        Some(NoDelay::ResponderStampsUnusable)
     } else {
-        related.one_way_refused.then_some("because the two clocks cannot be related")
+        related.one_way_refused.then_some(NoDelay::ClocksUnrelated)
     };
     let includes = includes_far_time(related);
     let arrivals = related.forward.iter().any(|one| one.arrival.is_some());
     let stamped = related.reverse.iter().any(|one| one.departure.is_some());
-    let part = |part: &str| {
-        let Some((way, what)) = part.split_once(": ") else { return part.to_owned() };
-        match (way, refused) {
-            _ if without.contains(&way) => format!("{way}: no delay, for nothing is known to have arrived"),
-            ("forward" | "reverse", Some(why)) => format!("{way}: no delay, {why}"),
-            ("forward", None) if includes && !arrivals => {
-                format!("{way}: no delay, for the responder gives no t2")
-            }
-            ("reverse", None) if includes && !stamped => {
-                format!("{way}: no delay, for the responder gives no t3")
-            }
-            ("reverse", None) if includes => format!("{way}: {what}, with the responder's own time"),
-            ("round trip", _) if includes => format!("{way}: t4-t1, with the responder's own time"),
-            _ => part.to_owned(),
-        }
+    let none = |reason| DelaySpan::None { reason };
+    let span = |one: &DelayDefinition| match (one.direction, one.span) {
+        (direction, _) if without.contains(&direction) => none(NoDelay::NothingArrived),
+        (ProbeDirection::RoundTrip, _) if includes => DelaySpan::RoundTripWithResponder,
+        (ProbeDirection::Forward | ProbeDirection::Reverse, span) => match (refused, one.direction) {
+            (Some(reason), _) => none(reason),
+            (None, ProbeDirection::Forward) if includes && !arrivals => none(NoDelay::ArrivalsUnknown),
+            (None, ProbeDirection::Reverse) if includes && !stamped => none(NoDelay::DeparturesUnknown),
+            (None, ProbeDirection::Reverse) if includes => with_responder(span),
+            _ => span,
+        },
+        (_, span) => span,
     };
-    definition.split("; ").map(part).collect::<Vec<String>>().join("; ")
+    definition.iter().map(|one| DelayDefinition { span: span(one), ..one.clone() }).collect()
+}
+
+/// A span of one way that contains the time of the responder.
+const fn with_responder(span: DelaySpan) -> DelaySpan {
+    match span {
+        DelaySpan::OneWay { departure, arrival, .. } => {
+            DelaySpan::OneWay { departure, arrival, includes_responder: true }
+        }
+        other => other,
+    }
 }
 
 /// Why the round trips contain the time that the far end took to answer, where they do and its stamps are not wrong.
@@ -81,21 +98,6 @@ pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<M
         in_reverse: left && !refused,
         remedy: None,
     })
-}
-
-/// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
-/// delay from one of the same stamps as they were.
-pub(super) fn without_baseline(calibration: &Calibration) -> Option<String> {
-    let ways = [
-        ("forward", ProbeDirection::Forward),
-        ("reverse", ProbeDirection::Reverse),
-        ("round trip", ProbeDirection::RoundTrip),
-    ];
-    let told: Vec<String> = ways
-        .into_iter()
-        .filter_map(|(name, way)| Some(format!("{name} {} ns", calibration.taken_out(way)?)))
-        .collect();
-    (!told.is_empty()).then(|| format!("; the calibrated baseline is taken out of it ({})", told.join(", ")))
 }
 
 /// That stamps of the chosen places did not come: of which moments, and how many of each.
@@ -132,13 +134,11 @@ mod tests {
         let related =
             relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::None);
         assert_eq!(defined(&whole, &[], &related), whole);
-        let told = defined(&whole, &["forward", "round trip"], &related);
-        assert!(
-            told.starts_with("forward: no delay, for nothing is known to have arrived; reverse: from "),
-            "{told}"
-        );
-        assert!(told.ends_with("round trip: no delay, for nothing is known to have arrived"), "{told}");
-        assert!(!told.contains("responder's arrival"), "{told}");
+        let ways = [ProbeDirection::Forward, ProbeDirection::RoundTrip];
+        let spans: Vec<DelaySpan> =
+            defined(&whole, &ways, &related).into_iter().map(|one| one.span).collect();
+        let none = DelaySpan::None { reason: NoDelay::NothingArrived };
+        assert_eq!(spans, [none, whole[1].span, none]);
     }
 
     #[test]

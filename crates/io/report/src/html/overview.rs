@@ -245,8 +245,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
 /// How accurate the delays are.
 pub(super) fn accuracy(m: &Measurement, page: &mut String) {
     let mut items = vec![("Clocks", Words::PAGE.clock(m))];
-    let definition = Some(&m.stamps.delay_definition).filter(|text| !text.is_empty());
-    items.extend(definition.map(|text| ("Delay definition", text.clone())));
+    items.extend(Words::PAGE.delay_definition(m).map(|text| ("Delay definition", text)));
     items.extend(m.calibration_phase.iter().map(|phase| ("Phases", Words::PAGE.calibration_phase(phase))));
     items.extend(Words::PAGE.calibration(m).map(|text| ("Baseline", text)));
     let events = m.clock.events.iter().map(|event| capital(&Words::PAGE.clock_event(m, event)));

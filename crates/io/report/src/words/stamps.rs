@@ -1,6 +1,6 @@
 //! Where the time stamps were taken, which are missing, and what that means for the delays.
 
-use romer_record::document::{self, Measurement};
+use romer_record::document::{DelayDefinition, DelaySpan, Measurement, NoDelay, ProbeDirection};
 use romer_units::Place;
 
 use super::Words;
@@ -10,14 +10,31 @@ use crate::number::count;
 const NAMES: [&str; 4] = ["t1 (sent)", "t2 (received)", "t3 (replied)", "t4 (returned)"];
 
 impl Words {
+    /// What delays span.
+    pub(crate) fn delay_definition(self, m: &Measurement) -> Option<String> {
+        let each = |one: &DelayDefinition| {
+            let baseline = one.baseline_ns.map_or_else(String::new, |nanos| {
+                format!(", minus the calibrated baseline of {}", self.time(nanos))
+            });
+            let way = match one.direction {
+                ProbeDirection::RoundTrip | ProbeDirection::Both => "round trip",
+                ProbeDirection::Forward => "forward",
+                ProbeDirection::Reverse => "reverse",
+            };
+            format!("{way}: {}{baseline}", span(m, one))
+        };
+        let all: Vec<String> = m.stamps.delay_definition.iter().map(each).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
     /// Where the time stamps were taken.
     pub(crate) fn stamps(self, m: &Measurement) -> String {
         let s = &m.stamps;
         let all = [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival];
         let taken = match m.traffic.direction {
-            document::ProbeDirection::Forward => 0..2,
-            document::ProbeDirection::Reverse => 2..4,
-            document::ProbeDirection::RoundTrip | document::ProbeDirection::Both => 0..4,
+            ProbeDirection::Forward => 0..2,
+            ProbeDirection::Reverse => 2..4,
+            ProbeDirection::RoundTrip | ProbeDirection::Both => 0..4,
         };
         if m.source.is_some() && all.iter().all(Option::is_none) {
             return format!("Read from the file, which does not state where they were taken.{}", missing(m));
@@ -105,4 +122,41 @@ fn missing(m: &Measurement) -> String {
         format!(" Missing from the network card: {those}; the kernel's are used for these packets.")
     });
     format!("{left_out}{stood_in}")
+}
+
+/// From where to where a delay is measured.
+fn span(m: &Measurement, one: &DelayDefinition) -> String {
+    let stamp = |place: Option<Place>| match place {
+        Some(Place::Kernel) if m.source.is_some() => "the stamp of the capture".to_owned(),
+        Some(place) => format!("the {place} stamp"),
+        None if m.source.is_some() => "the stamp in the file".to_owned(),
+        None => "the stamp that the reflector reports".to_owned(),
+    };
+    let [from, to] = match one.direction {
+        ProbeDirection::Reverse => ["responder", "sender"],
+        _ => ["sender", "responder"],
+    };
+    match one.span {
+        DelaySpan::OneWay { departure, arrival, includes_responder } => {
+            let responder = if includes_responder { ", including the time in the responder" } else { "" };
+            format!(
+                "from {} of the {from}'s departure to {} of the {to}'s arrival{responder}",
+                stamp(departure),
+                stamp(arrival)
+            )
+        }
+        DelaySpan::RoundTrip => "(t4-t1)-(t3-t2), without the time in the responder".into(),
+        DelaySpan::RoundTripWithResponder => "t4-t1, including the time in the responder".into(),
+        DelaySpan::None { reason } => format!("no delay, because {}", no_delay(reason)),
+    }
+}
+
+const fn no_delay(reason: NoDelay) -> &'static str {
+    match reason {
+        NoDelay::NothingArrived => "nothing is known to have arrived",
+        NoDelay::ResponderStampsUnusable => "the time stamps of the responder are unusable",
+        NoDelay::ClocksUnrelated => "the two clocks cannot be related",
+        NoDelay::ArrivalsUnknown => "the responder does not report t2",
+        NoDelay::DeparturesUnknown => "the responder does not report t3",
+    }
 }

@@ -4,8 +4,8 @@
 use romer_clock::skew::{Correction, Leg};
 use romer_passages::{LocationSeries, LocationShapes};
 use romer_record::document::{
-    ClockState, DelayKind, DirectionResults, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement,
-    Metadata, Packets, Summary, Traffic,
+    ClockState, DelayDefinition, DelayKind, DelaySpan, DirectionResults, Histogram, Hop, HopAnswer, Limit,
+    MEASUREMENT, Measurement, Metadata, Packets, Summary, Traffic,
 };
 use romer_record::document::{MissingStamps, ProbeDirection};
 use romer_record::finding::{Finding, GridOf, Pattern};
@@ -240,8 +240,14 @@ fn document(path: &Path) -> Measurement {
     m.stamps.sender_arrival = kernel;
     m.stamps.responder_arrival = kernel;
     m.stamps.responder_departure = kernel;
-    m.stamps.delay_definition =
-        "From the driver's edge of one host to that of the other, the time inside the hosts excluded.".into();
+    let one_way = DelaySpan::OneWay { departure: kernel, arrival: kernel, includes_responder: false };
+    m.stamps.delay_definition = [
+        (ProbeDirection::Forward, one_way),
+        (ProbeDirection::Reverse, one_way),
+        (ProbeDirection::RoundTrip, DelaySpan::RoundTrip),
+    ]
+    .map(|(direction, span)| DelayDefinition { direction, span, baseline_ns: None })
+    .to_vec();
     m.location_error_ns.sender.departure = errors(1_500.0);
     m.location_error_ns.sender.arrival = errors(22_000.0);
     m.location_error_ns.responder.arrival = errors(17_000.0);

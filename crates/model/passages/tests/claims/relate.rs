@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use romer_passages::{Related, ResponderLog, Selection, location_errors, relate};
-use romer_record::document::DelayKind;
+use romer_record::document::{DelayKind, DelaySpan, MissingStamps, ProbeDirection};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{Fate, Passage, RoundTrip, Stamps, assemble};
@@ -430,10 +430,11 @@ fn best_is_the_kernel_where_at_least_half_of_the_packets_have_it() {
     assert!([user.t1, user.t2, user.t3, user.t4].iter().all(|place| *place == Some(Place::User)));
     let foreign = Selection::choose(&rows, StampRequest::Kernel, false);
     assert_eq!((foreign.t1, foreign.t2, foreign.t3), (Some(Place::Kernel), None, None));
-    let words = foreign
-        .document(Default::default(), romer_record::document::ProbeDirection::RoundTrip)
-        .delay_definition;
-    assert!(words.contains("kernel stamp") && words.contains("reflector reports"), "{words}");
+    let definition = foreign.document(MissingStamps::default(), ProbeDirection::RoundTrip).delay_definition;
+    let [forward, reverse, _] = &definition[..] else { panic!("{definition:?}") };
+    let one_way = |departure, arrival| DelaySpan::OneWay { departure, arrival, includes_responder: false };
+    assert_eq!(forward.span, one_way(Some(Place::Kernel), None));
+    assert_eq!(reverse.span, one_way(None, Some(Place::Kernel)));
 }
 
 #[test]
