@@ -20,12 +20,27 @@ const fn is_warning_of_setup(warning: &MeasurementWarning) -> bool {
             | MeasurementWarning::InterruptCoalescing { .. }
             | MeasurementWarning::ClockOffsetUnknown
             | MeasurementWarning::NoResponderLog { .. }
+            | MeasurementWarning::CalibrationSourceMissing { subtract: false }
     )
 }
 
-/// The texts of the warnings of `m` that bear on the figures, and of those of the test setup.
+/// Whether an event of `m` states the fact of this warning, with its times, or that nothing answered makes it false.
+fn is_stated_elsewhere(warning: &MeasurementWarning, m: &Measurement) -> bool {
+    let kind = match warning {
+        MeasurementWarning::StampReflectorOnly { .. } => return m.round_trip.packets.received == Some(0),
+        MeasurementWarning::PortUnreachable { .. } | MeasurementWarning::IcmpErrors { .. } => {
+            EventKind::PathError
+        }
+        MeasurementWarning::NextHopUnresolved { .. } => EventKind::NotSent,
+        _ => return false,
+    };
+    m.events.iter().any(|event| event.kind == kind)
+}
+
+/// The texts of the warnings of `m` that bear on the figures, and of those of the test setup, without those that are stated elsewhere.
 pub(crate) fn warnings(m: &Measurement) -> (Vec<String>, Vec<String>) {
-    let (setup, bearing): (Vec<_>, Vec<_>) = m.warnings.iter().partition(|one| is_warning_of_setup(one));
+    let stated_once = m.warnings.iter().filter(|one| !is_stated_elsewhere(one, m));
+    let (setup, bearing): (Vec<_>, Vec<_>) = stated_once.partition(|one| is_warning_of_setup(one));
     let texts = |all: Vec<&MeasurementWarning>| all.into_iter().map(Text::text).collect();
     (texts(bearing), texts(setup))
 }

@@ -131,7 +131,7 @@ pub(crate) struct OfflineArgs {
     /// Skip longer frames of a capture that are not split
     #[arg(long, hide_short_help = true, requires = "offline")]
     pub(crate) skip: bool,
-    /// Write the fate of each packet and duplicate with --offline; - is standard output
+    /// Fates of packets and duplicates with --offline; - is standard output
     ///
     /// Not needed with --out.
     #[arg(long, value_name = "FILE.csv", value_parser = Format::TABLE.target(), requires = "offline")]

@@ -102,7 +102,7 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
         process::run(process::romer(classes).args(judged).arg("--dry-run").args(json)).with_code(0)
     };
     let chance = of_classes(["name=a", "name=b"], &[]).stdout;
-    assert!(chance.contains("stream a: udp") && chance.contains(", poisson"), "{chance}");
+    assert!(chance.contains("stream a: UDP") && chance.contains(", poisson"), "{chance}");
     assert!(!chance.contains("send evenly"), "{chance}");
     let evenly = ["name=a,pace=constant", "name=b,pace=constant"];
     let even = of_classes(evenly, &[]).stdout;
