@@ -81,7 +81,7 @@ impl Usual {
 
 /// The trends of both delays, for each nanosecond of the sender's clock: the medians over pairs of packets before, or else after. A few
 /// packets have none. A step within them tilts one side down where it tilts the other one up, so that no packet is below both.
-pub(crate) fn trends(before: &[Seen], after: &[Seen]) -> [f64; 2] {
+pub(crate) fn trends(before: &[Seen], after: &[Seen]) -> [Option<f64>; 2] {
     let of_side = |side: &[Seen], way: usize| {
         let of_pair = |(one, later): (&Seen, &Seen)| {
             let passed = later.stamps[0].saturating_sub(one.stamps[0]);
@@ -91,7 +91,7 @@ pub(crate) fn trends(before: &[Seen], after: &[Seen]) -> [f64; 2] {
         let middle = trends.len() / 2;
         (trends.len() >= APART).then(|| *trends.select_nth_unstable_by(middle, f64::total_cmp).1)
     };
-    [0, 1].map(|way| of_side(before, way).or_else(|| of_side(after, way)).unwrap_or(0.0))
+    [0, 1].map(|way| of_side(before, way).or_else(|| of_side(after, way)))
 }
 
 /// What the neighbours say of a round trip.
@@ -140,6 +140,11 @@ fn quartile_and_spread(mut delays: Vec<f64>) -> Option<(f64, f64)> {
     Some((quartile, SPREADS * (median - quartile)))
 }
 
+/// The shortest round trip.
+fn shortest(all: &[Seen]) -> f64 {
+    all.iter().map(Seen::away).min().map_or(f64::INFINITY, |away| away as f64)
+}
+
 /// The floor that one has to lie below, and by how much.
 #[derive(Clone, Copy)]
 struct Bound {
@@ -155,7 +160,8 @@ pub(crate) struct Neighbours<'a> {
     pub(crate) outdated: usize,
     /// Those after it, which may be false.
     pub(crate) after: &'a [Seen],
-    pub(crate) trends: [f64; 2],
+    /// `None` where there are too few packets.
+    pub(crate) trends: [Option<f64>; 2],
 }
 
 impl<'a> Neighbours<'a> {
@@ -193,7 +199,8 @@ impl<'a> Neighbours<'a> {
     fn relative(&self, other: &Seen, way: usize) -> f64 {
         // Of plausible moments neither difference leaves the range.
         let passed = other.stamps[0].wrapping_sub(self.one.stamps[0]);
-        other.raw[way].wrapping_sub(self.one.raw[way]) as f64 - self.trends[way] * passed as f64
+        other.raw[way].wrapping_sub(self.one.raw[way]) as f64
+            - self.trends[way].unwrap_or(0.0) * passed as f64
     }
 
     /// Whether it is so low that its neighbours may exclude it: true of few packets, and quick to see.
@@ -203,8 +210,15 @@ impl<'a> Neighbours<'a> {
         let delays = || all.iter().map(|other| self.relative(other, way));
         let most = all.len() / 4;
         delays().filter(|delay| *delay <= 0.0).take(most + 1).count() <= most
-            && quartile_and_spread(delays().collect())
-                .is_some_and(|(quartile, spread)| !is_certain || quartile > spread)
+            && quartile_and_spread(delays().collect()).is_some_and(|(quartile, spread)| {
+                !is_certain || quartile > self.possible(way, spread, shortest(all))
+            })
+    }
+
+    /// A limit for a delay that is too low, given that one which is lower by more than the shortest round trip is below zero in any case.
+    /// Without a trend the rate between the clocks may lower it.
+    fn possible(&self, way: usize, spread: f64, shortest: f64) -> f64 {
+        self.trends[way].map_or(spread, |_| spread.min(shortest))
     }
 
     /// All packets after it, where those before it are too few.
@@ -239,10 +253,11 @@ impl<'a> Neighbours<'a> {
         });
         let all = each.reduce(|a, b| Side { floor: a.floor.min(b.floor), spread: a.spread.max(b.spread) })?;
         let count = Self::count(sides);
+        let least = sides.iter().map(|side| shortest(side)).reduce(f64::min)?;
         let limit = if count < FEW {
-            sides.iter().flat_map(|side| side.iter()).map(Seen::away).min()? as f64
+            least
         } else {
-            all.spread * (CERTAIN as f64 / count as f64).max(1.0)
+            self.possible(way, all.spread * (CERTAIN as f64 / count as f64).max(1.0), least)
         };
         Some(Bound { floor: all.floor, limit })
     }

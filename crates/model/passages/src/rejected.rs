@@ -6,7 +6,8 @@
 //! - Where a round trip's own bounds cross, or t3 lies before t2, one of the two stamps is false. This rule needs no threshold.
 //! - A queue only raises a delay above its floor. A false pair of stamps raises one direction and lowers the other one by as much, and
 //!   t4 - t1 does not change. So a delay below the floor of its neighbours, before and after, is false, unless the round trip was shorter
-//!   too, without the time for which the responder paused. The threshold is a multiple of the spread of the neighbours' delays in this direction. The trend of the delays, which contains
+//!   too, without the time for which the responder paused. The threshold is a multiple of the spread of the neighbours' delays in this direction, and no more than
+//!   the shortest round trip: a delay that is lower by that is below zero. The trend of the delays, which contains
 //!   the rate between the clocks, is removed.
 //!
 //! Several replies in a row may be false. The packets after a run of up to 64 then have the floor of those before it.
@@ -114,7 +115,7 @@ pub struct StampCheck {
     accepted: VecDeque<Seen>,
     outdated: usize,
     /// The trend of both delays, and how many round trips were decided on.
-    trends: [f64; 2],
+    trends: [Option<f64>; 2],
     decided: usize,
     /// Those that are not decided on: the next ones decide.
     open: VecDeque<Seen>,

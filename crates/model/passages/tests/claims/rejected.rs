@@ -298,6 +298,18 @@ fn false_pairs_within_the_path_are_rejected() {
     }
 }
 
+/// A delay below zero is rejected also in a direction whose delays vary by more than the round trip.
+#[test]
+fn delay_below_zero_is_rejected() {
+    let random = RandomStream::new(Seed([3, 7, 13, 0, 0, 0]), [0, 0]);
+    for number in (100..2_900).step_by(97) {
+        let mut rows = honest(3_000, exponential(&random, 1e7), |_| 0.0);
+        falsify(&mut rows, 60 * MS, |one| one == number);
+        let (passed, _) = checked(&rows, 64);
+        assert_eq!(rejected_numbers(&passed), [number]);
+    }
+}
+
 /// A responder that pauses answers all probes of that time together, while the reverse delay swings by 4 ms: no stamp is false.
 #[test]
 fn pauses_keep_their_stamps() {
