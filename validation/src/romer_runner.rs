@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, anyhow, bail};
-use romer_analyze::WAITING_TIME;
-use romer_analyze::reading;
+use romer_analyze::{WAITING_TIME, reading};
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Family;
 use romer_host::clock::Realtime;

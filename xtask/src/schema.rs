@@ -63,7 +63,7 @@ mod tests {
         let root = std::env::temp_dir().join(format!("romer-xtask-schema-{}", std::process::id()));
         let page = root.join(events::PAGE);
         fs::create_dir_all(page.parent().unwrap()).unwrap();
-        fs::write(&page, events::UNWRITTEN).unwrap();
+        fs::write(&page, events::unwritten()).unwrap();
         let number = expected(&root).unwrap().len();
         assert_eq!(check(&root).unwrap().len(), number, "all are missing");
         write(&root).unwrap();

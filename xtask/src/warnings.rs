@@ -51,19 +51,21 @@ fn section(variant: &Value, schema: &Value) -> String {
     section
 }
 
+/// A field, in brackets where it is not required.
+pub(crate) fn line(name: &str, field: &Value, is_required: bool) -> String {
+    let name = if is_required { format!("`{name}`") } else { format!("[`{name}`]") };
+    format!("- {name}: {}\n", described(field))
+}
+
 /// The fields of an object: its own, and those of the objects that it contains flattened.
 pub(crate) fn fields(object: &Value, schema: &Value) -> Vec<String> {
     let required: Vec<&str> =
         object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let own = object["properties"].as_object().into_iter().flatten();
-    let own = own.filter(|(name, _)| !matches!(name.as_str(), "code" | "severity" | "detail"));
-    let mut lines: Vec<String> = own
-        .map(|(name, field)| {
-            let name =
-                if required.contains(&name.as_str()) { format!("`{name}`") } else { format!("[`{name}`]") };
-            format!("- {name}: {}\n", described(field))
-        })
-        .collect();
+    // What is constant is a tag.
+    let own = own.filter(|(_, field)| field.get("const").is_none());
+    let mut lines: Vec<String> =
+        own.map(|(name, field)| line(name, field, required.contains(&name.as_str()))).collect();
     let flattened = object["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
     if let Some(target) = flattened.and_then(|path| schema.pointer(path)) {
         lines.extend(fields(target, schema));
@@ -73,8 +75,7 @@ pub(crate) fn fields(object: &Value, schema: &Value) -> Vec<String> {
         for (name, value) in fixed.filter_map(|(name, field)| Some((name, field["const"].as_str()?))) {
             lines.push(format!("- `{name}` = `{value}`: {}\n", described(choice)));
         }
-        let rest = fields(choice, schema).into_iter().filter(|line| !line.ends_with(": \n"));
-        lines.extend(rest.map(|line| format!("    {line}")));
+        lines.extend(fields(choice, schema).into_iter().map(|line| format!("    {line}")));
     }
     lines
 }

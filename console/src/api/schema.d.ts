@@ -2909,7 +2909,7 @@ export interface components {
             step?: components["schemas"]["ClockStep"] | null;
             /**
              * Format: int64
-             * @description When it ended, nanoseconds after the start; `null` if it has no duration, or did not end before the run.
+             * @description When it ended, nanoseconds after the start; `null` if it has no duration, or had not ended at the end of the run.
              */
             until_ns: number | null;
         } | ({
@@ -6475,7 +6475,7 @@ export interface components {
             /** @description The interface that sends, `[NETNS/]IFACE`. */
             tx: string;
         };
-        /** @description How much a warning limits the use of a document. */
+        /** @description How much a warning, event or note limits the use of the figures. */
         Severity: "note" | "warning" | "error";
         /** @description What the tool adds to a delay. All are medians over the rounds. */
         Share: {

@@ -19,16 +19,14 @@ pub(crate) fn run(arguments: &HelpArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let words = ["romer"].into_iter().chain(arguments.topic.iter().map(String::as_str)).chain(["--help"]);
-    match (args::read(words.map(OsString::from)), &arguments.topic[..]) {
-        (Err(_), [topic]) if nearest(topic, [METRICS]).is_some() => Err(Failure::usage(format!(
+    let found = args::read(words.map(OsString::from)).map_err(|why| match &arguments.topic[..] {
+        [topic] if nearest(topic, [METRICS]).is_some() => Failure::usage(format!(
             "unknown help topic ({topic}): no command has this name; did you mean `romer help {METRICS}`?"
-        ))),
-        (Err(why), _) => Err(why),
-        (Ok(found), _) => {
-            if let Invocation::Show(text) = found {
-                output::print(&text);
-            }
-            Ok(Exit::Success)
-        }
+        )),
+        _ => why,
+    })?;
+    if let Invocation::Show(text) = found {
+        output::print(&text);
     }
+    Ok(Exit::Success)
 }

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
-use romer_analyze::reading;
+use romer_analyze::{WAITING_TIME, reading};
 use romer_emulate::Opened;
 use romer_emulate::model_fit::{self, FitInput, ModelKind};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};

@@ -12,12 +12,18 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A warning with its text.
+/// A warning or note with its text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ExplainedWarning<W> {
     #[serde(flatten)]
     warning: W,
     text: String,
+}
+
+impl<W> ExplainedWarning<W> {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl<W: Text> From<W> for ExplainedWarning<W> {

@@ -261,12 +261,7 @@ impl Observer for Teller {
 
     fn on_note(&mut self, _stream: u16, note: &Note) {
         let note = ExplainedWarning::from(note.clone());
-        self.hand.change(|job| {
-            // What goes on is told again and again.
-            if job.notes.len() < NOTES && job.notes.iter().all(|one| *one != note) {
-                job.notes.push(note);
-            }
-        });
+        self.hand.change(|job| keep_note(&mut job.notes, note));
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
@@ -279,6 +274,13 @@ impl Observer for Teller {
                 renew(&mut job.live, live, |one| one.stream);
             }
         });
+    }
+}
+
+/// Keeps a note, up to [`NOTES`]. What goes on is reported again and again, each time with another time.
+fn keep_note(notes: &mut Vec<ExplainedWarning<Note>>, note: ExplainedWarning<Note>) {
+    if notes.len() < NOTES && notes.iter().all(|one| one.text() != note.text()) {
+        notes.push(note);
     }
 }
 
@@ -498,6 +500,18 @@ impl From<&EndpointError> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use romer_record::event::{Event, EventKind, EventLocation};
+
+    /// An event that occurs again is kept once, whatever its time.
+    #[test]
+    fn repeated_notes_are_kept_once() {
+        let mut notes = Vec::new();
+        for at_ns in 0..3 {
+            let event = Event::new(EventKind::LinkDown, EventLocation::Sender, at_ns, at_ns);
+            keep_note(&mut notes, ExplainedWarning::from(Note::from(event)));
+        }
+        assert_eq!(notes.len(), 1);
+    }
 
     #[test]
     fn that_packets_go_elsewhere_is_not_the_same_as_saying_nothing() {

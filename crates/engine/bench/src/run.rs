@@ -337,8 +337,7 @@ impl<B: TestBed> Running<'_, B> {
     fn baseline(&self) -> Duration {
         let known = self.proof.as_ref().and_then(|proof| proof.baseline.as_ref());
         let median = known.filter(|_| self.options.subtract_baseline).and_then(|baseline| baseline.median_ns);
-        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a latency")]
-        median.map_or(Duration::ZERO, |nanos| Duration::from_nanos(nanos.round() as i64))
+        median.map_or(Duration::ZERO, Duration::from_nanos_f64)
     }
 
     /// Of a loss at a rate for which the tester has not proved itself, what it loses in its own tests at such rates without

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_analyze::WAITING_TIME;
-use romer_analyze::reading;
+use romer_analyze::{WAITING_TIME, reading};
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Family;
 use romer_host::link::{LinkShaping, Network};

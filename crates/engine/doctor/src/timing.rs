@@ -1,11 +1,10 @@
 //! Whether this host runs a program when it is due: its schedule, the time that is stolen from it, its cores.
 
-use romer_host::HostError;
 use romer_host::clock::monotonic_now;
 use romer_host::control_group::Quota;
-use romer_host::host_info;
 use romer_host::pacing::{Pacer, Scheduling};
 use romer_host::steal_monitor::{Gaps, StealMonitor, StealMonitorOptions};
+use romer_host::{HostError, host_info};
 use romer_metrics::summary;
 use romer_record::document::DoctorFinding;
 use romer_units::Duration;

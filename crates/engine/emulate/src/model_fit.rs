@@ -219,10 +219,10 @@ impl DirectionFit<'_> {
                 text,
                 "[{header}.delay] # {} {what}; median {}",
                 series.len(),
-                length(median(&series))
+                Duration::from_nanos_f64(median(&series))
             );
             let fixed = if self.source.absolute || is_halved { least } else { 0.0 };
-            let _ = writeln!(text, "fixed = \"{}\"", length(fixed));
+            let _ = writeln!(text, "fixed = \"{}\"", Duration::from_nanos_f64(fixed));
             let empirical = format!("{{ model = \"empirical\", file = \"{file}\" }}");
             if model.delay_correlation == 0.0 {
                 let _ = writeln!(text, "variable = {empirical}");
@@ -283,7 +283,7 @@ impl DirectionFit<'_> {
             "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"packet\"\nfixed = \"{}\"\n\
              order = \"independent\"",
             self.header(),
-            length(real(fixed.as_nanos().max(0)))
+            Duration::from_nanos_f64(real(fixed.as_nanos().max(0)))
         );
         fitted.files.push((file, content));
         fitted.directions.push(model);
@@ -381,7 +381,7 @@ impl DirectionFit<'_> {
             text,
             "[{}.duplicate]\nmodel = \"bernoulli\"\nprobability = {ratio:.6}\ndelay = \"{}\"",
             self.header(),
-            length(median(&spacings))
+            Duration::from_nanos_f64(median(&spacings))
         );
     }
 
@@ -451,11 +451,6 @@ fn median(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
     quantile(&sorted, 0.5)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
-fn length(nanos: f64) -> Duration {
-    Duration::from_nanos(nanos.round() as i64)
 }
 
 #[cfg(test)]

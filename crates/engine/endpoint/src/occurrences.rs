@@ -44,8 +44,8 @@ pub fn event(kind: EventKind, side: EventLocation, start: Timestamp<Monotonic>) 
 
 /// An event of now with this detail, with its time told from `start`.
 pub fn detailed(detail: EventDetail, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
-    let kind = detail.kind();
-    Event { detail: Some(detail), ..event(kind, side, start) }
+    let now = clock::now();
+    Event::with(detail, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
 }
 
 /// That a route came or went.

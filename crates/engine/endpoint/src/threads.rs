@@ -2,11 +2,10 @@
 
 use std::ffi::CStr;
 
-use romer_host::HostError;
-use romer_host::control_group;
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
 use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, PolicyRun, Role};
+use romer_host::{HostError, control_group};
 use romer_record::note::Notice;
 use romer_units::Duration;
 

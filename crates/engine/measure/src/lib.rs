@@ -34,14 +34,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration as StdDuration, SystemTime};
 
-use romer_host::clock;
 use romer_host::ending::{self, Stage};
-use romer_host::host_info;
 use romer_host::socket::Waker;
+use romer_host::{clock, host_info};
 use romer_record::document::{Measurement, ProbeDirection};
-use romer_record::event::{EventKind, EventLocation};
 use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
-use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -55,9 +52,9 @@ use prepared::Prepared;
 use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
 use romer_endpoint::occurrences::reported_by_responder;
-use romer_record::SOFTWARE;
-use romer_record::event::{EventDetail, ProtocolFault};
+use romer_record::event::{EventDetail, EventKind, EventLocation, ProtocolFault};
 use romer_record::note::{LogGap, Notice};
+use romer_record::{RoundTrip, SOFTWARE, assemble_as};
 use romer_report::event::protocol_fault;
 use romer_report::warning::Text;
 use sending::StreamSender;
@@ -524,7 +521,7 @@ fn take_news(
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
-                let ends = stream.shared.way != ProbeDirection::RoundTrip;
+                let ends = stream.shared.way.is_one_way();
                 let detail = fault
                     .map_or(EventDetail::Unreachable { ends }, |fault| EventDetail::ProtocolFault { fault });
                 happenings.gone(place, detail, since);

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_record::document::ProbeDirection;
-use romer_record::event::ProtocolFault;
-use romer_record::event::{Event, EventKind, EventLocation};
+use romer_record::event::{Event, EventKind, EventLocation, ProtocolFault};
 use romer_record::manifest::{CutShort, Stream};
 use romer_record::note::Notice;
 use romer_record::warning::MeasurementWarning;
@@ -104,7 +102,7 @@ impl Prepared {
     /// The far end is out of reach for good, which is said.
     pub(super) fn give_up(&mut self, observer: &mut dyn Observer) {
         self.leave();
-        let ends = self.shared.way != ProbeDirection::RoundTrip;
+        let ends = self.shared.way.is_one_way();
         let notice = Notice::ResponderUnreachable { ends, has_route: self.has_way };
         observer.on_note(self.shared.number, &notice.into());
     }

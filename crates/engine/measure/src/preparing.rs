@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
-use romer_endpoint::circumstances;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::{EndpointError, circumstances};
 use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{ProbeDirection, Traffic};
@@ -18,8 +17,7 @@ use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Direction, Duration};
-use romer_wire::oneway_probe;
-use romer_wire::stamp;
+use romer_wire::{oneway_probe, stamp};
 
 use super::far::Conversation;
 use super::options::MeasureOptions;
@@ -151,7 +149,7 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
     (interval, count.max(length.div_ceil(interval.as_nanos().unsigned_abs().max(1)).saturating_add(1)))
 }
 
-/// What is said where only this end stamps by its network card.
+/// The session of one-way probes of this stream.
 fn session_of(number: u16, way: ProbeDirection, key: [u8; 16]) -> oneway_probe::Session {
     let direction = if way == ProbeDirection::Reverse { Direction::Reverse } else { Direction::Forward };
     oneway_probe::Session { number, key: oneway_probe::Key::new(key), direction }

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use romer_endpoint::EndpointError;
-use romer_endpoint::circumstances;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::{EndpointError, circumstances};
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
 use romer_host::stream::Origin;

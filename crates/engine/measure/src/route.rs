@@ -28,6 +28,7 @@ use super::side_by_side::side_by_side;
 
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;
+
 /// Looks for the way to one target.
 #[derive(Debug)]
 pub(super) struct Pathfinder {

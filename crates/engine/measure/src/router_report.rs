@@ -43,10 +43,10 @@ pub(super) fn asked(error: &io::Error, address: SocketAddr, from: &Origin) -> Op
     let until = clock::monotonic_now() + PATIENCE;
     loop {
         while socket.transmit_events(&mut events).is_ok_and(|count| count > 0) {
-            let mut words =
+            let mut reports =
                 events.path_errors().iter().map(|error| from_path_error(error, |from| from == own));
-            if let Some(word) = words.next() {
-                return word;
+            if let Some(report) = reports.next() {
+                return report;
             }
         }
         let left = until - clock::monotonic_now();

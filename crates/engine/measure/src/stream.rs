@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_endpoint::card::Card;
 use romer_endpoint::overflow::Overflow;
-use romer_host::HostError;
-use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
+use romer_host::{HostError, clock};
 use romer_record::document::{ProbeDirection, Replies};
 use romer_record::event::RouterReport;
 use romer_record::log::{CardMoment, Entry};

@@ -1,7 +1,6 @@
 //! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
 
-use romer_analyze::call;
-use romer_analyze::limits;
+use romer_analyze::{call, limits};
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::occurrences::routers_unheard;

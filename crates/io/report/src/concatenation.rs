@@ -13,8 +13,7 @@ use romer_record::warning::ConcatenationWarning;
 
 use crate::comparison::{Subject, side};
 use crate::escape;
-use crate::number::capital;
-use crate::number::{NO_BREAK, time};
+use crate::number::{NO_BREAK, capital, time};
 use crate::sentence::Text as _;
 use crate::table::Trip;
 use crate::text::{TextStyle, wrap};

@@ -3,8 +3,7 @@
 use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict};
 
 use crate::escape;
-use crate::number::capital;
-use crate::number::{NO_BREAK, percent, percent_to, rounded, step_of, time_to};
+use crate::number::{NO_BREAK, capital, percent, percent_to, rounded, step_of, time_to};
 use crate::sentence::Text as _;
 use crate::text::{TextStyle, wrap};
 

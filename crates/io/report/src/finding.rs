@@ -17,11 +17,7 @@ const ALIKE: f64 = 0.1;
 impl Words {
     /// A finding: what it is, its direction where there is more than one, and its figures.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let way = match finding.direction {
-            ProbeDirection::Forward => Trip::Forward,
-            ProbeDirection::Reverse => Trip::Reverse,
-            ProbeDirection::RoundTrip | ProbeDirection::Both => Trip::RoundTrip,
-        };
+        let way = Trip::from(finding.direction);
         let direction = if ways(m) == [way] { String::new() } else { format!(", {}", way.name()) };
         let figures = self.figures_of(finding, &m.findings, &m.clock, may_be_clocks(m));
         format!("{}{direction}: {figures}", name(&finding.pattern))

@@ -168,6 +168,11 @@ pub fn count(value: u64) -> String {
     in_threes(&value.to_string())
 }
 
+/// [`grouped`], without zeros at the end of its decimals.
+pub(crate) fn grouped_short(value: f64, most_decimals: usize) -> String {
+    grouped(value, most_decimals).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A number of things that is no whole one, without its fraction.
 pub(crate) fn rounded(value: f64) -> String {
     in_threes(&format!("{value:.0}"))

@@ -2,8 +2,9 @@
 
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
+use romer_units::Duration;
 
-use crate::number::{NO_BREAK, time};
+use crate::number::NO_BREAK;
 
 /// What can be said in a sentence.
 pub trait Text {
@@ -12,9 +13,8 @@ pub trait Text {
 }
 
 /// A length of time to three digits, with its unit.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn length(nanos: i64) -> String {
-    time(nanos as f64, true).replace(NO_BREAK, " ")
+    Duration::from_nanos(nanos).rounded()
 }
 
 /// A share as a percentage.

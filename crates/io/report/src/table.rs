@@ -14,6 +14,16 @@ pub(crate) enum Trip {
     RoundTrip,
 }
 
+impl From<ProbeDirection> for Trip {
+    fn from(direction: ProbeDirection) -> Self {
+        match direction {
+            ProbeDirection::Forward => Self::Forward,
+            ProbeDirection::Reverse => Self::Reverse,
+            ProbeDirection::RoundTrip | ProbeDirection::Both => Self::RoundTrip,
+        }
+    }
+}
+
 impl Trip {
     pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Reverse, Self::RoundTrip];
 

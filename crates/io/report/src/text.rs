@@ -7,8 +7,7 @@ use romer_record::metric;
 
 use crate::escape;
 use crate::many;
-use crate::number::capital;
-use crate::number::{NO_BREAK, counted, percent};
+use crate::number::{NO_BREAK, capital, counted, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Trip, ways};

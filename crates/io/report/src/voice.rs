@@ -8,8 +8,7 @@ use romer_record::voice::{
 
 use romer_units::counted;
 
-use crate::number::capital;
-use crate::number::{percent, time};
+use crate::number::{capital, percent, time};
 use crate::table::{Trip, ways};
 use crate::words::Words;
 

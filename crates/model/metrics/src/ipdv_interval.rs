@@ -89,7 +89,7 @@ impl Differences {
 /// The figures of the differences of neighbours' delays ([`ipdv`](crate::ipdv)).
 pub fn ipdv_figures(passages: &[Passage]) -> Summary {
     let differences = Differences::between_neighbours(passages);
-    let (found, _) = differences.values.described();
+    let found = differences.values.of_neighbours(0);
     Summary { mean_interval: differences.interval(passages, &found), ..found }
 }
 

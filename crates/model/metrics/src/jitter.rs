@@ -60,7 +60,7 @@ pub fn delay_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
 pub fn deviation_from_mean(passages: &[Passage]) -> Vec<f64> {
     let delays = delays(passages);
     Mean::new(&delays)
-        .map_or_else(Vec::new, |mean| delays.iter().map(|delay| mean.deviation(*delay).abs()).collect())
+        .map_or_else(Vec::new, |mean| delays.iter().map(|delay| mean.distance(*delay)).collect())
 }
 
 /// The mean of delays.
@@ -82,6 +82,11 @@ impl<V: Whole> Mean<V> {
     /// How far a delay lies above it.
     pub(crate) fn deviation(self, delay: V) -> f64 {
         delay.less(self.pivot).value() - self.above
+    }
+
+    /// How far a delay lies from it, whatever its sign.
+    pub(crate) fn distance(self, delay: V) -> f64 {
+        self.deviation(delay).abs()
     }
 }
 

@@ -32,7 +32,7 @@ pub fn deviations(passages: &[Passage]) -> Summary {
 pub(crate) fn of_delays<V: Whole>(series: &[V], sorted: &[V]) -> Summary {
     let Some(mean) = Mean::new(series) else { return Summary::default() };
     let centre = Centre::mean(series, mean);
-    let valley = sort::of_valley(sorted, |a, b| mean.deviation(*a).abs() < mean.deviation(*b).abs());
+    let valley = sort::of_valley(sorted, |a, b| mean.distance(*a) < mean.distance(*b));
     let [series, sorted] = [series, &valley].map(|delays| Deviations { delays, mean });
     summary_made(series, sorted, Made { lags: 0, centre: centre.as_ref() })
 }
@@ -50,7 +50,7 @@ impl<V: Whole> Numbers for Deviations<'_, V> {
     }
 
     fn at(self, place: usize) -> f64 {
-        self.mean.deviation(self.delays[place]).abs()
+        self.mean.distance(self.delays[place])
     }
 
     fn part(self, places: Range<usize>) -> Self {
@@ -58,7 +58,7 @@ impl<V: Whole> Numbers for Deviations<'_, V> {
     }
 
     fn iter(self) -> impl Iterator<Item = f64> {
-        self.delays.iter().map(move |delay| self.mean.deviation(*delay).abs())
+        self.delays.iter().map(move |delay| self.mean.distance(*delay))
     }
 }
 

@@ -14,16 +14,12 @@ const MOST_DIGITS: u32 = 4;
 /// digit first (radix sort): the fewer digits their range has, the sooner it is done.
 pub(crate) fn ascending<V: Whole>(values: &[V]) -> Vec<V> {
     let mut sorted = values.to_vec();
-    in_order(&mut sorted);
+    put_in_order(&mut sorted);
     sorted
 }
 
 /// Puts the values in order of size, as fast as many whole numbers of a small range can be.
-pub fn put_in_order(values: &mut Vec<i64>) {
-    in_order(values);
-}
-
-fn in_order<V: Whole>(values: &mut Vec<V>) {
+pub fn put_in_order<V: Whole>(values: &mut Vec<V>) {
     if values.is_sorted() {
         return;
     }

@@ -201,9 +201,8 @@ impl<N: Numbers> SortedSample<N> {
             Self::Sorted(sorted) => {
                 let place = p * real(sorted.count() - 1);
                 let below = whole(place);
-                let at = |place: usize| (place < sorted.count()).then(|| sorted.at(place));
-                let low = at(below)?;
-                let high = at(below + 1).unwrap_or(low);
+                let low = self.rank(below)?;
+                let high = self.rank(below + 1).unwrap_or(low);
                 let part = place - real(below);
                 // Weights, not a difference: it could overflow. Equal neighbours stay exact.
                 Some(if part > 0.0 && high > low { low * (1.0 - part) + high * part } else { low })

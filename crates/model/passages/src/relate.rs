@@ -497,7 +497,7 @@ struct Replies {
     /// Their passages; a reply's first copy is numbered 0. They have the numbers that the replies share out.
     passages: Vec<Passage>,
     /// The departure of the last, so far as it is known, and whether one left before the one before it.
-    last: Option<i64>,
+    last: Option<Timestamp<Departure>>,
     out_of_order: bool,
     /// How many further replies there were to the same probes, and the probe of the last.
     extra: u64,
@@ -518,7 +518,7 @@ impl Replies {
     /// Takes in the reply whose passages begin at `from`.
     fn end(&mut self, from: usize) {
         // One whose departure is not known keeps its place behind the one before it.
-        let departed = self.passages[from].left().map(nanos).or(self.last);
+        let departed = self.passages[from].left().or(self.last);
         self.out_of_order |= departed < self.last;
         self.last = departed;
     }
@@ -536,19 +536,17 @@ impl Replies {
         let mut undated: Vec<(u32, Option<Timestamp<Departure>>)> = Vec::new();
         let mut before = None;
         for (place, passage) in (0..).zip(&passages) {
-            before = match dated(passage) {
-                None => {
-                    undated.push((place, before));
-                    before
-                }
-                departure => departure,
-            };
+            let departure = dated(passage);
+            if departure.is_none() {
+                undated.push((place, before));
+            }
+            before = departure.or(before);
         }
         let of_undated = |place: u32| {
             let found = undated.binary_search_by_key(&place, |one| one.0).ok()?;
             undated[found].1
         };
-        let mut order: Vec<u32> = (0..).zip(&passages).map(|(place, _)| place).collect();
+        let mut order: Vec<u32> = (0..).take(passages.len()).collect();
         settle_by_key(&mut order, |place| {
             (dated(&passages[*place as usize]).or_else(|| of_undated(*place)), *place)
         });
@@ -760,8 +758,4 @@ impl Stream {
         }
         replies.end(from);
     }
-}
-
-fn nanos<C: Clock>(stamp: Timestamp<C>) -> i64 {
-    stamp.as_nanos()
 }

@@ -409,7 +409,7 @@ pub struct DoctorFinding {
 pub enum StreamLine {
     /// What has happened up to now.
     Interval(Box<StreamInterval>),
-    /// An event.
+    /// An event, or another note.
     Event {
         /// `romer/stream/1`.
         schema: String,

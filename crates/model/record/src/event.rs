@@ -156,7 +156,7 @@ pub struct ClockStep {
 pub struct Event {
     /// When it began, or was noticed (see `detection_latency_ns`), nanoseconds after the start.
     pub at_ns: i64,
-    /// When it ended, nanoseconds after the start; `null` if it has no duration, or did not end before the run.
+    /// When it ended, nanoseconds after the start; `null` if it has no duration, or had not ended at the end of the run.
     pub until_ns: Option<i64>,
     /// What happened.
     #[serde(flatten, with = "code")]

@@ -79,7 +79,7 @@ pub struct Stream {
     pub responder_log: bool,
     /// The far log was brought back whole.
     pub responder_log_complete: bool,
-    /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
+    /// What is missing from it, and why; of several directions each. Omitted if nothing is known to be missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responder_log_gaps: Vec<LogGap>,
     /// Entries missing from this host's packet log. Omitted if none is missing.

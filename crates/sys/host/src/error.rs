@@ -108,9 +108,6 @@ impl HostError {
     /// The error number of a datagram that the interface did not take.
     pub const NO_ROOM: i32 = libc::ENOBUFS;
 
-    /// The error number of a datagram to where a route of this host lets nothing through and says nothing (`blackhole`).
-    pub const SWALLOWED: i32 = libc::EINVAL;
-
     /// The error number of what somebody else has.
     pub const BUSY: i32 = libc::EBUSY;
 

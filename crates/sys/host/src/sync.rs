@@ -141,8 +141,7 @@ fn tracking(text: &str) -> Option<Chrony> {
 
 /// A length of less than a year, to the nearest nanosecond.
 fn of_seconds(seconds: f64) -> Option<Duration> {
-    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-    (seconds.abs() < 3e7).then(|| Duration::from_nanos((seconds * 1e9).round() as i64))
+    (seconds.abs() < 3e7).then(|| Duration::from_nanos_f64(seconds * 1e9))
 }
 
 #[cfg(test)]

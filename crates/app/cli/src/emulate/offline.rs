@@ -194,14 +194,11 @@ fn counts(direction: &EmulatedDirection) -> String {
     let mut text = words::counts(direction);
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
         let queue = words::left_out(direction);
-        let _ = write!(text, "; delay{queue}, mean: requested {}, actual {}", length(asked), length(actual));
+        let [asked, actual] = [asked, actual].map(|nanos| Duration::from_nanos_f64(nanos).rounded());
+        let _ = write!(text, "; delay{queue}, mean: requested {asked}, actual {actual}");
     }
     for words in words::details(direction) {
         let _ = write!(text, "\n        {words}");
     }
     text
-}
-
-fn length(nanos: f64) -> String {
-    Duration::from_nanos_f64(nanos).rounded()
 }

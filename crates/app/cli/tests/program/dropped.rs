@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::common::lab::{FAR, FAR_V6, Lab};
-use crate::common::process;
-use crate::common::{at, count, warned};
+use crate::common::{at, count, process, warned};
 
 /// The interface of a host of a path.
 fn interface(host: &str) -> &'static str {

@@ -222,8 +222,7 @@ fn refutes_one_clock(
 /// That the stamps of two files may be of one clock, as those of two captures on one host, where nothing speaks against it.
 fn may_be_one_clock(analysis: &Analysis, clock: &ClockState) -> Option<MeasurementWarning> {
     let two_files = analysis.capture_b.is_some() || analysis.reverse.is_some();
-    let is_without = |bounds: Option<[f64; 2]>| bounds.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
-    let differs = is_without(clock.skew_interval_ppm)
+    let differs = clock.skew_interval_ppm.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
         || clock.events.iter().any(|event| event.kind != ChangeKind::PathChange.name());
     let [low, high] = clock.offset_bounds_ns.filter(|_| two_files && !analysis.one_clock && !differs)?;
     (low <= 0 && 0 <= high).then_some(MeasurementWarning::OneClockPossible)

@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use romer_endpoint::interface::{Deed, Tidings};
 use romer_endpoint::occurrences::{covers, detailed, noticed_late, route_change};
-use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
-use romer_host::{clock, host_info};
+use romer_host::{HostError, clock, host_info};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 
 use super::Happenings;

@@ -26,7 +26,7 @@ fn is_same(one: &Event, other: &Event) -> bool {
     apart <= near.as_nanos()
 }
 
-/// Takes up in `own` what `other` knows of the same new mapping: the words of whoever knows better when it was.
+/// Takes up in `own` what `other` knows of the same new mapping: the detail and the duration by whoever knows better when it was.
 fn join(own: &mut Event, other: &Event) {
     let length = |event: &Event| event.until_ns.map_or(i64::MAX, |until| until.saturating_sub(event.at_ns));
     if length(other) < length(own) {

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use romer_units::Duration;
+
 use crate::escape::markup;
-use crate::number::{NO_BREAK, three_digits, time};
+use crate::number::three_digits;
 
 /// A figure of its own, as SVG, with the name that its file may have.
 pub struct Drawn {
@@ -89,7 +91,7 @@ const TITLE: f64 = 24.0;
 /// A value with three digits and the unit of its axis.
 fn with_unit(value: f64, axis: &str) -> String {
     match axis.rsplit_once(", ") {
-        Some((_, "µs")) => time(value * 1e3, true).replace(NO_BREAK, " "),
+        Some((_, "µs")) => Duration::from_nanos_f64(value * 1e3).rounded(),
         Some((_, unit)) => format!("{} {unit}", three_digits(value)),
         None => three_digits(value),
     }

@@ -15,7 +15,7 @@ use super::words::{
 };
 use crate::escape::markup;
 use crate::html;
-use crate::number::{NO_BREAK, counted, grouped};
+use crate::number::{NO_BREAK, counted, grouped_short};
 use crate::sentence::Text as _;
 use crate::words::Words;
 
@@ -71,8 +71,7 @@ fn title(document: &Benchmark) -> String {
 }
 
 fn line_rate(bits: f64) -> String {
-    let digits = grouped(bits / 1e6, 3);
-    format!("{}{NO_BREAK}Mbit/s", digits.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{NO_BREAK}Mbit/s", grouped_short(bits / 1e6, 3))
 }
 
 fn heading(document: &Benchmark, body: &mut String) {

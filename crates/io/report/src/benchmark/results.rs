@@ -4,7 +4,7 @@ use romer_record::benchmark::{Benchmark, BenchmarkResult};
 
 use super::words::{amount_to, label, size_words};
 use crate::escape::markup;
-use crate::number::{NO_BREAK, absent, grouped, percent, rounded, time, time_with_half};
+use crate::number::{NO_BREAK, absent, grouped, grouped_short, percent, rounded, time, time_with_half};
 
 /// Lines that lead the page.
 const LINES: usize = 6;
@@ -190,8 +190,7 @@ fn swept(rows: &[&Row<'_>]) -> Option<String> {
 
 /// A load in percent with the digits that it was requested with, two at most.
 fn load_words(load: f64) -> String {
-    let digits = format!("{load:.2}");
-    format!("{}{NO_BREAK}%", digits.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{NO_BREAK}%", grouped_short(load, 2))
 }
 
 /// The table of results.

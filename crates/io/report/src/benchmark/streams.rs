@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::{Benchmark, Trial};
-use romer_units::counted;
+use romer_units::{Duration, counted};
 
 use crate::escape::markup;
-use crate::number::{NO_BREAK, time};
 use crate::number::{count, maybe_time};
 
 /// A stream in a case.
@@ -61,7 +60,7 @@ impl StreamRow {
             }
         }
         if let Some(latency) = self.latency {
-            let [least, median, greatest] = latency.map(|nanos| time(nanos, true).replace(NO_BREAK, " "));
+            let [least, median, greatest] = latency.map(|nanos| Duration::from_nanos_f64(nanos).rounded());
             let _ = write!(words, "; latency median {median} (range {least} to {greatest})");
         }
         words

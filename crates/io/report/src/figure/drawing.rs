@@ -69,7 +69,7 @@ pub(crate) enum Labels {
     /// The values are logarithms (base 10) of shares.
     Shares,
     /// Strips one above the other, evenly from 0 to 1, each with an axis of its own: the logarithm (base 10) of a share, from
-    /// `lowest` to 0 ([`strips::edges`]).
+    /// `lowest` to 0 ([`super::strips::edges`]).
     Rows {
         rows: usize,
         lowest: i32,

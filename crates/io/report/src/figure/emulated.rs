@@ -10,8 +10,7 @@ use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
 use super::ranks::{as_float, at, ends, share};
 use super::thin::Cloud;
 use crate::emulation::{Drawn, EmulatedPackets, Judged, Sampled};
-use crate::number::capital;
-use crate::number::{NO_BREAK, TimeScale, count, time};
+use crate::number::{NO_BREAK, TimeScale, capital, count, time};
 
 /// Packets of the chart that joins each requested delay to the actual one.
 const JOINED: usize = 50;

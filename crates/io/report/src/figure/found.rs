@@ -1,7 +1,7 @@
 //! The moments of findings, for marks in the charts over time.
 
 use romer_metrics::received;
-use romer_record::document::{Measurement, ProbeDirection};
+use romer_record::document::Measurement;
 use romer_record::finding::{Finding, Pattern};
 
 use super::drawing::{Ink, Layer};
@@ -45,11 +45,7 @@ pub(super) fn layer(
 }
 
 fn is_of(finding: &Finding, way: Trip) -> bool {
-    match finding.direction {
-        ProbeDirection::Forward => way == Trip::Forward,
-        ProbeDirection::Reverse => way == Trip::Reverse,
-        ProbeDirection::RoundTrip | ProbeDirection::Both => way == Trip::RoundTrip,
-    }
+    Trip::from(finding.direction) == way
 }
 
 /// A packet that arrived.
@@ -110,6 +106,7 @@ fn spikes(packets: &[ArrivedPacket], period: f64, phase: f64, height: f64) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use romer_record::document::ProbeDirection;
 
     /// A spike is marked at its slowest packet, once a period, and a period without one has no mark.
     #[test]

@@ -1,6 +1,5 @@
 //! The parts of the page that are there for whoever wants to know exactly; closed until asked for.
 
-use crate::words::Words;
 use std::collections::BTreeMap;
 
 use romer_record::document::{DirectionResults, Measurement, Summary, Tally};
@@ -10,7 +9,7 @@ use crate::causes;
 use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
 use crate::table::{Trip, ways};
-use crate::words::dscp_name;
+use crate::words::{Words, dscp_name};
 
 /// So many lengths of a pattern are shown in order; of more, how many there are of each.
 const IN_ORDER: usize = 8;

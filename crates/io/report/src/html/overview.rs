@@ -4,8 +4,7 @@ use crate::words::Words;
 use romer_record::document::{Measurement, Summary};
 
 use crate::escape::markup;
-use crate::number::capital;
-use crate::number::{maybe_time, percent};
+use crate::number::{capital, maybe_time, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Trip, ways};

@@ -2,9 +2,8 @@
 
 use romer_record::emulation::PortDirection;
 use romer_record::warning::{Absorption, EmulationWarning};
-use romer_units::{counted, counted_as, was};
+use romer_units::{Duration, counted, counted_as, was};
 
-use crate::number::{NO_BREAK, time};
 use crate::sentence::{Text, length, list};
 
 impl Text for EmulationWarning {
@@ -186,7 +185,7 @@ const fn leg(direction: PortDirection) -> &'static str {
 
 /// A time to three digits.
 fn time_text(nanos: f64) -> String {
-    time(nanos, true).replace(NO_BREAK, " ")
+    Duration::from_nanos_f64(nanos).rounded()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

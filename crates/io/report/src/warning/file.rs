@@ -4,8 +4,7 @@ use romer_record::event::EventLocation;
 use romer_record::warning::MeasurementWarning as Warning;
 use romer_units::{Duration, counted, counted_as, was};
 
-use crate::sentence::length;
-use crate::sentence::unless_set;
+use crate::sentence::{length, unless_set};
 
 /// The text of a warning about a file; of others nothing.
 pub(super) fn text(warning: &Warning) -> String {

@@ -5,8 +5,7 @@ use romer_record::warning::MeasurementWarning;
 
 use super::Words;
 use crate::causes;
-use crate::number::capital;
-use crate::number::{count, counted, percent};
+use crate::number::{capital, count, counted, percent};
 use crate::sure;
 use crate::table::{Trip, ways};
 

@@ -4,8 +4,8 @@
 //! differ; and no further behind, when one left there, than those of a packet back. That says something of the offset at the first packet
 //! as far as it is known what the clocks did in between. Two things are known of that:
 //!
-//! - Clocks that nobody sets drift apart by no more than [`FASTEST`], or by [`STEERED_PPM`] where the packets show a faster rate. This holds whatever an estimator has made of a run: the packets
-//!   of the first tenth of a second bound the offset at the first one.
+//! - Clocks that nobody sets drift apart by no more than [`FASTEST`], or [`STEERED_PPM`] where the packets show a faster rate. So the
+//!   packets of the first tenth of a second bound the offset at the first one.
 //! - Of our own estimator, which says where a line holds and how sure it is, the rate and its interval: up to the first event that it has found,
 //!   whatever kind of event that was.
 //!
@@ -116,7 +116,7 @@ fn most(
 
 /// The rate at which the clocks may drift apart: a line of the correction, or a rate that is refused, may show that they are slewed.
 fn fastest(estimate: &Estimate) -> f64 {
-    let lines = estimate.corrections.iter().flat_map(|correction| &correction.legs);
+    let mut lines = estimate.corrections.iter().flat_map(|correction| &correction.legs);
     let is_refused = estimate.why_not.as_ref().is_some_and(|why| {
         matches!(
             why,
@@ -125,7 +125,7 @@ fn fastest(estimate: &Estimate) -> f64 {
                 | SkewUnknown::RateAmbiguous { .. }
         )
     });
-    let is_fast = is_refused || lines.into_iter().any(|line| line.slope.abs() > FASTEST / 2.0);
+    let is_fast = is_refused || lines.any(|line| line.slope.abs() > FASTEST / 2.0);
     if is_fast { STEERED_PPM / 1e6 } else { FASTEST }
 }
 
