@@ -1,0 +1,298 @@
+//! The family that predicts held-out blocks of time best.
+//!
+//! The series is cut into [`BLOCKS`] blocks of equal time. Each of [`FOLDS`] folds leaves out every fifth block, fits each family to the
+//! rest, and sums the log-likelihood of each block left out. Of the families within two standard errors of the best, the smallest is
+//! chosen. The standard error is that of the differences between blocks.
+//!
+//! Losses in bursts can be so rare that most blocks have none. Then blocks do not decide, and a larger family of losses is also chosen if
+//! its likelihood over the whole series exceeds that of the smaller one by [`RARE_EVIDENCE`] after the penalty of Schwarz (1978).
+
+use crate::correlated::{self, CorrelationTime};
+use crate::loss::{self, LossFamily, LossModel};
+use crate::regimes::{self, Regimes};
+use crate::scores::Scores;
+use crate::series::{Observation, Series};
+
+/// Blocks of a series.
+pub const BLOCKS: usize = 10;
+/// Fits for the held-out likelihood.
+pub const FOLDS: usize = 5;
+/// Delays within this many seconds are constant: a host's time stamps are no finer.
+pub const RESOLUTION: f64 = 20e-6;
+/// Fewer delays than this have no correlation and no regimes.
+pub const FEWEST_DELAYS: usize = 100;
+/// A difference of log-likelihood that does not count: a larger family has that much by chance.
+pub const LEAST_DIFFERENCE: f64 = 2.0;
+/// The most packets on which families of delay are compared; of a longer series, every second packet or fewer are used.
+pub const MOST_COMPARED: usize = 20_000;
+/// The gain of a larger family of losses, in twice the log-likelihood after Schwarz's penalty: "very strong" by Kass and Raftery (1995).
+pub const RARE_EVIDENCE: f64 = 10.0;
+
+/// The family of a model of delay, in order of size.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DelayModel {
+    /// There are no delays.
+    Unknown,
+    /// One delay for all packets, within [`RESOLUTION`].
+    Constant,
+    /// A law, and a correlation time of its normal scores.
+    Correlated(CorrelationTime),
+    /// A chain in time over laws of delay and loss ratios.
+    Regimes(Regimes),
+}
+
+impl DelayModel {
+    /// Its name in documents.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Constant => "constant",
+            Self::Correlated(time) if time.is_bound => "independent",
+            Self::Correlated(_) => "correlated",
+            Self::Regimes(_) => "regimes",
+        }
+    }
+}
+
+/// A family and how well it predicts held-out blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The families of delay and of loss, as `correlated + bernoulli`, or `regimes 3`.
+    pub name: String,
+    /// The log-likelihood of each block left out, less that of independent delays with the same law.
+    pub blocks: Vec<f64>,
+}
+
+impl Candidate {
+    /// The sum over the blocks.
+    pub fn held_out(&self) -> f64 {
+        self.blocks.iter().sum()
+    }
+}
+
+/// What was chosen, and from what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Of delay, fitted to the whole series.
+    pub delay: DelayModel,
+    /// Of loss, fitted to the whole series. With [`DelayModel::Regimes`], the regimes have the losses.
+    pub loss: LossModel,
+    /// The families that were compared, by size.
+    pub candidates: Vec<Candidate>,
+    /// The place of the chosen one.
+    pub chosen: usize,
+}
+
+/// Chooses a family for delay and loss, and fits it to the whole series.
+pub fn choose(series: &Series) -> Choice {
+    let spacing = series.spacing(0.5);
+    let whole = [series.observations()];
+    let (loss, losses) = choose_loss(series, spacing);
+    let delays = series.delays();
+    let scores = Scores::new(&delays);
+    let ends = delays
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], delay| [low.min(*delay), high.max(*delay)]);
+    if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
+        let delay = if delays.is_empty() { DelayModel::Unknown } else { DelayModel::Constant };
+        let name = format!("{} + {}", delay.name(), loss.family.name());
+        return Choice { delay, loss, candidates: vec![Candidate { name, blocks: losses }], chosen: 0 };
+    }
+    let time = correlated::fit(&whole, &scores, spacing);
+    let mut candidates =
+        vec![Candidate { name: format!("independent + {}", loss.family.name()), blocks: losses.clone() }];
+    if delays.len() < FEWEST_DELAYS {
+        let bound = spacing / correlated::INDEPENDENT_FROM;
+        let value = crate::Estimate { value: bound, interval: None };
+        let delay = DelayModel::Correlated(CorrelationTime { time: value, is_bound: true });
+        return Choice { delay, loss, candidates, chosen: 0 };
+    }
+    // Larger models cost more time, and are compared on fewer packets.
+    let thinned = series.thinned(series.observations().len().div_ceil(MOST_COMPARED));
+    let step = thinned.spacing(0.5);
+    let losses = if thinned.observations().len() == series.observations().len() {
+        losses
+    } else {
+        held_out(
+            &thinned,
+            |train| loss::fit(loss.family, train, step, Some(&loss)).unwrap_or(loss),
+            LossModel::log_likelihood,
+        )
+    };
+    candidates[0].blocks.clone_from(&losses);
+    let correlated = held_out(
+        &thinned,
+        |train| correlated::fit(train, &scores, step),
+        |time, block| {
+            if time.is_bound {
+                return 0.0;
+            }
+            correlated::log_likelihood(&correlated::scored(block, &scores), time.time.value)
+        },
+    );
+    candidates.push(Candidate {
+        name: format!("correlated + {}", loss.family.name()),
+        blocks: losses.iter().zip(&correlated).map(|(a, b)| a + b).collect(),
+    });
+    let mut best = f64::NEG_INFINITY;
+    for states in 2..=regimes::MOST_REGIMES {
+        let blocks = held_out(
+            &thinned,
+            |train| regimes::fit(states, train, &scores, step, false),
+            |regimes, block| {
+                let regimes = regimes.as_ref();
+                regimes.map_or(f64::NEG_INFINITY, |regimes| regimes.log_likelihood(block, &scores))
+            },
+        );
+        let candidate = Candidate { name: format!("regimes {states}"), blocks };
+        let sum = candidate.held_out();
+        candidates.push(candidate);
+        if sum <= best || !sum.is_finite() {
+            break;
+        }
+        best = sum;
+    }
+    let mut chosen = smallest_of_the_best(&candidates);
+    let fitted =
+        (chosen > 1).then(|| regimes::fit(chosen, &[thinned.observations()], &scores, step, true)).flatten();
+    let delay = match fitted {
+        Some(regimes) => DelayModel::Regimes(regimes),
+        None => {
+            chosen = chosen.min(1);
+            let bound = CorrelationTime {
+                time: crate::Estimate {
+                    value: spacing / correlated::INDEPENDENT_FROM,
+                    interval: time.time.interval.map(|[_, high]| [0.0, high]),
+                },
+                is_bound: true,
+            };
+            DelayModel::Correlated(if chosen == 0 { bound } else { time })
+        }
+    };
+    Choice { delay, loss, candidates, chosen }
+}
+
+/// A value for each block, from a fit to the blocks of the other folds.
+fn held_out<M>(
+    series: &Series,
+    fit: impl Fn(&[&[Observation]]) -> M,
+    value: impl Fn(&M, &[Observation]) -> f64,
+) -> Vec<f64> {
+    let blocks = series.blocks(BLOCKS);
+    let mut values = vec![0.0; BLOCKS];
+    for fold in 0..FOLDS {
+        let model = fit(&series.segments(BLOCKS, |block| block % FOLDS != fold));
+        for number in (fold..BLOCKS).step_by(FOLDS) {
+            values[number] = value(&model, blocks[number]);
+        }
+    }
+    values
+}
+
+/// The first candidate that is within two standard errors, or [`LEAST_DIFFERENCE`], of the best one.
+fn smallest_of_the_best(candidates: &[Candidate]) -> usize {
+    let sums: Vec<f64> = candidates.iter().map(Candidate::held_out).collect();
+    let best = (0..sums.len()).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap_or(0);
+    (0..best)
+        .find(|place| {
+            let differences =
+                candidates[best].blocks.iter().zip(&candidates[*place].blocks).map(|(a, b)| a - b);
+            let differences: Vec<f64> = differences.collect();
+            let count = differences.len() as f64;
+            let mean = differences.iter().sum::<f64>() / count;
+            let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            mean <= 2.0 * (variance / count).sqrt() || mean * count <= LEAST_DIFFERENCE
+        })
+        .unwrap_or(best)
+}
+
+/// The model of losses, and the log-likelihood of each block left out.
+fn choose_loss(series: &Series, spacing: f64) -> (LossModel, Vec<f64>) {
+    let whole = [series.observations()];
+    let none = LossModel { family: LossFamily::None, ratio: 0.0, states: None };
+    if series.lost() == 0 {
+        return (none, vec![0.0; BLOCKS]);
+    }
+    let mut models = Vec::new();
+    let mut candidates = Vec::new();
+    for family in LossFamily::WITH_LOSSES {
+        let Some(model) = loss::fit(family, &whole, spacing, None) else { continue };
+        let blocks = held_out(
+            series,
+            |train| {
+                loss::fit(family, train, spacing, Some(&model))
+                    .or_else(|| loss::fit(LossFamily::Bernoulli, train, spacing, None))
+                    .unwrap_or(none)
+            },
+            LossModel::log_likelihood,
+        );
+        models.push(model);
+        candidates.push(Candidate { name: family.name().into(), blocks });
+    }
+    let mut chosen = smallest_of_the_best(&candidates);
+    let packets = (series.observations().len().max(1) as f64).ln();
+    let schwarz = |model: &LossModel| {
+        2.0 * model.log_likelihood(series.observations()) - model.family.parameters() as f64 * packets
+    };
+    for larger in chosen + 1..models.len() {
+        if schwarz(&models[larger]) > schwarz(&models[chosen]) + RARE_EVIDENCE {
+            chosen = larger;
+        }
+    }
+    (models[chosen], candidates.swap_remove(chosen).blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correlated::tests::delays;
+    use crate::loss::tests::fates;
+
+    /// The share of 50 draws in which the generating family or a smaller one is chosen, for losses: at least 80 %, and the very family
+    /// in at least half.
+    #[test]
+    fn the_generating_losses_are_chosen() {
+        for (family, means, ratios) in [
+            (LossFamily::Bernoulli, [1.0, 1e-9], [0.05, 0.05]),
+            (LossFamily::Bursts, [2.0, 0.2], [0.0, 1.0]),
+            (LossFamily::Gilbert, [2.0, 0.4], [0.0, 0.5]),
+        ] {
+            let (mut at_most, mut same) = (0, 0);
+            for name in 0..50 {
+                let series = Series::new(fates(name, 2_000, 0.02, means, ratios));
+                let chosen = choose_loss(&series, 0.02).0.family;
+                at_most += u32::from(chosen <= family);
+                same += u32::from(chosen == family);
+            }
+            assert!(at_most >= 40 && same >= 25, "{family:?}: {at_most} {same}");
+        }
+    }
+
+    /// One outage in a run of two minutes is a burst, though nine of ten blocks have no loss.
+    #[test]
+    fn one_outage_is_a_burst() {
+        let packet = |n: u32| Observation {
+            at: f64::from(n) * 0.02,
+            is_lost: (2_000..2_025).contains(&n),
+            delay: None,
+        };
+        let series = Series::new((0..6_000).map(packet).collect());
+        let (model, _) = choose_loss(&series, 0.02);
+        assert_eq!(model.family, LossFamily::Bursts, "{model:?}");
+        let bad = model.states.unwrap().bad.value;
+        assert!((0.2..1.2).contains(&bad), "{bad}");
+    }
+
+    /// Delays that are independent, and delays that are correlated, are recognised in at least 40 of 50 draws.
+    #[test]
+    fn the_generating_delays_are_chosen() {
+        for (time, name) in [(1e-6, "independent"), (0.1, "correlated")] {
+            let right = (0..50_u32).filter(|draw| {
+                let series = Series::new(delays(*draw, time, (0..1_500).map(|n| f64::from(n) * 0.02)));
+                choose(&series).delay.name() == name
+            });
+            let right = right.count();
+            assert!(right >= 40, "{name}: {right}");
+        }
+    }
+}
