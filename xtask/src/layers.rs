@@ -13,8 +13,8 @@ const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
 /// The crates of `model` in order: each depends only on those before it.
 const MODEL: [&str; 12] = [
-    "units", "wire", "record", "clock", "metrics", "fit", "passages", "traffic", "impair", "session", "method",
-    "scenario",
+    "units", "wire", "record", "clock", "metrics", "fit", "passages", "traffic", "impair", "session",
+    "method", "scenario",
 ];
 
 /// The last crates of `model`, which the tests of every other crate may use.
