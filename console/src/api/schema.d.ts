@@ -2502,6 +2502,23 @@ export interface components {
              */
             spacing_ns: number;
         } | {
+            /**
+             * Format: int64
+             * @description Delays within this time are more similar than requested, nanoseconds.
+             */
+            alike_ns: number;
+            /** @constant */
+            code: "correlation-time-raised";
+            /**
+             * Format: int64
+             * @description The requested correlation time, nanoseconds.
+             */
+            requested_ns: number;
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+        } | {
             /** @constant */
             code: "state-changes-wait";
             /** @description The setting in the scenario. */

@@ -244,6 +244,58 @@ fn exact_order_keeps_both_the_distribution_and_the_order_for_any_arrivals() {
     }
 }
 
+/// Delays that are a process in time have their law at any spacing, with every arrival in order and none waiting. A run holds a value for
+/// each two correlation times or grids, so that a fourth of its length in these is below the number of independent ones.
+#[test]
+fn delays_in_time_keep_law_and_order() {
+    let laws = [
+        DelayDistribution::Normal { mean: 5e7, stddev: 5e6 },
+        DelayDistribution::Normal { mean: 1e6, stddev: 2e6 },
+        DelayDistribution::Exponential { mean: 3e6 },
+        DelayDistribution::Gamma { shape: 0.5, scale: 1e7 },
+        DelayDistribution::Empirical((0..=1_000).map(|n| f64::from(n * n) * 20.0).collect()),
+    ];
+    for (number, law) in laws.into_iter().enumerate() {
+        for time in [10_000_000, 100_000_000] {
+            let delay = Delay { fixed: 1_000, variable: Some(Variable::in_time(law.clone(), time)) };
+            let path = Path { delay: Model::Plain(delay), ..Path::default() };
+            let alike =
+                time.max(4 * Variable::in_time(law.clone(), time).process().unwrap().slowest().unwrap_or(0));
+            for spacing in [100_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000] {
+                let count = 50_000;
+                let (engine, _, out) = run(config(path.clone()), every(spacing).take(count));
+                let name = format!("law {number}, {time}, {spacing}");
+                assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal), "{name}");
+                assert_eq!(engine.ledger(PortId::A).waited, 0, "{name}");
+                let sample: Vec<f64> = out.iter().map(|o| (o.requested - 1_000) as f64).collect();
+                let worth = (spacing * 50_000 / alike) as f64 / 4.0;
+                claims::kolmogorov_of(sample, worth.min(count as f64), |x| law.share_up_to(x));
+            }
+        }
+    }
+}
+
+/// The delay of a packet depends on its arrival alone: with half of the others gone, or a pause before it, it is the same.
+#[test]
+fn delays_in_time_ignore_other_packets() {
+    let variable = Variable::in_time(DelayDistribution::Gamma { shape: 2.0, scale: 2e6 }, 50_000_000);
+    let delay = Delay { fixed: 0, variable: Some(variable) };
+    for order in [Order::Exact, Order::Fifo, Order::Independent] {
+        let path = Path { delay: Model::Plain(delay.clone()), order, ..Path::default() };
+        let delays = |step: usize, from: Nanos| -> std::collections::BTreeMap<Nanos, Nanos> {
+            let arrivals = every(700_000).take(200_000).step_by(step).filter(|at| *at >= from);
+            run(config(path.clone()), arrivals).2.iter().map(|o| (o.arrival, o.time - o.arrival)).collect()
+        };
+        let all = delays(1, 0);
+        for (step, from) in [(2, 0), (97, 0), (1, 100_000_000_000)] {
+            assert!(
+                delays(step, from).iter().all(|(at, delay)| all[at] == *delay),
+                "{order:?} {step} {from}"
+            );
+        }
+    }
+}
+
 /// Spearman's correlation of values at a distance of `lag`.
 fn spearman(sample: &[f64], lag: usize) -> f64 {
     let mut places: Vec<usize> = (0..sample.len()).collect();

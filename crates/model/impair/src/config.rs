@@ -8,6 +8,7 @@ use romer_units::random::Seed;
 use romer_units::{Layer, Prefix, Rate};
 
 use crate::chain::Chain;
+use crate::delay_process::DelayProcess;
 use crate::distribution::DelayDistribution;
 use crate::generator::Generator;
 use crate::loss_model::Decision;
@@ -98,13 +99,26 @@ pub struct Variable {
     pub(crate) width: f64,
     pub(crate) skewness: f64,
     pub(crate) correlation: Option<f64>,
+    pub(crate) process: Option<Arc<DelayProcess>>,
 }
 
 impl Variable {
     /// A distribution; with `correlation`, a Gaussian copula of first order: packet after packet, the normal scores
     /// of the delays have autocorrelation `correlation`^k, and each delay has the law exactly.
     pub fn new(law: DelayDistribution, correlation: Option<f64>) -> Self {
-        Self { width: law.width(), skewness: law.skewness(), law, correlation }
+        Self { width: law.width(), skewness: law.skewness(), law, correlation, process: None }
+    }
+
+    /// A distribution, and delays that are a process in time: their normal scores have the autocorrelation exp(-gap/`time`),
+    /// nanoseconds.
+    pub fn in_time(law: DelayDistribution, time: Nanos) -> Self {
+        let process = Some(Arc::new(DelayProcess::new(&law, time)));
+        Self { process, ..Self::new(law, None) }
+    }
+
+    /// The process in time, where the delays are one.
+    pub fn process(&self) -> Option<&DelayProcess> {
+        self.process.as_deref()
     }
 
     /// Nanoseconds between packets from which on delays in exact order are as correlated as asked for, to 0.02 or so: nearer
@@ -113,9 +127,9 @@ impl Variable {
         self.correlation.map(|correlation| crate::order::step_quantile(&self.law, correlation, 0.003))
     }
 
-    /// Whether a correlation is asked for.
+    /// Whether a correlation is asked for, by packets or in time.
     pub const fn is_correlated(&self) -> bool {
-        self.correlation.is_some()
+        self.correlation.is_some() || self.process.is_some()
     }
 
     /// The distribution.
@@ -281,7 +295,10 @@ impl Path {
         }
         if let (Model::Plain(a), Model::Plain(b)) = (&self.delay, &other.delay) {
             let variable = match (&a.variable, &b.variable) {
-                (Some(a), Some(b)) if a.correlation == b.correlation => {
+                // A process in time keeps its numbers: each of them has a table of its own.
+                (Some(a), Some(b))
+                    if a.correlation == b.correlation && a.process.is_none() && b.process.is_none() =>
+                {
                     a.law.between(&b.law, share).map(|law| Variable::new(law, a.correlation))
                 }
                 _ => None,

@@ -28,3 +28,9 @@ pub(crate) fn below(word: u64, bound: u32) -> u32 {
     let product = u128::from(word) * u128::from(bound);
     u32::try_from(product >> 64).unwrap_or(0)
 }
+
+/// The whole number below a place in a table; 0 below 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates at the ends")]
+pub(crate) const fn index(place: f64) -> usize {
+    place as usize
+}

@@ -74,6 +74,7 @@ pub(crate) enum Purpose {
     DelayChain = 4,
     CorruptChain = 5,
     Order = 6,
+    DelayProcess = 7,
 }
 
 /// Whose numbers: a flow of a port.
@@ -91,6 +92,11 @@ impl Owner {
     fn stream(self, purpose: u8) -> RandomStream {
         let name = (u32::from(self.port) << 24) | (u32::from(purpose) << 16) | u32::from(self.flow);
         RandomStream::new(self.seed, [u32::from_be_bytes(*b"impr"), name])
+    }
+
+    /// The counter-based stream of a purpose, whatever the generator.
+    pub(crate) fn counter_stream(self, purpose: Purpose) -> RandomStream {
+        self.stream(purpose as u8)
     }
 
     /// A sequential generator; where the seed is no start (see [`Generator::accepts`]), that of seed 1,1,1,1,1,1.

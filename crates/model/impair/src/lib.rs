@@ -13,6 +13,7 @@
 //! | `loss_model`, `chain` | yes or no; Markov chains |
 //! | `distribution`, `special_functions` | distributions by inverse functions |
 //! | `order` | distribution and order both exact: the proof is there |
+//! | `delay_process` | delay as a function of time |
 //! | `packet_store`, `server`, `timeline` | waiting; the rate with its queue; settings by time |
 //! | `trace` | recorded networks |
 //! | `ledger` | what became of everything |
@@ -43,6 +44,7 @@ mod changes;
 mod claims;
 pub mod config;
 mod convert;
+mod delay_process;
 #[cfg(test)]
 mod displacement;
 mod distribution;
@@ -64,6 +66,7 @@ mod timeline;
 pub mod trace;
 
 pub use config::{Config, Path};
+pub use delay_process::DelayProcess;
 pub use distribution::DelayDistribution;
 pub use engine::{Admission, Engine, Limits};
 pub use generator::Generator;

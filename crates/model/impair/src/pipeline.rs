@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder, Variable};
 use crate::convert;
+use crate::delay_process::ProcessState;
 use crate::distribution::DelayDistribution;
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
 use crate::ledger::Ledger;
@@ -67,6 +68,9 @@ struct Holding {
     state: usize,
     /// Normal score of the last delay of a correlated law.
     score: Option<f64>,
+    /// Of delays that are a process in time, for each state of the delay's chain; the process begins with the path.
+    processes: Vec<ProcessState>,
+    origin: Nanos,
     last_deadline: Nanos,
 }
 
@@ -78,6 +82,7 @@ pub(crate) struct Pipeline {
     /// Where the first four stages are in the timeline, and where the fifth is.
     front: Cursor,
     back: Cursor,
+    owner: Owner,
     draws: Draws,
     loss: DecisionStage,
     duplicate: DecisionStage,
@@ -152,8 +157,11 @@ impl Pipeline {
                 exact: Exact::new(Sequence::new(owner, Purpose::Order)),
                 state: 0,
                 score: None,
+                processes: Vec::new(),
+                origin: start,
                 last_deadline: Nanos::MIN,
             },
+            owner,
             pieces: Slab::with_capacity(reserve),
             copies: TimerHeap::with_capacity(reserve),
             displaced: ReorderBuffer::with_capacity(reserve),
@@ -173,8 +181,22 @@ impl Pipeline {
             pace_from: start,
             current: None,
         };
+        pipeline.make_processes();
         pipeline.update_step_deadline();
         pipeline
+    }
+
+    /// Makes room for the processes in time of each state of a chain of delays.
+    fn make_processes(&mut self) {
+        let states = |path: &Arc<Path>| {
+            let is_process = |delay: &Delay| delay.variable.as_ref().is_some_and(|one| one.process.is_some());
+            if path.delay.all().any(is_process) { path.delay.all().count() } else { 0 }
+        };
+        let states = self.timeline.paths().map(states).max().unwrap_or(0);
+        let owner = self.owner;
+        if self.holding.processes.len() < states {
+            self.holding.processes.resize_with(states, || ProcessState::new(owner));
+        }
     }
 
     /// Another timeline from `now` on. What is held keeps its moment.
@@ -184,6 +206,7 @@ impl Pipeline {
         self.interrupts = !timeline.is_uniform(carries_over);
         self.progress = (self.server.progress(), 0);
         self.timeline = timeline;
+        self.make_processes();
         self.start = now;
         self.front_since = Nanos::MIN;
         (self.front, self.back) = (Cursor::default(), Cursor::default());
@@ -399,7 +422,13 @@ impl Pipeline {
             self.holding.state = state;
             self.holding.exact.restart();
         }
-        let drawn = if path.order == Order::Exact {
+        let drawn = if let Some(process) = &variable.process {
+            let since_start = now.saturating_sub(self.holding.origin);
+            match self.holding.processes.get_mut(state) {
+                Some(place) => place.at(process, since_start),
+                None => 0.0,
+            }
+        } else if path.order == Order::Exact {
             self.holding.exact.next(&variable.law, variable.width, variable.correlation, now)
         } else if let Some(correlation) = variable.correlation {
             let fresh = self.draws.normal(Lane::Delay, ordinal, copy);

@@ -36,6 +36,11 @@ impl Timeline {
         &self.steps[cursor.index.min(self.steps.len() - 1)].1
     }
 
+    /// Every setting.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
+        self.steps.iter().map(|(_, path)| path)
+    }
+
     /// Whether `same` holds for each setting and the next.
     pub(crate) fn is_uniform(&self, same: impl Fn(&Path, &Path) -> bool) -> bool {
         self.steps.windows(2).all(|pair| same(&pair[0].1, &pair[1].1))

@@ -557,6 +557,15 @@ fn notes(config: &Config) -> Vec<EmulationWarning> {
             if let Some(length) = lengths.max_by(f64::total_cmp).filter(|_| path.order == Order::Exact) {
                 notes.push(EmulationWarning::CorrelationRaised { setting: delay(), spacing_ns: length });
             }
+            let processes = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.process());
+            let slowest = processes.filter_map(|process| Some((process.slowest()?, process.time())));
+            if let Some((least, time)) = slowest.max() {
+                notes.push(EmulationWarning::CorrelationTimeRaised {
+                    setting: delay(),
+                    requested_ns: time,
+                    alike_ns: least,
+                });
+            }
             if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
                 notes.push(EmulationWarning::StateChangesWait { setting: delay() });
             }

@@ -303,11 +303,25 @@ fn variable(table: &mut TableReader<'_>, files: &mut Files<'_, '_>) -> Read<Opti
             let law =
                 law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
             if law.is_correlated() {
-                return Err(of.error("is correlated already; name a distribution, and one coefficient"));
+                return Err(
+                    of.error("is correlated already; name a distribution, and one coefficient or time")
+                );
             }
-            let coefficient = table.need("coefficient")?;
+            let law = law.law().clone();
+            let coefficient = table.get("coefficient");
+            if let Some(time) = table.get("time") {
+                if coefficient.is_some() {
+                    return Err(time.error(
+                        "says how long delays are alike, and coefficient how much; take one of them out",
+                    ));
+                }
+                return Ok(Some(Variable::in_time(law, time.time(1_000, LONGEST_DELAY)?)));
+            }
+            let coefficient = coefficient.ok_or_else(|| {
+                table.error("has no correlation; write time = \"50ms\" (delays as a process in time), or coefficient (by packets)")
+            })?;
             let value = coefficient.number(-1.0, 1.0, "a number from -1 to 1")?;
-            return Ok(Some(Variable::new(law.law().clone(), Some(value))));
+            return Ok(Some(Variable::new(law, Some(value))));
         }
         _ => {}
     }

@@ -411,3 +411,23 @@ fn a_recorded_link_that_is_silent_for_long_is_told() {
     assert_eq!(notes("late.up"), [silent]);
     assert!(notes("t.up").is_empty());
 }
+
+/// Delays that are a process in time have one of two keys, and a note where order does not allow the time.
+#[test]
+fn delays_in_time_are_read() {
+    let text = |keys: &str| {
+        format!(
+            "[a_to_b.delay]\nvariable={{model=\"correlated\", of={{model=\"gamma\", shape=2, scale=\"1ms\"}}{keys}}}\n"
+        )
+    };
+    let scenario = read(&text(", time=\"50ms\"")).unwrap();
+    let path = scenario.config.paths().next().unwrap();
+    let variable = path.delay.all().next().unwrap().variable.as_ref().unwrap();
+    assert_eq!(variable.process().unwrap().time(), 50_000_000);
+    assert!(scenario.notes.is_empty(), "{:?}", scenario.notes);
+    let notes = read(&text(", time=\"1ms\"")).unwrap().notes;
+    assert!(matches!(notes[..], [EmulationWarning::CorrelationTimeRaised { requested_ns: 1_000_000, .. }]));
+    for (keys, words) in [("", "no correlation"), (", time=\"1ms\", coefficient=0", "take one of them out")] {
+        assert!(read(&text(keys)).unwrap_err().to_string().contains(words), "{keys}");
+    }
+}

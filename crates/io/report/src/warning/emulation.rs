@@ -34,6 +34,12 @@ impl Text for EmulationWarning {
                  preserved; order = \"independent\" keeps the correlation and lets packets overtake",
                 time_text(*spacing_ns)
             ),
+            Self::CorrelationTimeRaised { setting, requested_ns, alike_ns } => format!(
+                "{setting}: delays within {} are more similar than a correlation time of {} says, because packets keep their order; a \
+                 narrower distribution or a longer time needs no such change",
+                length(*alike_ns),
+                length(*requested_ns)
+            ),
             Self::StateChangesWait { setting } => format!(
                 "{setting}: after a state with a longer delay, packets wait for earlier packets. The summary shows the share of these packets"
             ),

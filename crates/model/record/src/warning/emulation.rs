@@ -61,6 +61,15 @@ EmulationWarning {
         /// The time between packets from which on it is as requested, nanoseconds.
         spacing_ns: f64,
     },
+    /// Delays change more slowly than requested, because packets keep their order.
+    Note CorrelationTimeRaised {
+        /// The setting in the scenario.
+        setting: String,
+        /// The requested correlation time, nanoseconds.
+        requested_ns: i64,
+        /// Delays within this time are more similar than requested, nanoseconds.
+        alike_ns: i64,
+    },
     /// Packets wait at changes of state, because their order is preserved.
     Note StateChangesWait {
         /// The setting in the scenario.
