@@ -25,7 +25,7 @@ use crate::packet_store::{InFlight, NEVER, ReorderBuffer, Slab, SlabKey, TimerHe
 use crate::server::{Pace, QueueServer, ServedPacket};
 use crate::special_functions::normal_below;
 use crate::timeline::{Cursor, Timeline};
-use crate::trace::{NOTHING, Trace, TraceEntry};
+use crate::trace::{Fate, Trace};
 
 /// A stage's decision and the chain that it may hang on.
 #[derive(Clone, Debug)]
@@ -265,16 +265,16 @@ impl Pipeline {
     fn enqueue(&mut self, path: &Path, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         let now = packet.arrival;
         ledger.received += 1;
-        let entry = match path.trace.as_deref() {
+        let fate = match path.trace.as_deref() {
             None | Some(Trace::Opportunities(_)) => None,
             Some(trace) => {
                 let number = self.packets;
                 self.packets += 1;
-                Some(trace.entry(number, now.saturating_sub(self.trace_from)).unwrap_or(&NOTHING))
+                Some(trace.fate(number, now.saturating_sub(self.trace_from)).unwrap_or(Fate::NOTHING))
             }
         };
-        let lost = match entry {
-            Some(entry) => entry.lost.then_some(Cause::Trace),
+        let lost = match fate {
+            Some(fate) => fate.entry.lost.then_some(Cause::Trace),
             None => self.lost(&path.loss, ordinal, now).then_some(Cause::Model),
         };
         let lost = lost.or_else(|| (self.held() >= self.capacity).then_some(Cause::Queue));
@@ -299,8 +299,8 @@ impl Pipeline {
             corruption: None,
             lost: None,
         };
-        let (wanted, later) = match entry {
-            Some(entry) => (entry.copies, 0),
+        let (wanted, later) = match fate {
+            Some(fate) => (fate.entry.copies, 0),
             None => self.duplicate(&path.duplicate, ordinal, now),
         };
         let room = self.capacity - self.held() - 1;
@@ -309,13 +309,13 @@ impl Pipeline {
         ledger.lost[Cause::Queue.index()] += u64::from(wanted - copies);
         ledger.queued += u64::from(copies) + 1;
         let place = self.pieces.put(piece);
-        self.reorder(path, place, now, entry, ledger);
+        self.reorder(path, place, now, fate, ledger);
         for copy in 1..=copies {
             let place = self.pieces.put(InFlight { copy, ..piece });
             if later > 0 {
                 self.copies.push(now.saturating_add(later), place);
             } else {
-                self.reorder(path, place, now, entry, ledger);
+                self.reorder(path, place, now, fate, ledger);
             }
         }
         Entered { lost: None, copies }
@@ -341,19 +341,19 @@ impl Pipeline {
         path: &Path,
         place: SlabKey,
         now: Nanos,
-        entry: Option<&TraceEntry>,
+        fate: Option<Fate<'_>>,
         ledger: &mut Ledger,
     ) {
         let InFlight { ordinal, copy, .. } = *self.pieces.at(place);
         let corruption = self.corruption(path, ordinal, copy);
-        let displacement = match entry {
-            Some(entry) => entry.displacement,
+        let displacement = match fate {
+            Some(fate) => fate.entry.displacement,
             None => self.displacement(&path.reorder, ordinal, copy, now),
         };
         let piece = self.pieces.at_mut(place);
         piece.corruption = corruption;
         // A traced packet knows its delay from the beginning.
-        piece.requested = entry.map_or(0, |entry| entry.delay_of(copy));
+        piece.requested = fate.map_or(0, |fate| fate.delay_of(copy));
         piece.displacement = displacement;
         if displacement > 0 {
             ledger.displaced += 1;

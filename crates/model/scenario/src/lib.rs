@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use romer_impair::chain::{Chain, SHORTEST_STATE};
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
-use romer_impair::trace::{By, Trace};
+use romer_impair::trace::{Between, By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::Dscp;
@@ -256,19 +256,34 @@ fn without_models(path: &Path, table: &TableReader<'_>) -> Read<()> {
 fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '_>) -> Read<Arc<Trace>> {
     let file = table.need("file")?;
     let measured = table.need("format")?.word(&[("mahimahi", false), ("measurement", true)])?;
-    let by =
-        table.get("by").map(|item| item.word(&[("packet", By::Packet), ("time", By::Time)])).transpose()?;
+    let by = table.get("by");
+    let by = by
+        .map(|item| item.word(&[("packet", By::Packet), ("time", By::Time(Between::Linear))]))
+        .transpose()?;
+    let between = table.get("between");
+    let between_rows = between
+        .as_ref()
+        .map(|item| item.word(&[("linear", Between::Linear), ("hold", Between::Hold)]))
+        .transpose()?;
     let fixed = table.get("fixed");
     let direction = table.get("direction");
     let direction = direction.map(|item| item.word(&[("forward", false), ("reverse", true)])).transpose()?;
     let name = file.string("a file's name")?;
     let how = if measured {
         let fixed = fixed.map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
-        let (reverse, by) = (direction.unwrap_or(reverse), by.unwrap_or(By::Packet));
+        let (reverse, mut by) = (direction.unwrap_or(reverse), by.unwrap_or(By::Packet));
+        match (&mut by, between_rows) {
+            (By::Time(between), Some(asked)) => *between = asked,
+            (By::Packet, Some(_)) => {
+                let why = "says what holds between rows, of which each packet has one of its own";
+                return Err(table
+                    .error(format!("has a key between, which {why}; write by = \"time\", or take it out")));
+            }
+            (_, None) => {}
+        }
         TraceUse::Measurement { reverse, by, fixed }
-    } else if by.is_some() || fixed.is_some() || direction.is_some() {
-        let why =
-            "has the format mahimahi, whose lines are moments: by, fixed and direction mean nothing there";
+    } else if by.is_some() || between.is_some() || fixed.is_some() || direction.is_some() {
+        let why = "has the format mahimahi, whose lines are moments: by, between, fixed and direction mean nothing there";
         return Err(table.error(format!("{why}; take them out")));
     } else {
         TraceUse::Mahimahi

@@ -4,7 +4,7 @@
 mod follows;
 
 use romer_impair::config::{Discipline, Displacement, Model, Order};
-use romer_impair::trace::Trace;
+use romer_impair::trace::{Between, Trace};
 use romer_impair::{Decision, DelayDistribution, Generator, PortId};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_scenario::{Scenario, decode, parse};
@@ -131,6 +131,14 @@ fn traces_and_measured_delays_are_read_from_the_files_that_are_named() {
     let measured = "[a_to_b.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\nby=\"time\"\nfixed=\"3ms\"\n";
     let path = read(measured).unwrap().config.base.paths[0][0].clone().unwrap();
     assert_eq!(path.longest_hold(), 3_000_000);
+    for (between, expected) in [("linear", Between::Linear), ("hold", Between::Hold)] {
+        let path =
+            read(&format!("{measured}between=\"{between}\"\n")).unwrap().config.base.paths[0][0].clone();
+        let trace = path.unwrap().trace.clone().unwrap();
+        assert!(matches!(*trace, Trace::ByTime { between, .. } if between == expected));
+    }
+    let by_packet = measured.replace("time", "packet") + "between=\"hold\"\n";
+    assert!(read(&by_packet).unwrap_err().to_string().contains("write by = \"time\""));
     let empirical = "[a_to_b.delay]\nvariable={model=\"empirical\", file=\"delays\"}\n";
     let path = read(empirical).unwrap().config.base.paths[0][0].clone().unwrap();
     assert_eq!(path.longest_hold(), 2_000_000);
