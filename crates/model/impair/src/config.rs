@@ -14,7 +14,10 @@ use crate::generator::Generator;
 use crate::loss_model::Decision;
 use crate::nanos::Nanos;
 use crate::packet::{Headers, PortId};
+use crate::regimes::Regimes;
 use crate::trace::Trace;
+
+pub use crate::nanos::LONGEST_DELAY;
 
 /// A model, or one for each state of a Markov chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -244,12 +247,12 @@ pub struct Path {
     pub rate: Option<RateLimit>,
     /// Recorded fates instead of the first four stages, or recorded delivery opportunities instead of the fifth.
     pub trace: Option<Arc<Trace>>,
+    /// Other paths in turn, by a chain in time, instead of all of the above.
+    pub regimes: Option<Arc<Regimes<Self>>>,
 }
 
 /// How long a displaced packet waits at most where nothing is said.
 pub const DEFAULT_FLUSH: Nanos = 100_000_000;
-/// The longest delay, copy's delay or flush: an hour.
-pub const LONGEST_DELAY: Nanos = 3_600_000_000_000;
 
 impl Path {
     /// Whether the numbers can be what they say.
@@ -341,6 +344,11 @@ impl Path {
             .saturating_add(copy.max().unwrap_or(0))
             .saturating_add(if displaced { self.flush } else { 0 })
     }
+}
+
+/// The paths of a path's regimes; itself where it has none.
+pub(crate) fn regimes_of(path: &Arc<Path>) -> &[Arc<Path>] {
+    path.regimes.as_ref().map_or(core::slice::from_ref(path), |regimes| regimes.states())
 }
 
 fn part(a: Nanos, b: Nanos, share: f64) -> Nanos {
@@ -468,9 +476,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Every path of every moment.
+    /// Every path of every moment, regimes included.
     pub fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
-        self.settings().flat_map(|setting| setting.paths.iter().flatten().flatten())
+        self.settings().flat_map(|setting| setting.paths.iter().flatten().flatten()).flat_map(regimes_of)
     }
 
     /// What holds at first, and from each step of the timeline on.
@@ -492,7 +500,7 @@ impl Config {
         for flow in 0..flows {
             let mut one = Held::default();
             let (mut bits, mut packets, mut copies) = (0, 0, false);
-            for path in settings().filter_map(|paths| paths.get(flow)?.as_ref()) {
+            for path in settings().filter_map(|paths| paths.get(flow)?.as_ref()).flat_map(regimes_of) {
                 one.longest = one.longest.max(path.longest_hold());
                 copies |= path.duplicates();
                 match path.rate.map(|rate| rate.limit) {
@@ -517,7 +525,10 @@ impl Config {
         self.settings()
             .map(|setting| {
                 let paths = setting.paths.iter().flatten().flatten();
-                romer_units::saturating_sum(paths.filter_map(|path| path.rate).map(|rate| rate.queue))
+                let queue = |path: &Arc<Path>| path.rate.map_or(0, |rate| rate.queue);
+                romer_units::saturating_sum(
+                    paths.map(|path| regimes_of(path).iter().map(queue).max().unwrap_or(0)),
+                )
             })
             .max()
             .unwrap_or(0)

@@ -39,7 +39,7 @@ use romer_units::random::{Blocks, RandomStream};
 use crate::convert;
 use crate::distribution::DelayDistribution;
 use crate::generator::{Owner, Purpose};
-use crate::nanos::Nanos;
+use crate::nanos::{LONGEST_DELAY, Nanos};
 use crate::special_functions::{normal_below, normal_quantile};
 
 /// Places of the table of quantiles.
@@ -86,14 +86,13 @@ impl DelayProcess {
         let quantiles = (0..=TABLE).map(|place| {
             let score = score(place);
             // Longer delays are an hour anyway.
-            law.quantile(normal_below(score), normal_below(-score))
-                .min(convert::real(crate::config::LONGEST_DELAY))
+            law.quantile(normal_below(score), normal_below(-score)).min(convert::real(LONGEST_DELAY))
         });
         let mut process =
             Self { time: time.max(1), quantiles: quantiles.collect(), grid: SHORTEST_STEP, level: 0 };
         let target = process.time / KNOTS;
         let mut step = (target >> MOST_LEVELS).max(SHORTEST_STEP);
-        while step < crate::config::LONGEST_DELAY && process.steep_share(step) > REFUSED {
+        while step < LONGEST_DELAY && process.steep_share(step) > REFUSED {
             step += step / 5;
         }
         while process.level < MOST_LEVELS && step << (process.level + 1) <= target {

@@ -129,7 +129,13 @@ impl Engine {
                     |setting: &crate::config::Setting| setting.paths[index].get(flow).cloned().flatten();
                 let Some(base) = path(&config.base) else { continue };
                 let steps = config.timeline.iter().filter_map(|step| Some((step.at, path(&step.setting)?)));
-                let timeline = Timeline::new(base, steps, config.repeat);
+                let owner = Owner {
+                    seed: self.seed,
+                    generator: config.generator,
+                    port: if port == PortId::A { 0 } else { 1 },
+                    flow: u16::try_from(flow).unwrap_or(u16::MAX),
+                };
+                let timeline = Timeline::new(owner, base, steps, config.repeat);
                 let side = &mut self.ports[index];
                 if side.paths.len() <= flow {
                     side.paths.resize_with(flow + 1, || None);
@@ -140,12 +146,6 @@ impl Engine {
                         pipeline.retime(timeline, now);
                     }
                     none => {
-                        let owner = Owner {
-                            seed: self.seed,
-                            generator: config.generator,
-                            port: if port == PortId::A { 0 } else { 1 },
-                            flow: u16::try_from(flow).unwrap_or(u16::MAX),
-                        };
                         let Limits { held, reserved } = self.limits;
                         *none = Some(Pipeline::new(owner, timeline, now, held, reserved));
                     }

@@ -75,6 +75,7 @@ pub(crate) enum Purpose {
     CorruptChain = 5,
     Order = 6,
     DelayProcess = 7,
+    Regimes = 8,
 }
 
 /// Whose numbers: a flow of a port.

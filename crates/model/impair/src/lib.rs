@@ -14,6 +14,7 @@
 //! | `distribution`, `special_functions` | distributions by inverse functions |
 //! | `order` | distribution and order both exact: the proof is there |
 //! | `delay_process` | delay as a function of time |
+//! | `regimes` | one chain for all stages, as a function of time |
 //! | `packet_store`, `server`, `timeline` | waiting; the rate with its queue; settings by time |
 //! | `trace` | recorded networks |
 //! | `ledger` | what became of everything |
@@ -60,6 +61,7 @@ mod order_barrier;
 mod packet;
 mod packet_store;
 mod pipeline;
+pub mod regimes;
 mod server;
 mod special_functions;
 mod timeline;
@@ -75,4 +77,5 @@ pub use loss_model::Decision;
 pub use nanos::Nanos;
 pub use order::{Correlation, Spread};
 pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, PortId};
+pub use regimes::Regimes;
 pub use special_functions::spearman_of_normal;

@@ -141,8 +141,8 @@ impl Pipeline {
     ) -> Self {
         let mut pipeline = Self {
             start,
-            front: Cursor::default(),
-            back: Cursor::default(),
+            front: timeline.first(),
+            back: timeline.first(),
             one_pace: timeline.is_uniform(same_pace),
             interrupts: !timeline.is_uniform(carries_over),
             progress: (0, 0),
@@ -193,6 +193,7 @@ impl Pipeline {
             if path.delay.all().any(is_process) { path.delay.all().count() } else { 0 }
         };
         let states = self.timeline.paths().map(states).max().unwrap_or(0);
+        let states = if states > 0 { states.max(self.timeline.most_regimes()) } else { 0 };
         let owner = self.owner;
         if self.holding.processes.len() < states {
             self.holding.processes.resize_with(states, || ProcessState::new(owner));
@@ -200,7 +201,8 @@ impl Pipeline {
     }
 
     /// Another timeline from `now` on. What is held keeps its moment.
-    pub(crate) fn retime(&mut self, timeline: Timeline, now: Nanos) {
+    pub(crate) fn retime(&mut self, mut timeline: Timeline, now: Nanos) {
+        timeline.begin_before(now.saturating_sub(self.holding.origin));
         let [front, back] = [self.front, self.back].map(|cursor| Arc::clone(self.timeline.path(cursor)));
         self.one_pace = timeline.is_uniform(same_pace);
         self.interrupts = !timeline.is_uniform(carries_over);
@@ -209,7 +211,7 @@ impl Pipeline {
         self.make_processes();
         self.start = now;
         self.front_since = Nanos::MIN;
-        (self.front, self.back) = (Cursor::default(), Cursor::default());
+        (self.front, self.back) = (self.timeline.first(), self.timeline.first());
         self.changed(&front, now);
         self.pace_changed(&back, now);
         self.update_step_deadline();
@@ -236,11 +238,13 @@ impl Pipeline {
     }
 
     pub(crate) fn correlation(&self) -> Option<&Correlation> {
-        let path = self.timeline.path(self.front);
-        let variables = || path.delay.all().filter_map(|delay| delay.variable.as_ref());
-        let alike = path.order == Order::Exact || variables().any(Variable::is_correlated);
+        let paths = self.timeline.in_turn(self.front);
+        let delays = || paths.iter().flat_map(|path| path.delay.all());
+        let variables = || delays().filter_map(|delay| delay.variable.as_ref());
+        let ordered = paths.iter().any(|path| path.order == Order::Exact);
+        let alike = ordered || variables().any(Variable::is_correlated);
         let noted = variables().next().is_some() && (alike || self.correlation.has_infinite_variance());
-        (noted && path.trace.is_none()).then_some(&*self.correlation)
+        (noted && paths.iter().all(|path| path.trace.is_none())).then_some(&*self.correlation)
     }
 
     /// The first four stages for a packet that arrives; `ordinal` counts the port's.
@@ -424,7 +428,7 @@ impl Pipeline {
         }
         let drawn = if let Some(process) = &variable.process {
             let since_start = now.saturating_sub(self.holding.origin);
-            match self.holding.processes.get_mut(state) {
+            match self.holding.processes.get_mut(state.max(self.front.regime())) {
                 Some(place) => place.at(process, since_start),
                 None => 0.0,
             }
@@ -515,7 +519,12 @@ impl Pipeline {
             return;
         }
         let since_start = now.saturating_sub(self.start);
+        let before = Arc::clone(self.timeline.path(self.front));
         self.timeline.skip(&mut self.front, since_start);
+        if !Arc::ptr_eq(&before, self.timeline.path(self.front)) {
+            self.changed(&before, now);
+            self.front_since = now;
+        }
         loop {
             self.front_step = self.step_at(self.front);
             if self.front_step > now || self.front_step == NEVER {
@@ -647,15 +656,17 @@ impl Pipeline {
             }
             self.run_due(at, ledger);
             if self.back_step <= at {
+                let before = Arc::clone(self.timeline.path(self.back));
                 if self.server.is_empty() || self.is_stalled() {
                     self.timeline.skip(&mut self.back, at.saturating_sub(self.start));
                     self.back_step = self.back_step_at();
                 }
                 // At the moment of the step: what was to be next may be sooner, or later, from then on.
-                let moment = self.back_step;
-                let before = Arc::clone(self.timeline.path(self.back));
-                self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
-                self.back_step = self.back_step_at();
+                let moment = self.back_step.min(at);
+                if self.back_step <= at {
+                    self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
+                    self.back_step = self.back_step_at();
+                }
                 self.pace_changed(&before, moment);
                 if self.server.progress() != self.progress.0 {
                     self.progress = (self.server.progress(), self.back.round + 1);

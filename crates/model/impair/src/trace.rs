@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::config::{LONGEST_DELAY, MOST_DISPLACED};
-use crate::nanos::Nanos;
+use crate::config::MOST_DISPLACED;
+use crate::nanos::{LONGEST_DELAY, Nanos};
 
 /// Why a trace could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

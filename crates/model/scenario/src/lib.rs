@@ -210,7 +210,14 @@ fn directions(
             Some(path) => Path::clone(path),
             None => Path { flush: DEFAULT_FLUSH, ..Path::default() },
         };
+        let before = path.regimes.is_some().then(|| path.clone());
         stages::direction(&mut direction, &mut path, files)?;
+        let regimes = direction.get("regimes");
+        if regimes.is_none() && before.is_some_and(|before| before != path) {
+            return Err(
+                direction.error("changes a stage of a direction that has regimes; write its regimes, too")
+            );
+        }
         if let Some(item) = direction.get("trace") {
             let mut inner = item.table()?;
             let trace = one_trace(&mut inner, port == 1, files)?;
@@ -226,6 +233,19 @@ fn directions(
             ));
         }
         without_models(&path, &direction)?;
+        if let Some(item) = regimes {
+            if path.trace.is_some() {
+                return Err(
+                    item.error("are for drawn fates, and the direction has a trace; take one of them out")
+                );
+            }
+            let mut inner = item.table()?;
+            let base = path.clone();
+            path.regimes = Some(Arc::new(stages::regimes(&mut inner, &base, files)?));
+            inner.finish()?;
+        } else if path.regimes.is_some() && path.trace.is_some() {
+            return Err(direction.error("asks for a trace where regimes are; a trace cannot follow them"));
+        }
         direction.finish()?;
         *slot = Some(Arc::new(path));
     }
@@ -540,51 +560,64 @@ fn notes(config: &Config) -> Vec<EmulationWarning> {
             let Some(path) = path else { continue };
             // The first is of packets that belong to no flow.
             let name = if owner == 0 { way.to_owned() } else { format!("flow[{owner}].{way}") };
-            if let Some(Trace::Opportunities(link)) = path.trace.as_deref()
-                && link.silence() >= LONG_SILENCE
-            {
-                notes.push(EmulationWarning::TraceSilent {
-                    setting: format!("{name}.trace"),
-                    silence_ns: link.silence(),
-                });
-            }
-            if let Model::Markov { chain, states } = &path.loss {
-                notes.extend(absorbed(&name, chain, states));
-            }
-            if let Some(rate) = path.rate.as_ref().filter(|rate| rate.queue < LONG_FRAME) {
-                notes.push(EmulationWarning::QueueShort {
-                    setting: format!("{name}.rate"),
-                    queue_bytes: rate.queue,
-                });
-            }
-            let delay = || format!("{name}.delay");
-            for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
-                let cut = variable.law().cut();
-                if cut > 1e-6 {
-                    notes.push(EmulationWarning::DelayTruncated { setting: delay(), below_zero_ratio: cut });
+            match &path.regimes {
+                None => path_notes(&name, path, &mut notes),
+                Some(regimes) => {
+                    for (state, path) in (1..).zip(regimes.states()) {
+                        path_notes(&format!("{name}.regimes.state[{state}]"), path, &mut notes);
+                    }
+                    if regimes.states().iter().any(|path| path.order == Order::Exact) {
+                        let setting = format!("{name}.regimes");
+                        notes.push(EmulationWarning::StateChangesWait { setting });
+                    }
                 }
-                let beyond = 1.0 - variable.law().share_up_to(AN_HOUR);
-                if beyond > 1e-9 {
-                    notes.push(EmulationWarning::DelayLimited { setting: delay(), above_ratio: beyond });
-                }
-            }
-            let lengths = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.correlated_from());
-            if let Some(length) = lengths.max_by(f64::total_cmp).filter(|_| path.order == Order::Exact) {
-                notes.push(EmulationWarning::CorrelationRaised { setting: delay(), spacing_ns: length });
-            }
-            let processes = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.process());
-            let slowest = processes.filter_map(|process| Some((process.slowest()?, process.time())));
-            if let Some((least, time)) = slowest.max() {
-                notes.push(EmulationWarning::CorrelationTimeRaised {
-                    setting: delay(),
-                    requested_ns: time,
-                    alike_ns: least,
-                });
-            }
-            if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
-                notes.push(EmulationWarning::StateChangesWait { setting: delay() });
             }
         }
     }
     notes
+}
+
+/// What is to be known of one path.
+fn path_notes(name: &str, path: &Path, notes: &mut Vec<EmulationWarning>) {
+    if let Some(Trace::Opportunities(link)) = path.trace.as_deref()
+        && link.silence() >= LONG_SILENCE
+    {
+        notes.push(EmulationWarning::TraceSilent {
+            setting: format!("{name}.trace"),
+            silence_ns: link.silence(),
+        });
+    }
+    if let Model::Markov { chain, states } = &path.loss {
+        notes.extend(absorbed(name, chain, states));
+    }
+    if let Some(rate) = path.rate.as_ref().filter(|rate| rate.queue < LONG_FRAME) {
+        notes.push(EmulationWarning::QueueShort { setting: format!("{name}.rate"), queue_bytes: rate.queue });
+    }
+    let delay = || format!("{name}.delay");
+    for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
+        let cut = variable.law().cut();
+        if cut > 1e-6 {
+            notes.push(EmulationWarning::DelayTruncated { setting: delay(), below_zero_ratio: cut });
+        }
+        let beyond = 1.0 - variable.law().share_up_to(AN_HOUR);
+        if beyond > 1e-9 {
+            notes.push(EmulationWarning::DelayLimited { setting: delay(), above_ratio: beyond });
+        }
+    }
+    let lengths = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.correlated_from());
+    if let Some(length) = lengths.max_by(f64::total_cmp).filter(|_| path.order == Order::Exact) {
+        notes.push(EmulationWarning::CorrelationRaised { setting: delay(), spacing_ns: length });
+    }
+    let processes = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.process());
+    let slowest = processes.filter_map(|process| Some((process.slowest()?, process.time())));
+    if let Some((least, time)) = slowest.max() {
+        notes.push(EmulationWarning::CorrelationTimeRaised {
+            setting: delay(),
+            requested_ns: time,
+            alike_ns: least,
+        });
+    }
+    if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
+        notes.push(EmulationWarning::StateChangesWait { setting: delay() });
+    }
 }

@@ -7,7 +7,8 @@ use romer_impair::config::{
     Corrupt, DEFAULT_QUEUE, Delay, Discipline, Displacement, Duplicate, LONGEST_DELAY, MOST_DISPLACED, Model,
     Order, RateLimit, Reorder, Variable,
 };
-use romer_impair::{Decision, DelayDistribution, MOST_BITS, Path};
+use romer_impair::regimes::SHORTEST_REGIME_STEP;
+use romer_impair::{Decision, DelayDistribution, MOST_BITS, Path, Regimes};
 use romer_units::Layer;
 
 use crate::files::Files;
@@ -82,6 +83,36 @@ pub(crate) fn direction(
     path.check().map_err(|why| reader.error(why))
 }
 
+/// Reads the regimes of a direction: each has the stages of `base` unless it names its own.
+pub(crate) fn regimes(
+    table: &mut TableReader<'_>,
+    base: &Path,
+    files: &mut Files<'_, '_>,
+) -> Read<Regimes<Path>> {
+    let step = table.need("step")?.time(SHORTEST_REGIME_STEP, LONGEST_DELAY)?;
+    let items = table.need("state")?;
+    let mut states = Vec::new();
+    for item in items.list()? {
+        let mut inner = item.table()?;
+        let mut path = Path { regimes: None, ..base.clone() };
+        direction(&mut inner, &mut path, files)?;
+        inner.finish()?;
+        let chains = [
+            ("loss", matches!(path.loss, Model::Markov { .. })),
+            ("duplicate", matches!(path.duplicate, Model::Markov { .. })),
+            ("reorder", matches!(path.reorder, Model::Markov { .. })),
+            ("delay", matches!(path.delay, Model::Markov { .. })),
+        ];
+        if let Some((stage, _)) = chains.iter().find(|(_, is)| *is) {
+            return Err(item.error(format!("has a chain of its own in {stage}; the regimes are the chain")));
+        }
+        states.push(Arc::new(path));
+    }
+    let transition = table.need("transition")?;
+    let rows = rows(&transition)?;
+    Regimes::new(step, &rows, states).map_err(|why| transition.error(why))
+}
+
 pub(crate) const ORDERS: [(&str, Order); 3] =
     [("exact", Order::Exact), ("fifo", Order::Fifo), ("independent", Order::Independent)];
 
@@ -142,12 +173,14 @@ fn chain<P>(
         None => 0,
     };
     let transition = table.need("transition")?;
-    let mut rows = Vec::new();
-    for row in transition.list()? {
-        rows.push(row.list()?.iter().map(Item::probability).collect::<Read<Vec<f64>>>()?);
-    }
+    let rows = rows(&transition)?;
     let chain = Chain::new(step, &rows, &durations, initial).map_err(|why| transition.error(why))?;
     Ok(Model::Markov { chain: Arc::new(chain), states: states.into() })
+}
+
+fn rows(transition: &Item<'_>) -> Read<Vec<Vec<f64>>> {
+    let row = |row: &Item<'_>| row.list()?.iter().map(Item::probability).collect::<Read<Vec<f64>>>();
+    transition.list()?.iter().map(row).collect()
 }
 
 fn probability(table: &mut TableReader<'_>) -> Read<Decision> {

@@ -439,3 +439,32 @@ fn delays_in_time_are_read() {
         assert!(read(&text(keys)).unwrap_err().to_string().contains(words), "{keys}");
     }
 }
+
+/// Regimes have the stages of the direction and their own, and a step of the timeline does not change them by halves.
+#[test]
+fn regimes_are_read() {
+    let text = "[a_to_b.delay]\nfixed=\"1ms\"\n[a_to_b.regimes]\nstep=\"10ms\"\ntransition=[[0.9,0.1],[0.5,0.5]]\n\
+                state=[{}, {delay={fixed=\"9ms\"}, loss={probability=1}, rate={limit=\"1Mbit\", layer=\"l2\"}}]\n";
+    let scenario = read(text).unwrap();
+    let paths: Vec<_> = scenario.config.paths().filter(|path| path.delay != Model::default()).collect();
+    let fixed: Vec<_> = paths.iter().flat_map(|path| path.delay.all()).map(|delay| delay.fixed).collect();
+    assert_eq!(fixed, [1_000_000, 9_000_000]);
+    assert!(paths[0].rate.is_none() && paths[1].rate.is_some());
+    assert_eq!(scenario.config.longest_hold(), 9_000_000);
+    assert!(
+        matches!(&scenario.notes[..], [EmulationWarning::StateChangesWait { setting }] if setting == "a_to_b.regimes")
+    );
+    for (wrong, words) in [
+        (text.replace("[0.5,0.5]", "[0.5,0.4]"), "the sum 0.9"),
+        (text.replace("[0.9,0.1],[0.5,0.5]", "[0,1],[1,0]"), "does not forget"),
+        (format!("{text}[[timeline]]\nat=\"1s\"\na_to_b.loss.probability=0\n"), "write its regimes, too"),
+        (format!("{text}[a_to_b.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\n").replace("[a_to_b.delay]\nfixed=\"1ms\"\n", ""), "has a trace"),
+        (
+            text.replace("state=[{}", "state=[{loss={model=\"markov\", step=\"packets\", transition=[[1]], state=[{duration=1, probability=1}]}}"),
+            "chain of its own in loss",
+        ),
+    ] {
+        let told = read(&wrong).unwrap_err().to_string();
+        assert!(told.contains(words), "{told}");
+    }
+}
