@@ -17,8 +17,8 @@ use crate::evaluate::known;
 /// between its packets, which is the speech in one where the traffic is of no codec.
 ///
 /// # Errors
-/// In words, where `request` contradicts the traffic, states something of a stream that is no call, or a jitter buffer that
-/// is shorter than a frame.
+/// In words, where `request` contradicts the traffic, states something of a stream that is no call, a jitter buffer that is
+/// shorter than a frame, or a codec whose frames are longer than the time between packets.
 pub fn codec(
     request: &VoiceRequest,
     traffic: &Traffic,
@@ -41,6 +41,13 @@ pub fn codec(
             Err(format!(
                 "jitter buffer too short (--jitter-buffer {buffer}): the minimum is one {codec} frame, {frame}; \
                  state at least that"
+            ))
+        }
+        // The usual gap of a measured stream is not exact.
+        (Some(codec), _) if packet_ns < codec.frame_ns / 10 * 9 => {
+            let [packet, frame] = [packet_ns, codec.frame_ns].map(|nanos| Duration::from_nanos(nanos).rounded());
+            Err(format!(
+                "packets too close (--codec {codec}): one every {packet}, but a {codec} frame lasts {frame}; name the codec that was sent"
             ))
         }
         _ => Ok(codec),
@@ -165,6 +172,15 @@ mod tests {
         assert_eq!((found.name.as_str(), found.packet_ns), ("g729", 40_000_000));
         let why = codec(&stated, &traffic("g711"), None).unwrap_err();
         assert!(why.contains("the stream is of g711"), "{why}");
+    }
+
+    /// A packet holds at least one frame of the stated codec.
+    #[test]
+    fn short_packets_are_refused() {
+        let stated = VoiceRequest { codec_name: Some("g723.1".into()), ..VoiceRequest::default() };
+        let why = codec(&stated, &traffic("periodic"), Some(20_000_000)).unwrap_err();
+        assert!(why.contains("a g723.1 frame lasts 30.0 ms"), "{why}");
+        assert!(codec(&stated, &traffic("periodic"), Some(29_500_000)).unwrap().is_some());
     }
 
     /// A jitter buffer holds at least one frame.

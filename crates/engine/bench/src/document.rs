@@ -318,13 +318,9 @@ fn none_lost(result: &mut BenchmarkResult, kept: &[CaseTrial], case: usize, plac
 }
 
 /// Names of what searches find, with the factor from a share of the line to the unit, or `None` for what has a unit.
-const FOUND: [(&str, &str, Option<f64>); 11] = [
+const FOUND: [(&str, &str, Option<f64>); 7] = [
     ("throughput", "throughput_percent", Some(100.0)),
     ("conditional_throughput", "conditional_throughput_percent", Some(100.0)),
-    ("second_goal", "second_goal_percent", Some(100.0)),
-    ("second_goal_conditional", "second_goal_conditional_percent", Some(100.0)),
-    ("third_goal", "third_goal_percent", Some(100.0)),
-    ("third_goal_conditional", "third_goal_conditional_percent", Some(100.0)),
     ("burst_frames", "burst_frames", None),
     ("corrected_buffer_ns", "corrected_buffer_ns", None),
     ("recovery_ns", "recovery_ns", None),
@@ -428,19 +424,13 @@ pub(crate) fn every_quantity() -> impl Iterator<Item = &'static str> {
 
 /// The quantities that the results of a procedure are of.
 pub(crate) fn quantities_of(procedure: &Procedure) -> Vec<&'static str> {
-    /// Names of each goal of a multiple loss ratio search.
-    const GOALS: [&[&str]; 3] = [
-        &["throughput_percent", "throughput_pps", "conditional_throughput_percent"],
-        &["second_goal_percent", "second_goal_conditional_percent"],
-        &["third_goal_percent", "third_goal_conditional_percent"],
-    ];
-    let throughput = GOALS[0][..2].iter().copied();
+    let throughput = ["throughput_percent", "throughput_pps"].into_iter();
     match procedure {
         Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => {
             QUANTITIES.iter().map(|(name, _)| *name).collect()
         }
         Procedure::Throughput(_) => throughput.collect(),
-        Procedure::Mlr(plan) => GOALS.iter().take(plan.goals.len()).copied().flatten().copied().collect(),
+        Procedure::Mlr(_) => throughput.chain(["conditional_throughput_percent"]).collect(),
         Procedure::BackToBack { .. } => throughput.chain(["burst_frames", "corrected_buffer_ns"]).collect(),
         Procedure::Recovery { .. } => throughput.chain(["recovery_ns"]).collect(),
         Procedure::Reset { .. } => vec!["reset_by_loss_ns", "reset_by_times_ns"],

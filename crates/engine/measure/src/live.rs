@@ -158,9 +158,9 @@ impl Live {
         for stream in &mut self.streams {
             let sum = |count: fn(&Shared) -> u64| saturating_sum(stream.parts.iter().map(|part| count(part)));
             let sent = |part: &Shared| {
-                // Of a far end's probes, as many have been sent as have come, or more.
+                // The responder sent at least the probes of which the fate is known.
                 let sent = part.sent.load(Ordering::Acquire).max(if part.way == ProbeDirection::Reverse {
-                    part.returned.load(Ordering::Acquire)
+                    part.settled().0.probes
                 } else {
                     0
                 });

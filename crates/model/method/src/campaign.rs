@@ -347,21 +347,15 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
         Task::Trials { .. } | Task::Loss { .. } => Vec::new(),
         Task::Search(search) => throughput(search).into_iter().collect(),
         Task::Mlr(search) => {
-            const NAMES: [[&str; 2]; 3] = [
-                ["throughput", "conditional_throughput"],
-                ["second_goal", "second_goal_conditional"],
-                ["third_goal", "third_goal_conditional"],
-            ];
-            // The strictest goal is the last; it has the plain name.
-            let found = search.results().iter().rev().zip(NAMES);
-            found
-                .flat_map(|(found, names)| {
-                    let line = found.upper.is_none().then_some("the line");
-                    let bound = search.beyond(found).map(Beyond::text).or(line);
-                    [(names[0], found.lower), (names[1], found.conditional)]
-                        .map(|(name, value)| finding(search.subject(), name, value, bound))
-                })
-                .collect()
+            // The strictest goal is the last one.
+            let strictest = search.results().last();
+            strictest.map_or_else(Vec::new, |found| {
+                let line = found.upper.is_none().then_some("the line");
+                let bound = search.beyond(found).map(Beyond::text).or(line);
+                [("throughput", found.lower), ("conditional_throughput", found.conditional)]
+                    .map(|(name, value)| finding(search.subject(), name, value, bound))
+                    .into()
+            })
         }
         Task::Bursts(bursts) => {
             let subject = bursts.throughput().subject();

@@ -20,7 +20,7 @@ const fn quantity(name: &'static str, label: &'static str, unit: Unit, meaning: 
 }
 
 /// Every quantity that results of a benchmark may be of.
-pub const QUANTITIES: [Quantity; 24] = [
+pub const QUANTITIES: [Quantity; 20] = [
     quantity(
         "throughput_percent",
         "throughput",
@@ -32,26 +32,7 @@ pub const QUANTITIES: [Quantity; 24] = [
         "conditional_throughput_percent",
         "conditional throughput",
         Unit::Percent,
-        "load that was forwarded at that load (MLRsearch)",
-    ),
-    quantity(
-        "second_goal_percent",
-        "second goal",
-        Unit::Percent,
-        "highest load of the second goal (MLRsearch)",
-    ),
-    quantity(
-        "second_goal_conditional_percent",
-        "forwarded load at the second goal",
-        Unit::Percent,
-        "load that was forwarded at that load",
-    ),
-    quantity("third_goal_percent", "third goal", Unit::Percent, "highest load of the third goal (MLRsearch)"),
-    quantity(
-        "third_goal_conditional_percent",
-        "forwarded load at the third goal",
-        Unit::Percent,
-        "load that was forwarded at that load",
+        "forwarding rate at that load (MLRsearch)",
     ),
     quantity("carried_percent", "forwarded load", Unit::Percent, "forwarded load, of the line rate"),
     quantity(

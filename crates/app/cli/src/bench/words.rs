@@ -59,18 +59,34 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
             text.push_str("A device whose loss changes from trial to trial can need more.\n");
         }
     }
+    let _ = writeln!(
+        text,
+        "{} trial{}, {}, plus repeated trials",
+        numbers([forecast.usual.0, forecast.trials]),
+        if forecast.trials == 1 { "" } else { "s" },
+        usually([forecast.usual.1, forecast.time])
+    );
     let mut text = set(&text, sheet);
+    if asks.is_empty() {
+        return text;
+    }
     let name = |ask: &TrialRequest| {
         // A self-test has no cases: what tells its trials apart is what each is for.
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         romer_report::escape::terminal(if options.name == "self-test" { ask.purpose } else { case })
     };
     let widest = asks.iter().map(|ask| name(ask).chars().count()).max().unwrap_or(0).max(12);
+    let first = if options.name == "self-test" { "test" } else { "case" };
+    let _ = writeln!(
+        text,
+        "\n{:>5}  {first:<widest$} {:>10}  {:>9}  {:>11}  {:>8}  {:>6}",
+        "trial", "frame size", "load", "frames/s", "time", "repeat"
+    );
     for (number, ask) in asks.iter().enumerate() {
         let nominal = options.nominal(&ask.frames, ask.load());
         let _ = writeln!(
             text,
-            "{:>5}  {:<widest$} {:>10}  {:>7.2} %  {:>11.2} pps  {:>8}  repeat {}",
+            "{:>5}  {:<widest$} {:>10}  {:>7.2} %  {:>11.0}  {:>8}  {:>6}",
             number + 1,
             name(ask),
             ask.frames,
@@ -80,13 +96,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
             ask.repeat + 1
         );
     }
-    let last = format!(
-        "\n{} trial{}, {}, plus repeated trials\n",
-        numbers([forecast.usual.0, forecast.trials]),
-        if forecast.trials == 1 { "" } else { "s" },
-        usually([forecast.usual.1, forecast.time])
-    );
-    text + &set(&last, sheet)
+    text
 }
 
 /// One number, or from one to another.

@@ -291,6 +291,11 @@ impl Text for Warning {
                 };
                 format!("the skew of the two clocks is not identifiable: {}{still}", skew_unknown(unknown))
             }
+            Self::ClockMovementIncluded { movement_ns } => format!(
+                "the minimum delays of both directions move by up to {} in opposite directions, as a clock moves them; one-way \
+                 delays include it",
+                length(*movement_ns)
+            ),
             Self::OneWayDelaysRefused(found) => one_way_refused(found),
             Self::OrderUnknown { forward_only } => {
                 let packets = if *forward_only { "forward" } else { "in one direction" };

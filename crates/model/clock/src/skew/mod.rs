@@ -43,6 +43,7 @@ mod khlifi;
 mod method;
 mod near;
 mod one_floor;
+mod opposite;
 mod outermost;
 mod path_dates;
 mod pauses;

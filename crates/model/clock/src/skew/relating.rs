@@ -11,6 +11,7 @@ use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate, PLAUSIBLE_PPM, Skew};
 use super::estimator::Estimator;
 use super::method::{Method, method_of};
+use super::opposite::opposite_movement;
 use super::pauses::in_pauses;
 use super::set_back::SetBack;
 use super::sharpen::sharpen;
@@ -436,6 +437,10 @@ pub fn usable(
             unknown: why.clone(),
             skew_included: all().any(both),
         });
+        let raw = |passage: &Passage| Some(across(passage.departure?, passage.arrival?));
+        if let Some(movement) = opposite_movement([forward, reverse], raw) {
+            warnings.push(MeasurementWarning::ClockMovementIncluded { movement_ns: rounded(movement) });
+        }
     }
     (found, warnings)
 }
@@ -514,6 +519,7 @@ pub fn state(
             });
             at_ends.chain(estimate.skew.map(|_| in_doubt(passages, heading, estimate)))
         })
+        .chain(opposite_movement([forward, reverse], |passage| Some(passage.delay?.as_nanos().into())))
         .fold(estimate.coarse_ns, f64::max);
     let (offset_bounds_ns, warning) = bounds(request, estimate, [forward, reverse], least);
     let method = method_of(request);

@@ -328,6 +328,11 @@ MeasurementWarning {
         /// One-way delays include the skew.
         skew_included: bool,
     },
+    /// The minimum delays of both directions move in opposite directions, as a clock moves them, and no correction removes it.
+    Warning ClockMovementIncluded {
+        /// The range of half their difference, nanoseconds: one-way delays include it.
+        movement_ns: i64,
+    },
     /// One-way delays exceed their round-trip delays and are not given.
     Error OneWayDelaysRefused(OneWayContradiction),
     /// The one-way time stamps of the responder are refused, so that they give no order of the packets.
