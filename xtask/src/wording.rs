@@ -1,5 +1,5 @@
-//! Plain wording: words that a network engineer has to translate, in the texts that users read, and long sentences in the
-//! documentation.
+//! Plain wording: words that a network engineer has to translate, in the texts that users read (documentation, interface,
+//! console, descriptions of schemas), and long sentences in the documentation and in these descriptions.
 
 use regex_lite::Regex;
 
@@ -11,7 +11,7 @@ use crate::literals::literals;
 const LONGEST: usize = 30;
 
 /// Words to avoid, as a pattern, and what to write instead.
-const AVOIDED: [(&str, &str); 20] = [
+const AVOIDED: [(&str, &str); 28] = [
     ("tell|tells|telling|told", "report, show"),
     ("mend|mends|mended|mending", "fix"),
     ("heed|heeds|heeded", "respect, use"),
@@ -32,6 +32,14 @@ const AVOIDED: [(&str, &str); 20] = [
     ("found out", "found"),
     ("what it comes to|what they come to|comes to stay", "the result, ends in"),
     ("is asked for|was asked for|are asked for|were asked for", "is requested"),
+    ("(?:bits|bytes|octets|frames|packets|times) a second", "per second, bit/s"),
+    ("in words", "as text"),
+    ("anew|once more", "again"),
+    ("whence", "source of, from what"),
+    ("many an|many a", "many, some"),
+    ("there and back", "round trip"),
+    ("takes away|took away|taken away|takes out|took out", "removes, excludes"),
+    ("turned over", "inverted"),
 ];
 
 /// A place where the wording is not plain.
@@ -55,6 +63,8 @@ struct Rules {
     /// What of a text is no prose: code, where links lead to, and values that are filled in.
     no_prose: Regex,
     sentence: Regex,
+    /// What of a line of the console is text: strings, and what stands between tags.
+    console: Regex,
 }
 
 impl Rules {
@@ -66,6 +76,7 @@ impl Rules {
             avoided: avoided.collect(),
             no_prose: pattern(r"`[^`]*`|\]\([^)]*\)|\{[^}]*\}"),
             sentence: pattern(r"[.!?:]\s"),
+            console: pattern(r#"'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`|>([^<>{}]*)<"#),
         }
     }
 
@@ -75,6 +86,13 @@ impl Rules {
             let mut places = self.avoided(&prose(file, true));
             places.extend(self.long(&prose(file, false)));
             places
+        } else if path.starts_with("docs/") && path.ends_with(".json") {
+            let descriptions = descriptions(file);
+            let mut places = self.avoided(&descriptions);
+            places.extend(descriptions.into_iter().flat_map(|description| self.long(&[description])));
+            places
+        } else if is_console(path) {
+            self.avoided(&self.texts_of_console(file))
         } else if path.ends_with(".rs") && is_interface(path) {
             self.avoided(&texts_of_code(file, path.starts_with("crates/app/cli/src/args")))
         } else {
@@ -94,6 +112,21 @@ impl Rules {
             }
         }
         places
+    }
+
+    /// The texts of a file of the console by line, without comments.
+    fn texts_of_console(&self, file: &Text) -> Vec<(usize, String)> {
+        let is_comment = |line: &str| ["//", "*", "/*", "<!--"].iter().any(|mark| line.starts_with(mark));
+        let lines = file.lines().filter(|(_, line)| !is_comment(line.trim_start()));
+        let texts = lines.flat_map(|(number, line)| {
+            let groups = self.console.captures_iter(line);
+            groups.flat_map(move |found| {
+                let text = (1..=4).find_map(|group| found.get(group));
+                text.map(|text| (number, text.as_str().to_owned()))
+            })
+        });
+        // A single word is a key, and no text.
+        texts.filter(|(_, text)| text.trim().contains(' ')).collect()
     }
 
     /// Sentences of more words than [`LONGEST`]; those of a paragraph may go over several lines.
@@ -138,6 +171,24 @@ fn is_interface(path: &str) -> bool {
     let is_for_tests = ["crates/model/sim/", "crates/model/testing/", "crates/sys/testnet/"];
     let is_for_tests = is_for_tests.iter().any(|folder| path.starts_with(folder));
     path.starts_with("crates/") && path.contains("/src/") && !is_test && !is_for_tests
+}
+
+/// Whether a file is one of the console that people write.
+fn is_console(path: &str) -> bool {
+    path.starts_with("console/src/")
+        && (path.ends_with(".svelte") || path.ends_with(".ts"))
+        && !path.ends_with(".d.ts")
+}
+
+/// The descriptions and summaries of a schema, by line.
+fn descriptions(file: &Text) -> Vec<(usize, String)> {
+    let of = |line: &str| {
+        let line = line.trim();
+        let value =
+            line.strip_prefix("\"description\": \"").or_else(|| line.strip_prefix("\"summary\": \""))?;
+        Some(value.trim_end_matches([',', '"']).replace("\\n", " "))
+    };
+    file.lines().filter_map(|(number, line)| Some((number, of(line)?))).collect()
 }
 
 /// The lines of a page that are prose, with the rows of tables or empty lines instead of them.
@@ -194,6 +245,23 @@ mod tests {
         assert_eq!(found(&[("crates/app/cli/src/a.rs", code)]).len(), 1);
         assert_eq!(found(&[("crates/model/testing/src/a.rs", code)]), []);
         assert_eq!(found(&[("crates/app/cli/src/args/a.rs", "/// At the most.\nx: u8,\n")]).len(), 1);
+    }
+
+    /// In the descriptions of schemas, where sentences may be too long too, and in the texts of the console.
+    #[test]
+    fn schemas_and_console_are_checked() {
+        let schema = "\"told\": {\n  \"description\": \"What is told.\",\n";
+        assert_eq!(found(&[("docs/schema/a.json", schema)]).len(), 1);
+        let long = format!("  \"summary\": \"{}\",\n", "word ".repeat(31));
+        assert_eq!(found(&[("docs/openapi.json", &long)]).len(), 1);
+        let screen = "<script>\n// told it\nconst told = told(told, 'told');\nwords = 'is told';\n\
+            </script>\n<p class=\"told\">It is told</p>\n";
+        let places = found(&[("console/src/a.svelte", screen)]);
+        assert_eq!(
+            places.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(),
+            ["console/src/a.svelte:4", "console/src/a.svelte:6"]
+        );
+        assert_eq!(found(&[("console/src/api/schema.d.ts", screen)]), []);
     }
 
     /// A sentence may go over lines, and ends with its paragraph or item.

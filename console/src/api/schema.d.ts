@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this server is and may do. */
+        /** Version, host and rights of this server. */
         get: operations["about"];
         put?: never;
         post?: never;
@@ -28,10 +28,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Benchmarks that were started here, newest first. */
+        /** Benchmarks started by this server, newest first. */
         get: operations["benchmarks"];
         put?: never;
-        /** Start a benchmark by its plan. */
+        /** Start a benchmark from a plan. */
         post: operations["startBenchmark"];
         delete?: never;
         options?: never;
@@ -48,7 +48,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read a plan, and forecast its trials and duration, without running it. */
+        /** Check a plan and forecast its trials and duration, without running it. */
         post: operations["checkBenchmark"];
         delete?: never;
         options?: never;
@@ -63,7 +63,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One of them. */
+        /** Status of a benchmark. */
         get: operations["benchmark"];
         put?: never;
         post?: never;
@@ -80,7 +80,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a benchmark that is over has found. */
+        /** Results of a finished benchmark (romer/benchmark/1). */
         get: operations["benchmarkDocument"];
         put?: never;
         post?: never;
@@ -97,7 +97,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as a page of its own. */
+        /** HTML report of a finished benchmark. */
         get: operations["benchmarkReport"];
         put?: never;
         post?: never;
@@ -116,7 +116,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End one early; what was found is kept. */
+        /** Stop a benchmark; completed trials are stored. */
         post: operations["stopBenchmark"];
         delete?: never;
         options?: never;
@@ -131,7 +131,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The difference of two runs, with intervals. */
+        /** Differences between two runs, with confidence intervals (romer/comparison/1). */
         get: operations["comparison"];
         put?: never;
         post?: never;
@@ -148,7 +148,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Examine the machine, for about a second. */
+        /** Check this machine (takes about 1 s). */
         get: operations["doctor"];
         put?: never;
         post?: never;
@@ -165,10 +165,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The emulation of this server. */
+        /** Status of the emulation. */
         get: operations["emulation"];
         put?: never;
-        /** Start to emulate between two ports. */
+        /** Start an emulation between two ports. */
         post: operations["startEmulation"];
         delete?: never;
         options?: never;
@@ -185,7 +185,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Put the scenario in force again that was kept while everything passed through. */
+        /** Enable the impairments of the stored scenario again (master switch on). */
         post: operations["impairAgain"];
         delete?: never;
         options?: never;
@@ -202,7 +202,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let everything pass through untouched; the scenario is kept. */
+        /** Disable all impairments (master switch off); the scenario is stored. */
         post: operations["passThrough"];
         delete?: never;
         options?: never;
@@ -219,7 +219,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the emulation, and give the fate of the packets. */
+        /** End the emulation; the answer is its final statistics (romer/emulation/1). */
         post: operations["stopEmulation"];
         delete?: never;
         options?: never;
@@ -234,7 +234,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happens, as server-sent events. */
+        /** Live state of the emulation and jobs, as server-sent events. */
         get: operations["events"];
         put?: never;
         post?: never;
@@ -251,7 +251,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Interfaces that can be ports, also of other namespaces. */
+        /** Interfaces usable as ports, in all network namespaces. */
         get: operations["interfaces"];
         put?: never;
         post?: never;
@@ -268,10 +268,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Measurements that were started here, newest first. */
+        /** Measurements started by this server, newest first. */
         get: operations["measurements"];
         put?: never;
-        /** Start to measure. */
+        /** Start a measurement. */
         post: operations["startMeasurement"];
         delete?: never;
         options?: never;
@@ -286,7 +286,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One of them. */
+        /** Status of a measurement. */
         get: operations["measurement"];
         put?: never;
         post?: never;
@@ -303,7 +303,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What came of its last intervals, 1,200 of each stream: what the curves of a page show. */
+        /** Last 1,200 intervals of each stream of a measurement, for charts. */
         get: operations["measurementIntervals"];
         put?: never;
         post?: never;
@@ -322,7 +322,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End it early; what was measured is kept. */
+        /** Stop a measurement; its results up to now are stored. */
         post: operations["stopMeasurement"];
         delete?: never;
         options?: never;
@@ -337,7 +337,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This description. */
+        /** OpenAPI description of this interface. */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -354,7 +354,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Scenarios that come with romer. */
+        /** Scenario presets. */
         get: operations["presets"];
         put?: never;
         post?: never;
@@ -388,11 +388,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run with its documents. */
+        /** Documents of a run. */
         get: operations["run"];
         put?: never;
         post?: never;
-        /** Take a run away. */
+        /** Delete a run. */
         delete: operations["deleteRun"];
         options?: never;
         head?: never;
@@ -406,7 +406,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The frames of a run that keeps them. */
+        /** Frames of a run, as a pcapng file, if the run stores them. */
         get: operations["frames"];
         put?: never;
         post?: never;
@@ -423,7 +423,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The document of a measurement, romer/measurement/1; of several streams, romer/measurements/1. */
+        /** Results of a measurement (romer/measurement/1; of several streams, romer/measurements/1). */
         get: operations["measurementDocument"];
         put?: never;
         post?: never;
@@ -440,7 +440,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The packets of a stream, and in the last column the fate of each. */
+        /** Packets of a stream, as CSV; the last column states whether each was received or lost. */
         get: operations["packets"];
         put?: never;
         post?: never;
@@ -457,7 +457,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same normalised and without skew, as Qtcp converts them. */
+        /** Packets of a stream and direction, as a Qtcp .log file (normalised, skew removed). */
         get: operations["packetsLog"];
         put?: never;
         post?: never;
@@ -474,7 +474,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The packets of all streams, as they are kept. */
+        /** Packets of all streams, as a Parquet file. */
         get: operations["packetsParquet"];
         put?: never;
         post?: never;
@@ -491,7 +491,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The packets of a stream and way as Qtcp logs them. */
+        /** Packets of a stream and direction, as a Qtcp .raw file. */
         get: operations["packetsRaw"];
         put?: never;
         post?: never;
@@ -508,7 +508,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What Qtcp says of them. */
+        /** Statistics of a stream and direction, as a Qtcp .sta file. */
         get: operations["packetsSta"];
         put?: never;
         post?: never;
@@ -525,7 +525,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The report of a run, a page of its own. */
+        /** HTML report of a run. */
         get: operations["report"];
         put?: never;
         post?: never;
@@ -542,7 +542,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Packets from now on, a line for each and for each copy. */
+        /** Packets emulated from now on, as CSV with one row per packet or duplicate. */
         get: operations["samples"];
         put?: never;
         post?: never;
@@ -559,9 +559,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The scenario in force, with its entity tag. */
+        /** Current scenario, with its entity tag. */
         get: operations["scenario"];
-        /** Put another scenario in force; If-Match names the one that is known (or * for any). */
+        /** Replace the current scenario. If-Match: its entity tag, or * for any. */
         put: operations["putScenario"];
         post?: never;
         delete?: never;
@@ -579,7 +579,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read a scenario without putting it in force. */
+        /** Check a scenario without applying it. */
         post: operations["checkScenario"];
         delete?: never;
         options?: never;
@@ -594,7 +594,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files that the scenario in force names, each with its text. */
+        /** Files of the current scenario, as text by name. */
         get: operations["scenarioFiles"];
         put?: never;
         post?: never;
@@ -611,7 +611,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Scenarios that were in force, newest first. */
+        /** Scenarios applied so far, newest first. */
         get: operations["history"];
         put?: never;
         post?: never;
@@ -628,7 +628,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files that one of those named, each with its text. */
+        /** Files of an earlier scenario, as text by name. */
         get: operations["historyFiles"];
         put?: never;
         post?: never;
@@ -647,7 +647,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Open a session of a browser: the answer sets a cookie. */
+        /** Open a browser session; the answer sets its cookie. */
         post: operations["openSession"];
         delete?: never;
         options?: never;
@@ -662,7 +662,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The fate of the packets so far. */
+        /** Statistics of the emulation up to now (romer/emulation/1). */
         get: operations["statistics"];
         put?: never;
         post?: never;
@@ -681,7 +681,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin the summaries anew; the counts go on. */
+        /** Reset the delay summaries; the packet counters continue. */
         post: operations["resetStatistics"];
         delete?: never;
         options?: never;
@@ -693,52 +693,55 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What this server is and may do. */
+        /** @description Version, host and rights of this server. */
         About: {
-            /** @description Whether an emulation runs. */
+            /** @description Whether an emulation is running. */
             emulating: boolean;
-            /** @description Whether there is an emulation, which may have ended. */
+            /** @description Whether an emulation exists; it may have ended. */
             has_emulation: boolean;
-            /** @description The machine's name. */
+            /** @description Host name of the machine. */
             host: string;
-            /** @description Rights of the process that an emulation or a benchmark needs: whether it has them. */
+            /** @description Whether the process has the rights for an emulation or a benchmark (CAP_NET_RAW and CAP_NET_ADMIN). */
             may_emulate: boolean;
-            /** @description Whether the plans of benchmarks may run commands to set their cases. */
+            /** @description Whether benchmark plans may run the commands of their cases (`--allow-commands`). */
             may_run_commands: boolean;
-            /** @description The server belongs to `romer emulate` and ends with its emulation. */
+            /** @description Whether the server belongs to `romer emulate` and ends with its emulation. */
             of_emulation: boolean;
-            /** @description Folder of the runs. */
+            /** @description Folder in which runs are stored. */
             runs: string;
-            /** @description Name and version. */
+            /** @description Name and version of the program. */
             software: string;
         };
         /** @description Whether a Markov chain ends in a subset of its states. */
         Absorption: "initial" | "possible" | "certain";
-        /** @description What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of. */
+        /**
+         * @description Losses in one trial of the self-test, which has no device under test, and losses that the tester can
+         *     explain.
+         */
         Accounted: {
             /**
              * Format: uint64
-             * @description Of these, frames that did not come.
+             * @description Lost frames of those sent.
              */
             lost: number;
             /**
              * Format: uint64
-             * @description Frames that left.
+             * @description Frames sent.
              */
             offered: number;
             /**
              * Format: double
-             * @description Frames that left, a second.
+             * @description Frames sent per second.
              */
             offered_pps: number;
             /**
              * Format: uint64
-             * @description Upper bound of the lost frames that neither a drop counter nor a pause explains: in a trial they would pass for the
-             *     device's loss.
+             * @description Upper bound of the lost frames that neither a drop counter nor a pause of the tester explains. In a
+             *     trial they would be attributed to the device.
              */
             unaccounted: number;
         };
-        /** @description What shows that the path carries short packets. */
+        /** @description Evidence that the path carries short packets. */
         AllLostEvidence: {
             /** @constant */
             kind: "route-search";
@@ -747,158 +750,158 @@ export interface components {
             kind: "control-connection";
             /**
              * Format: uint32
-             * @description The largest TCP segment it uses, bytes.
+             * @description Largest TCP segment of the connection, bytes.
              */
             segment_bytes: number;
         };
-        /** @description A scenario that was in force. */
+        /** @description A scenario that was applied. */
         AppliedScenario: {
-            /** @description When it took effect, RFC 3339. */
+            /** @description Time at which it was applied, RFC 3339. */
             at: string;
-            /** @description As a file. */
+            /** @description Scenario as TOML. */
             toml: string;
             /**
              * Format: uint64
-             * @description Its number; the first is 1.
+             * @description Number of the scenario, from 1.
              */
             version: number;
         };
         /**
-         * @description What is to be measured; everything but the target may be left out. Quantities carry their units, as on the
+         * @description Request for a measurement. All fields except `targets` are optional. Quantities have units, as on the
          *     command line.
          */
         Asked: {
             /**
              * Format: uint32
-             * @description Codec frames in a packet.
+             * @description Codec frames per packet.
              * @default null
              */
             bundle: number | null;
             /**
-             * @description Words to keep with the run.
+             * @description Comment that is stored with the run.
              * @default null
              */
             comment: string | null;
             /**
              * Format: uint64
-             * @description How many probes; instead of a duration.
+             * @description Number of probes, instead of a duration.
              * @default null
              */
             count: number | null;
             /**
-             * @description Which way probes go: `round_trip`, `forward`, `reverse` or `both`.
+             * @description Direction of the probes: `round_trip`, `forward`, `reverse` or `both`.
              * @default round_trip
              */
             direction: components["schemas"]["ProbeDirection"];
             /**
-             * @description Code point: `ef`, `af41` or a number.
+             * @description DSCP: `ef`, `af41` or a number.
              * @default null
              */
             dscp: string | null;
             /**
-             * @description For how long: `10s`.
+             * @description Duration, with unit: `10s`.
              * @default null
              */
             duration: string | null;
             /**
-             * @description Its packets pass through the emulation of this server, in this direction from the initiator to the responder.
-             *     The settings of the emulation during the run are stored with it. Default: `a_to_b` if an emulation runs; `null`:
-             *     they do not pass through it.
+             * @description Direction of the emulation of this server that forward packets pass. The settings of the emulation
+             *     during the run are stored with it. Default: `a_to_b` if an emulation is running; `null`: the packets
+             *     do not pass through it.
              */
             emulated?: components["schemas"]["PortDirection"] | null;
             /**
-             * @description Mean time between probes: `20ms`.
+             * @description Mean time between probes, with unit: `20ms`.
              * @default null
              */
             interval: string | null;
             /**
-             * @description Limits for the results: `forward.delay_ns.p99<30ms`.
+             * @description Limits of the results: `forward.delay_ns.p99<30ms`.
              * @default []
              */
             limits: string[];
             /**
-             * @description One-way packets: the log of the other host is fetched at the end only. Otherwise it is sent during the run
-             *     (about 40 bytes per packet), so that delays, jitter and losses are reported live.
+             * @description Fetch the records of the responder for one-way packets only at the end. Otherwise they are sent during
+             *     the run (about 40 bytes per packet), so that delays, jitter and losses are reported live.
              * @default false
              */
             log_at_end: boolean;
             /**
-             * @description Six numbers for random schedules, not all 0. Without them the schedule is another each time.
+             * @description Seed of random schedules: six numbers, not all 0. Default: random.
              * @default null
              */
             seed: number[] | null;
             /**
-             * @description Payload of UDP: `160B`.
+             * @description UDP payload, with unit: `160B`.
              * @default null
              */
             size: string | null;
             /**
-             * @description Which stamps count: the best that there are, those of the kernel, or those of the program.
+             * @description Source of the time stamps: `best`, `nic`, `kernel` or `user`.
              * @default best
              */
             stamp: components["schemas"]["StampRequest"];
             /**
-             * @description A reflector that is not romer: no control channel.
+             * @description The target is a STAMP reflector other than romer: no control channel.
              * @default false
              */
             stamp_only: boolean;
-            /** @description Where to: `HOST`, `HOST:CONTROLPORT`, `[IPV6]:CONTROLPORT`; one to eight. */
+            /** @description Targets: `HOST`, `HOST:CONTROLPORT` or `[IPV6]:CONTROLPORT`; one to eight. */
             targets: string[];
             /**
-             * @description The text of the file that the traffic `trace:FILE` names.
+             * @description Text of the file for the traffic model `trace:FILE`.
              * @default null
              */
             trace: string | null;
             /**
-             * @description When probes leave and how large they are, as `--traffic` takes it: `periodic`, `melp`, `g711`, ...
+             * @description Traffic model, as for `--traffic`: `periodic`, `melp`, `g711`, ...
              * @default null
              */
             traffic: string | null;
         };
-        /** @description The tester's own part of a latency. */
+        /** @description Latency of the tester itself. */
         Baseline: {
             /**
              * Format: double
-             * @description Least latency of a direct connection.
+             * @description Minimum latency of a direct connection, nanoseconds.
              */
             least_ns: number | null;
             /**
              * Format: double
-             * @description Its median.
+             * @description Median latency of a direct connection, nanoseconds.
              */
             median_ns: number | null;
-            /** @description How it was measured, in words. */
+            /** @description Method of the measurement, as text. */
             method: string;
             /**
              * Format: double
-             * @description Its standard deviation.
+             * @description Standard deviation of this latency, nanoseconds.
              */
             stddev_ns: number | null;
-            /** @description Whether it is subtracted. */
+            /** @description Whether the latency of the tester is subtracted from the results. */
             subtracted: boolean;
         };
-        /** @description What a device under test did. */
+        /** @description Results of a benchmark of a device under test. */
         Benchmark: {
-            /** @description The tester's own part of the latency; `null` where it was not measured. */
+            /** @description Latency of the tester itself; `null` if not measured. */
             calibration: components["schemas"]["Baseline"] | null;
-            /** @description By what a result was found, in words. */
+            /** @description Criterion of the results, as text. */
             criterion: string;
-            /** @description Between cases. */
+            /** @description Differences between cases, for each frame size and load. */
             differences: components["schemas"]["Difference"][];
-            /** @description The device. */
+            /** @description Device under test. */
             dut: components["schemas"]["Device"];
-            /** @description When it ended, RFC 3339. */
+            /** @description End time, RFC 3339. */
             ended: string;
-            /** @description What happened to the device and to the tester. */
+            /** @description Events of the device and of the tester. */
             events: components["schemas"]["BenchmarkEvent"][];
-            /** @description Limits that were stated, and whether they passed. */
+            /** @description Requested limits, and whether each passed. */
             limits: components["schemas"]["Limit"][];
             /**
-             * @description The same over all frames and loads together, where there is more than one of these.
+             * @description Differences between cases over all frame sizes and loads; empty if there is one combination only.
              * @default []
              */
             overall: components["schemas"]["Overall"][];
-            /** @description It was interrupted: what is there is a part. */
+            /** @description Whether the benchmark was interrupted: the results are incomplete. */
             partial: boolean;
             /**
              * @description `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `reset`,
@@ -909,160 +912,165 @@ export interface components {
             results: components["schemas"]["BenchmarkResult"][];
             /** @description `romer/benchmark/1`. */
             schema: string;
-            /** @description Whether the tester is what it claims to be; `null` where that was not tested. */
+            /** @description Self-test of the tester; `null` if skipped. */
             self_test: components["schemas"]["SelfTest"] | null;
-            /** @description How it was tested. */
+            /** @description Test setup. */
             setup: components["schemas"]["Setup"];
-            /** @description Places where a curve breaks from its neighbours. */
+            /** @description Outliers in a curve: results that deviate from those of neighbouring loads or sizes. */
             soft_spots: components["schemas"]["SoftSpot"][];
-            /** @description When it began, RFC 3339. */
+            /** @description Start time, RFC 3339. */
             started: string;
-            /** @description Every trial, in the order in which it was run. */
+            /** @description All trials, in the order of their execution. */
             trials: components["schemas"]["Trial"][];
-            /** @description What each class or claim came to, where a procedure judges. */
+            /** @description Verdicts on classes or claims, for procedures with verdicts. */
             verdicts: components["schemas"]["Judgement"][];
-            /** @description What a reader should know before relying on the figures. */
+            /** @description Warnings about the results. */
             warnings: (components["schemas"]["BenchmarkWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
         };
-        /** @description Something that happened. */
+        /** @description An event during a benchmark. */
         BenchmarkEvent: {
             /**
              * Format: int64
-             * @description When, nanoseconds after the benchmark began.
+             * @description Time of the event, nanoseconds after the start of the benchmark.
              */
             at_ns: number;
-            /** @description What is dropped, for an event `size-silent` of one trial. */
+            /** @description Frames that the device dropped; of an event `size-silent` of one trial only. */
             dropped?: components["schemas"]["DroppedFrames"] | null;
             /**
-             * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-             *     trial), `device-stalled` (it paused, and went on), `link-lost` (a reset took the link
-             *     from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
-             *     `size-silent` (nothing of a size came any more, while others did),
-             *     `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-             *     `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
-             *     or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`,
-             *     `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+             * @description Kind of the event. Outages: `device-silent` (the device stopped forwarding), `device-back`,
+             *     `device-rebooted` (back after its link was down), `device-away` (outage within a trial). More outages:
+             *     `device-stalled` (short outage), `device-unsteady` (an outage in every repetition of a trial),
+             *     `device-gone` (it did not forward again). Link: `link-lost` (a reset took the link of a port of the
+             *     tester). Streams and sizes: `stream-silent` (no frame of one stream arrived), `stream-back`,
+             *     `size-silent` (no frame of one size arrived). Ports of the tester: `port-down`, `port-up`, `port-gone`
+             *     (removed, renamed, or not enabled again). Tester: `trial-repeated`, `tester-limit` (the benchmark
+             *     ended early because the tester was too slow), `tester-overloaded`, `clock-set`. Control:
+             *     `command-ended` (the command of a case or a reset was ended with the benchmark), `resumed`.
              */
             kind: string;
-            /** @description In words. */
+            /** @description Description as text. */
             text: string;
         };
-        /** @description A benchmark that was started here. */
+        /** @description A benchmark that this server started. */
         BenchmarkJob: {
-            /** @description Claims that do not hold, in words. */
+            /** @description Failed limits and claims, as text. */
             broken: string[];
-            /** @description By what, in words. */
+            /** @description Criterion of the result, as text. */
             criterion: string;
-            /** @description Why it failed, or why there is only a part. */
+            /** @description Reason why the benchmark failed or is incomplete. */
             error: string | null;
-            /** @description How far it is. */
+            /** @description Progress. */
             far: components["schemas"]["BenchmarkProgress"];
-            /** @description Where it is stored; `romer bench --resume` continues there one that ended early. */
+            /** @description Folder of the results; `romer bench --resume FOLDER` continues a benchmark that ended early. */
             folder: string;
             /**
              * Format: uint64
-             * @description Its number.
+             * @description Identifier.
              */
             id: number;
-            /** @description Its plan. */
+            /** @description Plan, as TOML text. */
             plan: string;
-            /** @description Its trials so far. */
+            /** @description Completed trials. */
             points: components["schemas"]["TrialPoint"][];
-            /** @description The ports: where frames leave, where they are taken in. */
+            /** @description Transmit port and receive port. */
             ports: string[];
-            /** @description The question to answer. */
+            /** @description Procedure. */
             procedure: string;
-            /** @description When it began, RFC 3339. */
+            /** @description Start time, RFC 3339. */
             started: string;
-            /** @description How it stands. */
+            /** @description State. */
             state: components["schemas"]["JobState"];
         };
-        /** @description How far a benchmark is. */
+        /** @description Progress of a benchmark. */
         BenchmarkProgress: {
             /**
              * Format: int64
-             * @description Maximum remaining duration, estimated at the start of the trial; it includes the self-test until that has ended.
+             * @description Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
+             *     until that has ended.
              */
             left_ns: number;
-            /** @description The trial in words, or that the tester is tested. */
+            /** @description Description of the current trial, or of the self-test. */
             now: string;
             /**
              * Format: uint64
-             * @description Current estimate of their maximum number.
+             * @description Current estimate of the maximum number of trials.
              */
             of: number;
             /**
              * Format: uint64
-             * @description Number of the trial that runs, from 1.
+             * @description Number of the current trial, from 1.
              */
             trial: number;
         };
-        /** @description Results of the trials of a case and a frame size. */
+        /** @description Statistics over the repeats of a trial, for one case, frame size and quantity. */
         BenchmarkResult: {
             /**
-             * @description What bounds the result besides the device's capacity: the tester, the line, an outage of the device; `null`:
-             *     nothing. If there is no value (`count` is 0), this is the reason.
+             * @description What limits the result besides the capacity of the device: the tester, the line, or an outage of the
+             *     device; `null`: nothing. If there is no value (`count` is 0), this is the reason.
              */
             bounded_by: string | null;
-            /** @description The case. */
+            /** @description Case (device configuration). */
             case: string;
             /**
              * Format: uint64
-             * @description How many repeats it is of.
+             * @description Number of repeats.
              */
             count: number;
             /**
              * Format: uint32
-             * @description Octets of the frames; `null` for a mixture.
+             * @description Frame size in bytes, including FCS; `null` for a mixture.
              */
             frame_size: number | null;
-            /** @description The 95 % interval of the mean; `null` where the tester bounds the result, which is a lower bound then. */
+            /**
+             * @description 95 % confidence interval of the mean; `null` if the tester limits the result, which is then a lower
+             *     bound.
+             */
             interval: number[] | null;
             /**
              * Format: double
-             * @description The load that was requested, percent of the line rate; `null` where the load is what was found.
+             * @description Requested load, percent of the line rate; `null` if the load is the result.
              */
             load_percent: number | null;
             /**
              * Format: double
-             * @description Greatest.
+             * @description Maximum over the repeats.
              */
             max: number | null;
             /**
              * Format: double
-             * @description Their mean.
+             * @description Mean over the repeats.
              */
             mean: number | null;
             /**
              * Format: double
-             * @description The median.
+             * @description Median over the repeats.
              */
             median: number | null;
-            /** @description The interval of the median by order statistics; `null` below six repeats. */
+            /** @description 95 % confidence interval of the median, by order statistics; `null` below six repeats. */
             median_interval: number[] | null;
             /**
-             * @description Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: up to the ratio at which
-             *     all frames would arrive with a probability of 5 %.
+             * @description Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: its upper end is
+             *     the loss ratio at which no loss would occur with a probability of 5 %.
              */
             method: string;
             /**
              * Format: double
-             * @description Least.
+             * @description Minimum over the repeats.
              */
             min: number | null;
-            /** @description What was found: `carried_percent`, `latency_ns`, `throughput_pps`, ... */
+            /** @description Quantity with its unit: `carried_percent`, `latency_ns`, `throughput_pps`, ... */
             quantity: string;
             /**
              * Format: double
-             * @description Their standard deviation (n-1).
+             * @description Standard deviation over the repeats (n-1).
              */
             stddev: number | null;
             /**
              * Format: double
-             * @description The most that the line allows, in the unit of the quantity.
+             * @description Maximum that the line rate allows, in the unit of the quantity.
              */
             theoretical: number | null;
         };
@@ -1070,7 +1078,7 @@ export interface components {
         BenchmarkWarning: {
             /** @constant */
             code: "self-test-missing";
-            /** @description It was interrupted, not skipped (`--skip-self-test`). */
+            /** @description Whether it was interrupted; otherwise skipped (`--skip-self-test`). */
             interrupted: boolean;
             /** @constant */
             severity: "warning";
@@ -1082,7 +1090,7 @@ export interface components {
         } | {
             /** @constant */
             code: "device-in-self-test";
-            /** @description Its MAC address. */
+            /** @description MAC address of the other device. */
             mac: string;
             /** @constant */
             severity: "error";
@@ -1091,14 +1099,14 @@ export interface components {
             code: "trials-discarded";
             /**
              * Format: uint64
-             * @description The discarded trials.
+             * @description Number of discarded trials.
              */
             discarded: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description All trials.
+             * @description Number of all trials.
              */
             trials: number;
         } | {
@@ -1106,29 +1114,29 @@ export interface components {
             code: "loss-of-tester";
             /**
              * Format: uint64
-             * @description The frames.
+             * @description Number of lost frames.
              */
             frames: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description Trials with such losses.
+             * @description Number of trials with such losses.
              */
             trials: number;
         } | {
             /** @constant */
             code: "tester-rate-limit";
-            /** @description The frame size or mixture. */
+            /** @description Frame size or mixture. */
             frames: string;
             /**
              * Format: double
-             * @description The highest rate it can send, frames per second.
+             * @description Highest rate of the tester, frames per second.
              */
             limit_pps: number;
             /**
              * Format: double
-             * @description The highest requested rate, frames per second.
+             * @description Highest requested rate, frames per second.
              */
             requested_pps: number;
             /** @constant */
@@ -1138,19 +1146,19 @@ export interface components {
             code: "loss-beyond-self-test";
             /**
              * Format: double
-             * @description The highest rate of the self-test, frames per second.
+             * @description Highest rate of the self-test, frames per second.
              */
             proven_pps: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: double
-             * @description The largest share that the tester may have lost.
+             * @description Upper bound of the loss ratio of the tester.
              */
             tester_loss_ratio: number;
             /**
              * Format: uint64
-             * @description The trials.
+             * @description Number of affected trials.
              */
             trials: number;
         } | {
@@ -1165,17 +1173,17 @@ export interface components {
             severity: "warning";
             /**
              * Format: uint64
-             * @description The trials.
+             * @description Number of affected trials.
              */
             trials: number;
         } | {
             /** @constant */
             code: "frames-too-short";
-            /** @description The requested sizes, bytes. */
+            /** @description Requested frame sizes, bytes. */
             requested_bytes: number[];
             /**
              * Format: uint32
-             * @description The size that was sent, bytes.
+             * @description Frame size sent, bytes.
              */
             sent_bytes: number;
             /** @constant */
@@ -1185,31 +1193,31 @@ export interface components {
             code: "stream-frames-too-short";
             /**
              * Format: uint32
-             * @description The requested size, bytes.
+             * @description Requested frame size, bytes.
              */
             requested_bytes: number;
             /**
              * Format: uint32
-             * @description The size that was sent, bytes.
+             * @description Frame size sent, bytes.
              */
             sent_bytes: number;
             /** @constant */
             severity: "warning";
-            /** @description The stream. */
+            /** @description Number of the stream. */
             stream: string;
         } | {
             /** @constant */
             code: "streams-in-step";
             /** @constant */
             severity: "warning";
-            /** @description The streams. */
+            /** @description Streams with constant rates. */
             streams: string[];
         } | {
             /** @constant */
             code: "capacity-exceeded";
             /**
              * Format: double
-             * @description The share of the capacity.
+             * @description Forwarded load / stated capacity.
              */
             forwarded_ratio: number;
             /** @constant */
@@ -1219,19 +1227,19 @@ export interface components {
             code: "few-frames";
             /**
              * Format: uint64
-             * @description The smallest number of frames.
+             * @description Smallest number of frames of a trial.
              */
             min_frames: number;
             /**
              * Format: uint64
-             * @description The number of frames that would suffice.
+             * @description Sufficient number of frames.
              */
             needed_frames: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description The trials.
+             * @description Number of affected trials.
              */
             trials: number;
         } | {
@@ -1239,14 +1247,14 @@ export interface components {
             code: "frames-still-arriving";
             /**
              * Format: int64
-             * @description The wait (`--settle`), nanoseconds.
+             * @description Wait after a trial (`--settle`), nanoseconds.
              */
             settle_ns: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description The trials.
+             * @description Number of affected trials.
              */
             trials: number;
         } | {
@@ -1254,17 +1262,17 @@ export interface components {
             code: "dropped-streams-offered";
             /**
              * Format: double
-             * @description Their share of the offered frames.
+             * @description Share of the offered frames in these streams.
              */
             offered_ratio: number;
             /** @constant */
             severity: "note";
-            /** @description The streams (`expect=drop`). */
+            /** @description Streams with `expect=drop`. */
             streams: string[];
         } | {
             /** @constant */
             code: "headers-changed";
-            /** @description Frames by the headers with which they arrived. */
+            /** @description Number of frames by their headers on arrival. */
             headers: {
                 [key: string]: number;
             };
@@ -1273,19 +1281,19 @@ export interface components {
         } | {
             /**
              * Format: uint32
-             * @description The largest size that arrived, bytes.
+             * @description Largest frame size that arrived, bytes.
              */
             arrived_bytes: number;
             /** @constant */
             code: "long-frames-lost";
             /**
              * Format: uint32
-             * @description The smallest size of which none arrived, bytes.
+             * @description Smallest frame size of which none arrived, bytes.
              */
             lost_bytes: number;
             /**
              * Format: uint32
-             * @description The MTU that the lost size needs, bytes.
+             * @description MTU that the lost size needs, bytes.
              */
             mtu_bytes: number;
             /** @constant */
@@ -1297,7 +1305,7 @@ export interface components {
             severity: "warning";
             /**
              * Format: uint64
-             * @description The trials.
+             * @description Number of affected trials.
              */
             trials: number;
         } | {
@@ -1307,13 +1315,13 @@ export interface components {
             severity: "warning";
             /**
              * Format: uint64
-             * @description The streams.
+             * @description Streams of the bucket.
              */
             streams: number;
         } | {
             /**
              * Format: uint64
-             * @description Frames of the longest burst.
+             * @description Number of frames of the longest burst.
              */
             burst_frames: number;
             /** @constant */
@@ -1325,149 +1333,150 @@ export interface components {
             code: "trial-frames-limited";
             /**
              * Format: double
-             * @description The load from which on trials are skipped, as a share of the line rate.
+             * @description Load above which trials are skipped, as a share of the line rate.
              */
             load_ratio: number;
             /**
              * Format: uint64
-             * @description The maximum.
+             * @description Maximum number of frames of a trial.
              */
             max_frames: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: int64
-             * @description The length of a trial, nanoseconds.
+             * @description Duration of a trial, nanoseconds.
              */
             trial_ns: number;
         } | {
             /**
              * Format: double
-             * @description That load as a share of the capacity.
+             * @description Highest possible load, as a share of the capacity.
              */
             capacity_ratio: number;
             /** @constant */
             code: "loads-above-line";
             /**
              * Format: double
-             * @description The highest load that can be offered, as a share of the line rate.
+             * @description Highest possible load, as a share of the line rate.
              */
             line_ratio: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: double
-             * @description The highest load of the test, as a share of the capacity.
+             * @description Highest load of the test, as a share of the capacity.
              */
             wanted_ratio: number;
         };
-        /** @description How the jitter buffer was chosen. */
+        /** @description Choice of the jitter buffer. */
         BufferChoice: "optimal" | "fixed";
-        /** @description The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places. */
+        /** @description Measurement error of romer on this machine, from `romer calibrate`, for the sources of these time stamps. */
         Calibration: {
             /**
              * Format: double
-             * @description Minimum delay that the tool itself adds to a round trip.
+             * @description Minimum delay that romer and the host add to a round trip, nanoseconds.
              */
             baseline_ns: number | null;
             /**
-             * @description The share of a delay from sender to responder; `null` where such delays are not absolute.
+             * @description Added forward delay; `null` if forward delays are not absolute.
              * @default null
              */
             forward: components["schemas"]["Share"] | null;
             /**
-             * @description When the machine was calibrated, UTC (RFC 3339).
+             * @description Time of the calibration, UTC (RFC 3339).
              * @default null
              */
             measured: string | null;
             /**
-             * @description The same from responder to sender.
+             * @description Added reverse delay; `null` if reverse delays are not absolute.
              * @default null
              */
             reverse: components["schemas"]["Share"] | null;
-            /** @description Whether the baselines are subtracted in this document. */
+            /** @description Whether the baselines are subtracted from the delays of this document. */
             subtracted: boolean;
             /**
              * Format: double
-             * @description How far above the baseline its share of a round trip goes (99 % of the packets of the calibration).
+             * @description Added delay of a round trip above the baseline, for 99 % of the packets of the calibration,
+             *     nanoseconds.
              */
             uncertainty_ns: number | null;
         };
-        /** @description The packets that were sent to fit the clocks by. */
+        /** @description Packets for the calibration of the clocks (`--calibration`). */
         CalibrationPhase: {
-            /** @description From sender to responder. */
+            /** @description Forward packets of the calibration. */
             forward: components["schemas"]["DirectionResults"];
             /**
              * Format: uint64
-             * @description How many were stated to be for it, of each direction.
+             * @description Requested number of packets of each direction.
              */
             packets: number;
-            /** @description From responder to sender. */
+            /** @description Reverse packets of the calibration. */
             reverse: components["schemas"]["DirectionResults"];
-            /** @description There and back. */
+            /** @description Round trips of the calibration. */
             round_trip: components["schemas"]["DirectionResults"];
         };
-        /** @description Why a calibration is not used. */
+        /** @description Reason why a calibration is not used. */
         CalibrationUnused: {
-            /** @description The error. */
+            /** @description Error. */
             error: string;
             /** @constant */
             reason: "unreadable";
         } | {
-            /** @description That of the calibration. */
+            /** @description Host of the calibration. */
             calibrated: string;
-            /** @description That of now. */
+            /** @description Current host. */
             current: string;
             /** @constant */
             reason: "other-host";
         } | {
-            /** @description That of the calibration. */
+            /** @description Kernel of the calibration. */
             calibrated: string;
-            /** @description That of now. */
+            /** @description Current kernel. */
             current: string;
             /** @constant */
             reason: "other-kernel";
         } | {
-            /** @description That of the calibration. */
+            /** @description Clock source of the calibration. */
             calibrated: string;
-            /** @description That of now. */
+            /** @description Current clock source. */
             current: string;
             /** @constant */
             reason: "other-clock-source";
         } | {
             /**
              * Format: uint32
-             * @description That of the calibration.
+             * @description Number of processors of the calibration.
              */
             calibrated: number;
             /**
              * Format: uint32
-             * @description That of now.
+             * @description Current number of processors.
              */
             current: number;
             /** @constant */
             reason: "other-processors";
         } | {
-            /** @description That of the calibration. */
+            /** @description Version of the calibration. */
             calibrated: string;
-            /** @description That of now. */
+            /** @description Current version. */
             current: string;
             /** @constant */
             reason: "other-version";
         };
-        /** @description A hop of the path that is another one at the end of a run. */
+        /** @description A hop that differs between the start and the end of a run. */
         ChangedHop: {
-            /** @description At the end. */
+            /** @description Address at the end; `null` if none replied. */
             after: components["schemas"]["HopAnswer"];
-            /** @description At the beginning. */
+            /** @description Address at the start; `null` if none replied. */
             before: components["schemas"]["HopAnswer"];
             /**
              * Format: uint8
-             * @description Its number, from 1.
+             * @description Number of the hop, from 1.
              */
             hop: number;
         };
-        /** @description How a finding is to be taken. */
+        /** @description Result of a check: good, limited or missing. */
         CheckVerdict: "good" | "limited" | "missing";
         /**
          * @description Datagrams that the kernels of the two hosts dropped over the run because their UDP checksum was wrong (`InCsumErrors`), of
@@ -1485,23 +1494,23 @@ export interface components {
              */
             sender: number | null;
         };
-        /** @description What chrony reports about the clock. */
+        /** @description State of the clock as reported by chrony. */
         Chrony: {
             /**
              * Format: int64
-             * @description The bound that chrony states for the clock's error.
+             * @description Maximum error of the clock by chrony, nanoseconds.
              */
             bound_ns: number;
             /**
              * Format: int64
-             * @description By how much the clock is behind (positive) or ahead of what chrony holds for true.
+             * @description Offset of the clock by chrony, nanoseconds: positive if the clock is behind, negative if it is ahead.
              */
             offset_ns: number;
-            /** @description The server that it follows; empty for none. */
+            /** @description Reference server; empty if none. */
             reference: string;
             /**
              * Format: double
-             * @description How well the clock's rate is known.
+             * @description Uncertainty of the clock rate, ppm.
              */
             skew_ppm: number;
             /**
@@ -1510,144 +1519,148 @@ export interface components {
              */
             stratum: number;
         };
-        /** @description Something that happened to a clock or to the path. */
+        /** @description A change of a clock or of the path. */
         ClockEvent: {
             /**
-             * @description What it may be as well, of these three, because the data do not decide: delays are as for `kind`, and `delay_error_ns` has in it
-             *     that it may have been the other. `null` where it is known.
+             * @description Other possible kind, if the data do not decide between them: delays are those for `kind`, and
+             *     `delay_error_ns` covers both. `null` if the kind is known.
              * @default null
              */
             alternative_kind: string | null;
             /**
              * Format: int64
-             * @description When, after the start.
+             * @description Start of the event, nanoseconds after the start of the run.
              */
             at_ns: number;
-            /** @description `forward`, `reverse` or `both`. */
+            /** @description Affected direction: `forward`, `reverse` or `both`. */
             direction: string | null;
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
-             * @description Lower and upper bound of that: from the host's clocks if they show the step, else at 95 % from the delays before
-             *     and after it. `null` if the method of `--skew` has none.
+             * @description Lower and upper bound of the size, nanoseconds: from the host's clocks if they show the step, else at
+             *     95 % from the delays before and after it. `null` if the method of `--skew` has none.
              * @default null
              */
             size_interval_ns: number[] | null;
             /**
              * Format: int64
-             * @description Size. Of a clock: change of the offset, which is the responder's clock minus the sender's (a sender's step of -5
-             *     ms gives +5 ms). Of a path: change of its delay.
+             * @description Size, nanoseconds. Of a clock: change of the offset, which is the responder's clock minus the
+             *     initiator's (a step of -5 ms at the initiator gives +5 ms). Of a path: change of its delay.
              */
             size_ns: number | null;
             /**
              * Format: int64
-             * @description When it was over, after the start; `null` where it came at once.
+             * @description End of the event, nanoseconds after the start of the run; `null` if it is instantaneous.
              * @default null
              */
             until_ns: number | null;
         };
-        /** @description What can be said of the two clocks. The offset is the responder's clock minus the sender's. */
+        /** @description Relation of the two clocks. The offset is the responder's clock minus the initiator's. */
         ClockState: {
             /**
              * Format: uint64
-             * @description Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted without
-             *     calibration, and with methods that follow the clocks through the whole run.
+             * @description Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted
+             *     without calibration, and with methods that follow the clocks through the whole run.
              */
             calibration_packets?: number | null;
             /**
              * Format: double
-             * @description By how much corrected one-way delays may be off because of the clocks, at most, at 95 %; `null` where they are not
-             *     corrected.
+             * @description Bound of the error of corrected one-way delays caused by the clocks, at 95 %, nanoseconds; `null` if
+             *     they are not corrected.
              * @default null
              */
             delay_error_ns: number | null;
-            /** @description Steps, slews, path changes. */
+            /** @description Clock steps, slews and path changes. */
             events: components["schemas"]["ClockEvent"][];
-            /** @description Whether skew could be identified. */
+            /** @description Whether the skew was estimated. */
             identifiable: boolean;
-            /** @description `shared` (one clock), or the estimator's name, or `none`. */
+            /** @description Estimation method; `shared` for one clock, `none` without a method. */
             method: string;
-            /** @description Bounds of the offset at the first packet that causality guarantees, no symmetry assumed. */
+            /**
+             * @description Bounds of the clock offset at the first packet that follow from causality alone, without assuming
+             *     symmetric delays, nanoseconds.
+             */
             offset_bounds_ns: number[] | null;
-            /** @description 95 % interval of the skew. */
+            /** @description 95 % confidence interval of the skew, ppm. */
             skew_interval_ppm: number[] | null;
             /**
              * Format: double
-             * @description How much faster the responder's clock runs, parts in a million.
+             * @description Skew: rate of the responder's clock relative to the initiator's, ppm; positive if it is faster.
              */
             skew_ppm: number | null;
         };
-        /** @description A sudden change of a host's real-time clock, in readings of that clock. */
+        /** @description A step of a host's real-time clock, by readings of that clock. */
         ClockStep: {
             /**
              * Format: int64
-             * @description The first reading that is known to be from after.
+             * @description First reading that is known to be after the step, nanoseconds.
              */
             after_ns: number;
             /**
              * Format: int64
-             * @description The last reading that is known to be from before.
+             * @description Last reading that is known to be before the step, nanoseconds.
              */
             before_ns: number;
             /**
-             * @description Lower and upper bound of that, from the times between readings of the host's clocks and their possible slew;
-             *     `null` if unknown.
+             * @description Lower and upper bound of the size, nanoseconds, from the times between readings of the host's clocks
+             *     and their possible slew; `null` if unknown.
              * @default null
              */
             size_interval_ns: number[] | null;
             /**
              * Format: int64
-             * @description How much was added.
+             * @description Size of the step, nanoseconds: positive if the clock was set forward.
              */
             size_ns: number;
         };
-        /** @description What a host says of its clock's synchronisation. */
+        /** @description Synchronisation of a host's clock, as reported by the host. */
         ClockSync: {
             /**
-             * @description What chrony says, where it runs and answers.
+             * @description State reported by chrony; `null` if it does not run or answer.
              * @default null
              */
             chrony: components["schemas"]["Chrony"] | null;
             /**
              * Format: int64
-             * @description The kernel's estimate of its error.
+             * @description Estimated error of the clock by the kernel, nanoseconds.
              */
             estimated_error_ns: number | null;
             /**
              * Format: double
-             * @description By how much the kernel speeds the clock up (positive) or slows it down.
+             * @description Frequency correction by the kernel, ppm: positive if the clock is sped up.
              * @default null
              */
             frequency_ppm: number | null;
             /**
              * Format: int64
-             * @description The kernel's bound of its error.
+             * @description Maximum error of the clock by the kernel, nanoseconds.
              */
             maximum_error_ns: number | null;
             /**
-             * @description `ok`, `leap-second` or `error`, as the kernel says (adjtimex).
+             * @description State of the clock by the kernel (adjtimex): `ok`, `leap-second` or `error`.
              * @default null
              */
             state: string | null;
             /**
-             * @description Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
+             * @description Running synchronisation daemons: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`,
+             *     `phc2sys`.
              * @default []
              */
             sync_daemons: string[];
-            /** @description The kernel holds its clock for synchronised. */
+            /** @description Whether the clock is synchronised, according to the kernel. */
             synchronised: boolean | null;
             /**
              * Format: int32
-             * @description International atomic time minus this clock, seconds; 0 if the kernel does not know it.
+             * @description TAI minus this clock, seconds; 0 if the kernel does not know it.
              * @default null
              */
             tai_offset_s: number | null;
         };
-        /** @description A codec as the E-model has to know it. */
+        /** @description Parameters of a codec for the E-model. */
         Codec: {
             /**
              * Format: double
-             * @description Packet-loss robustness factor (G.113), above 0; `null` in the same cases.
+             * @description Packet-loss robustness factor (G.113), above 0; `null` if none is published or given.
              */
             bpl: number | null;
             /**
@@ -1662,10 +1675,10 @@ export interface components {
             ie: number | null;
             /**
              * Format: int64
-             * @description Speech after a packet's own that the coder has to hear, nanoseconds.
+             * @description Look-ahead of the coder, nanoseconds.
              */
             lookahead_ns: number;
-            /** @description Its name, as `--codec` takes it, or `custom`. */
+            /** @description Name, as for `--codec`, or `custom`. */
             name: string;
             /**
              * Format: int64
@@ -1674,90 +1687,93 @@ export interface components {
              */
             packet_ns: number;
             /**
-             * @description The scale of `ie`, and of the ratings.
+             * @description Scale of `ie` and of the ratings.
              * @default narrowband
              */
             scale: components["schemas"]["Scale"];
         };
-        /** @description A measurement of two that are compared. */
+        /** @description One of the two compared measurements. */
         Compared: "A" | "B";
-        /** @description One direction of both. */
+        /** @description Comparison of one direction. */
         ComparedDirection: {
-            /** @description Kind of the delays of both; `null` where the kinds differ, and then they are not compared. */
+            /** @description Kind of the delays of both; `null` if the kinds differ, in which case delays are not compared. */
             delay_kind: components["schemas"]["DelayKind"] | null;
-            /** @description `forward`, `reverse` or `round_trip`. */
+            /** @description Direction: `forward`, `reverse` or `round_trip`. */
             direction: string;
-            /** @description Each figure. */
+            /** @description Comparison of each metric. */
             figures: components["schemas"]["ComparedFigure"][];
-            /** @description The verdict by the metric `by`. */
+            /** @description Verdict by the metric `by`. */
             verdict: components["schemas"]["ComparisonVerdict"];
-            /** @description The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none. */
+            /** @description Verdict as text, with the significant differences and the metrics without one. */
             words: string;
         };
-        /** @description A figure of both. */
+        /** @description Comparison of one metric. */
         ComparedFigure: {
             /**
              * Format: double
-             * @description Of A.
+             * @description Value of measurement A, in the unit of the metric.
              */
             a: number | null;
             /**
              * Format: double
-             * @description Of B.
+             * @description Value of measurement B, in the unit of the metric.
              */
             b: number | null;
             /**
              * Format: double
-             * @description B minus A.
+             * @description B minus A, in the unit of the metric.
              */
             difference: number | null;
-            /** @description Its place in a direction of the measurement document, such as `delay_ns.p99`. */
+            /** @description Metric, as its path in a direction of the measurement document, such as `delay_ns.p99`. */
             figure: string;
-            /** @description 95 % confidence interval of the difference; `null` where the data do not allow one. */
+            /**
+             * @description 95 % confidence interval of the difference; `null` if there are too few independent or distinct
+             *     values.
+             */
             interval: number[] | null;
         };
-        /** @description One of the two. */
+        /** @description A compared measurement. */
         ComparedRun: {
-            /** @description The user's comment. */
+            /** @description Comment of the user. */
             comment: string | null;
-            /** @description As it was given. */
+            /** @description Name of the run or file, as given. */
             name: string;
-            /** @description When it was measured, UTC (RFC 3339); `null` where it is not known. */
+            /** @description Start time, UTC (RFC 3339); `null` if unknown. */
             started: string | null;
-            /** @description Its target. */
+            /** @description Target. */
             target: string;
         };
-        /** @description Two measurements compared. Every difference is B minus A. */
+        /** @description Comparison of two measurements. Every difference is B minus A. */
         Comparison: {
-            /** @description What is compared with. */
+            /** @description Measurement A, the reference. */
             a: components["schemas"]["ComparedRun"];
-            /** @description What is compared. */
+            /** @description Measurement B. */
             b: components["schemas"]["ComparedRun"];
-            /** @description The figure by which the verdicts are given, such as `delay_ns.median`. */
+            /** @description Metric that decides the verdicts, such as `delay_ns.median`. */
             by: string;
-            /** @description The directions that both have. */
+            /** @description Directions that both measurements have. */
             directions: components["schemas"]["ComparedDirection"][];
-            /** @description Limits on differences, and whether each passed. */
+            /** @description Requested limits of differences, and whether each passed. */
             limits: components["schemas"]["Limit"][];
             /** @description Method of the confidence intervals. */
             method: string;
             /** @description `romer/comparison/1`. */
             schema: string;
-            /** @description Seed of the resampling, six unsigned 32-bit integers; it is always the same. */
+            /** @description Seed of the resampling, six unsigned 32-bit integers; a constant. */
             seed: number[];
-            /** @description What may affect the verdicts. */
+            /** @description Warnings about the comparison. */
             warnings: (components["schemas"]["ComparisonWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
         };
-        /** @description What the data show. */
+        /** @description Verdict on a difference. */
         ComparisonVerdict: "more" | "less" | "none_shown" | "not_known";
         /** @description A warning of a comparison. */
         ComparisonWarning: {
             /** @constant */
             code: "partial";
-            /** @description The measurement. */
+            /** @description Partial measurement. */
             of: components["schemas"]["Compared"];
             /** @constant */
             severity: "warning";
@@ -1787,57 +1803,57 @@ export interface components {
         } | {
             /** @constant */
             code: "time-stamp-sources-differ";
-            /** @description The moments. */
+            /** @description Events with different sources. */
             moments: components["schemas"]["DifferingSource"][];
             /** @constant */
             severity: "warning";
         } | {
             /** @constant */
             code: "responder-time-differs";
-            /** @description The measurement that includes it. */
+            /** @description Measurement that includes it. */
             included_in: components["schemas"]["Compared"];
             /** @constant */
             severity: "warning";
         } | {
-            /** @description The baselines. */
+            /** @description Subtracted baselines. */
             baselines: components["schemas"]["SubtractedBaseline"][];
             /** @constant */
             code: "baseline-differs";
             /** @constant */
             severity: "warning";
-            /** @description The measurement from which it is subtracted. */
+            /** @description Measurement from which it is subtracted. */
             subtracted_from: components["schemas"]["Compared"];
         };
-        /** @description A problem document. */
+        /** @description A problem document (RFC 9457). */
         Content: {
-            /** @description The current resource, if another client changed it. */
+            /** @description Current resource, if another client changed it. */
             current?: unknown;
-            /** @description What it was this time, and what to do. */
+            /** @description Cause in this case, and remedy. */
             detail: string;
-            /** @description The fields of the request that are meant. */
+            /** @description Invalid fields of the request. */
             errors?: components["schemas"]["FieldError"][];
             /**
              * Format: uint16
-             * @description The status of the answer.
+             * @description HTTP status code of the response.
              */
             status: number;
-            /** @description The kind in words. */
+            /** @description Kind of error, as text. */
             title: string;
-            /** @description A word for the kind of problem, that stays the same; under `about:blank#`. */
+            /** @description Stable identifier of the kind of error, below `about:blank#`. */
             type: string;
         };
-        /** @description A contradiction of the time stamps of a reply. */
+        /** @description A contradiction in the time stamps of a reply. */
         Contradiction: {
             /** @constant */
             kind: "reply-before-request";
             /**
              * Format: int64
-             * @description The largest contradiction, nanoseconds.
+             * @description Largest contradiction, nanoseconds.
              */
             most_ns: number;
             /**
              * Format: uint64
-             * @description The replies.
+             * @description Number of such replies.
              */
             replies: number;
         } | {
@@ -1845,12 +1861,12 @@ export interface components {
             kind: "stay-above-round-trip";
             /**
              * Format: int64
-             * @description The largest contradiction, nanoseconds.
+             * @description Largest contradiction, nanoseconds.
              */
             most_ns: number;
             /**
              * Format: uint64
-             * @description The replies.
+             * @description Number of such replies.
              */
             replies: number;
         } | {
@@ -1858,36 +1874,39 @@ export interface components {
             kind: "one-way-below-neighbours";
             /**
              * Format: int64
-             * @description The largest contradiction, nanoseconds.
+             * @description Largest contradiction, nanoseconds.
              */
             most_ns: number;
             /**
              * Format: uint64
-             * @description The replies.
+             * @description Number of such replies.
              */
             replies: number;
         };
-        /** @description Why a stream ended before it was to. */
+        /** @description Reason why a stream ended early. */
         CutShort: "interrupted" | "responder_lost" | "responder_fault" | "no_route" | "killed";
-        /** @description Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1. */
+        /**
+         * @description Class of a call by delay and loss alone, for any codec (targets for conversational voice, ITU-T G.1010,
+         *     table I.1).
+         */
         DelayAndLoss: "beyond-limits" | "within-limits" | "preferred";
-        /** @description Whence the delay of the path is known. */
+        /** @description Source of the path delay used for the rating. */
         DelayBasis: "one-way" | "half-round-trip";
-        /** @description What the delays of a direction span. */
+        /** @description Definition of the delays of a direction. */
         DelayDefinition: {
             /**
              * Format: double
-             * @description The calibrated baseline, which is subtracted from the delays, nanoseconds; absent if none is.
+             * @description Calibrated baseline that is subtracted from the delays, nanoseconds; absent if none is.
              */
             baseline_ns?: number | null;
             /** @description The direction. */
             direction: components["schemas"]["ProbeDirection"];
         } & ({
-            /** @description Where the arrival is stamped, likewise. */
+            /** @description Source of the arrival time stamp; `null` if the responder or the file does not state it. */
             arrival: components["schemas"]["Place"] | null;
-            /** @description Where the departure is stamped; `null` if the responder or the file does not state it. */
+            /** @description Source of the departure time stamp; `null` if the responder or the file does not state it. */
             departure: components["schemas"]["Place"] | null;
-            /** @description It contains the time that the responder took to answer. */
+            /** @description Whether the delay includes the processing time of the responder. */
             includes_responder: boolean;
             /** @constant */
             span: "one-way";
@@ -1898,279 +1917,282 @@ export interface components {
             /** @constant */
             span: "round-trip-with-responder";
         } | {
-            /** @description Why. */
+            /** @description Reason. */
             reason: components["schemas"]["NoDelay"];
             /** @constant */
             span: "none";
         });
-        /** @description Whether a delay is the whole of it, or what it has above its least value. */
+        /** @description Kind of a delay: absolute, or relative to the minimum. */
         DelayKind: "absolute" | "variable";
-        /** @description The device under test, as the user describes it. */
+        /** @description Description of the device under test by the user (`--dut-label`). */
         Device: {
             /**
-             * @description How old it is, in the user's words: Chadda 2004 found older devices to be slower.
+             * @description Age. Chadda 2004 found older devices to be slower.
              * @default null
              */
             age: string | null;
-            /** @description All that was said of it. */
+            /** @description All labels. */
             labels: {
                 [key: string]: string;
             };
-            /** @description Its model. */
+            /** @description Model. */
             model: string | null;
-            /** @description Its software. */
+            /** @description Software version. */
             software: string | null;
         };
-        /** @description The difference of a quantity between two cases, repeat by repeat. */
+        /** @description Paired difference of a quantity between two cases, repeat by repeat. */
         Difference: {
             /**
              * Format: uint64
-             * @description Pairs of repeats.
+             * @description Number of pairs of repeats.
              */
             count: number;
             /**
              * Format: uint32
-             * @description Octets of the frames; `null` for a mixture.
+             * @description Frame size in bytes, including FCS; `null` for a mixture.
              */
             frame_size: number | null;
-            /** @description The case that is subtracted. */
+            /** @description Reference case, which is subtracted. */
             from: string;
-            /** @description Student's 95 % interval of their mean. */
+            /** @description Student's 95 % confidence interval of the mean difference. */
             interval: number[] | null;
             /**
              * Format: double
-             * @description The load; `null` where the load is what was found.
+             * @description Load, percent of the line rate; `null` if the load is the result.
              */
             load_percent: number | null;
             /**
              * Format: double
-             * @description Mean of the paired differences.
+             * @description Mean of the paired differences, in the unit of the quantity.
              */
             mean: number | null;
             /**
              * Format: double
-             * @description Probability of as great a mean by chance, corrected for all differences of the benchmark (Holm); `null` below two pairs.
+             * @description Probability of a mean difference at least as large by chance (p-value), corrected for all differences
+             *     of the benchmark (Holm); `null` below two pairs.
              * @default null
              */
             probability: number | null;
-            /** @description What differs. */
+            /** @description Quantity with its unit, such as `latency_ns`. */
             quantity: string;
             /**
-             * @description Whether that is below 5 %: if there are no differences, the probability that any difference of the benchmark is
-             *     called significant is at most 5 %. The interval is of this difference alone.
+             * @description Whether `probability` is below 5 %. Without any true difference, the probability that any difference
+             *     of the benchmark is called significant is at most 5 %. The interval is that of this difference alone.
              */
             significant: boolean;
             /**
              * Format: double
-             * @description Their standard deviation (n-1).
+             * @description Standard deviation of the paired differences (n-1).
              */
             stddev: number | null;
-            /** @description The case that it is subtracted from. */
+            /** @description Compared case. */
             to: string;
         };
-        /** @description A moment that is stamped at different places. */
+        /** @description An event of a packet whose time stamps have different sources in A and B. */
         DifferingSource: {
-            /** @description The source of A; `null` if unknown. */
+            /** @description Source in A; `null` if unknown. */
             a: components["schemas"]["Place"] | null;
-            /** @description The source of B; `null` if unknown. */
+            /** @description Source in B; `null` if unknown. */
             b: components["schemas"]["Place"] | null;
-            /** @description The moment. */
+            /** @description Event of the packet. */
             moment: components["schemas"]["StampMoment"];
         };
-        /** @description One direction's results. */
+        /** @description Results of one direction. */
         DirectionResults: {
-            /** @description What `delay_ns` is; `null` where there is none. */
+            /** @description Kind of the delays in `delay_ns`; `null` if there are none. */
             delay_kind: components["schemas"]["DelayKind"] | null;
-            /** @description Delay after clock correction (RFC 7679; RFC 2681 for the round trip). */
+            /** @description Delay after clock correction, nanoseconds (RFC 7679; RFC 2681 for the round trip). */
             delay_ns: components["schemas"]["Summary"];
-            /** @description Real departure minus scheduled one. */
+            /** @description Actual minus scheduled departure time, nanoseconds. */
             departure_error_ns: components["schemas"]["Summary"] | null;
-            /** @description Code points sent and received. */
+            /** @description DSCPs sent and received. */
             dscp: components["schemas"]["DscpSeen"];
-            /** @description Duplication. */
+            /** @description Duplication (RFC 5560). */
             duplicates: components["schemas"]["Duplicates"];
             /**
-             * @description ECN bits sent and received.
+             * @description ECN codepoints sent and received.
              * @default {
              *       "received": {},
              *       "sent": null
              *     }
              */
             ecn: components["schemas"]["EcnSeen"];
-            /** @description Distributions. */
+            /** @description Histograms. */
             histograms: components["schemas"]["Histograms"];
-            /** @description Between arrivals. */
+            /** @description Time between consecutive arrivals, nanoseconds. */
             inter_arrival_ns: components["schemas"]["Summary"];
-            /** @description Between departures. */
+            /** @description Time between consecutive departures, nanoseconds. */
             inter_departure_ns: components["schemas"]["Summary"];
-            /** @description Delay variation of consecutive packets, signed (RFC 3393). */
+            /** @description Delay variation of consecutive packets, signed, nanoseconds (RFC 3393). */
             ipdv_ns: components["schemas"]["Summary"];
-            /** @description The jitters, each by its definition. */
+            /** @description Jitter by several methods, nanoseconds. */
             jitter_ns: components["schemas"]["Jitter"];
-            /** @description Loss and its pattern. */
+            /** @description Loss and its pattern (RFC 7680, RFC 3357). */
             loss: components["schemas"]["Loss"];
             /** @description Packet counts. */
             packets: components["schemas"]["Packets"];
-            /** @description Delay above the least one (RFC 5481). */
+            /** @description Delay minus the minimum delay, nanoseconds (RFC 5481). */
             pdv_ns: components["schemas"]["Summary"];
-            /** @description Reordering. */
+            /** @description Reordering (RFC 4737). */
             reordering: components["schemas"]["Reordering"];
-            /** @description Hops. */
+            /** @description TTL or hop limit on arrival. */
             ttl: components["schemas"]["Ttl"];
         };
-        /** @description What this machine can do. */
+        /** @description Abilities of this machine. */
         Doctor: {
-            /** @description The findings, the important ones first. */
+            /** @description Results of the checks, most important first. */
             findings: components["schemas"]["DoctorFinding"][];
             /** @description `romer/doctor/1`. */
             schema: string;
             /** @description Version of romer. */
             software: string;
         };
-        /** @description One thing the doctor looked at. */
+        /** @description Result of one check. */
         DoctorFinding: {
-            /** @description What follows for the user. */
+            /** @description Consequence for the user. */
             consequence: string;
-            /** @description What to do about it, where something can be done. */
+            /** @description Remedy; `null` if there is none. */
             fix: string | null;
-            /** @description What was found, in words. */
+            /** @description Observation, as text. */
             found: string;
-            /** @description What was looked at, a stable name. */
+            /** @description Name of the check (stable). */
             name: string;
-            /** @description Values behind it, by name. */
+            /** @description Observed values, by name. */
             values: {
                 [key: string]: unknown;
             };
-            /** @description How it stands. */
+            /** @description Result: good, limited or missing. */
             verdict: components["schemas"]["CheckVerdict"];
         };
-        /** @description Frames that a device drops which is there. */
+        /** @description Frames of one kind that a device drops while it forwards others. */
         DroppedFrames: {
-            /** @description The case. */
+            /** @description Case (device configuration). */
             case: string;
-            /** @description Which, in words: a frame size, or a mixture. */
+            /** @description Frame size or mixture, as text. */
             frames: string;
             /**
              * Format: double
-             * @description The load that was requested, percent of the line.
+             * @description Requested load, percent of the line rate.
              */
             load_percent: number;
         };
-        /** @description Code points on the path. */
+        /** @description DSCPs sent and received. */
         DscpSeen: {
-            /** @description Received, with the number of packets that had each. */
+            /** @description DSCPs received, with their number of packets. */
             received: {
                 [key: string]: number;
             };
             /**
              * Format: uint8
-             * @description Sent. The replies of a `romer respond` have the code point of their requests, as its log shows; `null` if these
-             *     were several, and for other reflectors, which do not report it.
+             * @description DSCP sent. Replies of `romer respond` have the DSCP of their requests, as its log records; `null` if
+             *     these were several, and for other reflectors, which do not report it.
              */
             sent: number | null;
         };
         /** @description Duplication (RFC 5560). */
         Duplicates: {
-            /** @description Time from the first copy of a packet to each further one. */
+            /** @description Time from the first copy of a packet to each duplicate, nanoseconds. */
             spacing_ns: components["schemas"]["Summary"];
         };
-        /** @description Packets that arrive before they leave, by the time stamps of one clock. */
+        /** @description Packets whose arrival precedes their departure, by the time stamps of one clock. */
         EarlyArrivals: {
             /**
              * Format: uint64
-             * @description Such packets forward.
+             * @description Number of such packets, forward.
              */
             forward: number;
             /**
              * Format: uint64
-             * @description Forward packets with a delay.
+             * @description Number of forward packets with a delay.
              */
             forward_compared: number;
             /**
              * Format: int64
-             * @description The largest time below zero, nanoseconds.
+             * @description Largest time between arrival and later departure, nanoseconds.
              */
             most_ns: number;
             /**
              * Format: uint64
-             * @description Such packets in reverse.
+             * @description Number of such packets, reverse.
              */
             reverse: number;
             /**
              * Format: uint64
-             * @description Reverse packets with a delay.
+             * @description Number of reverse packets with a delay.
              */
             reverse_compared: number;
         };
-        /** @description ECN bits on the path (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`. */
+        /** @description ECN codepoints sent and received (RFC 3168): `not-ect`, `ect0`, `ect1`, `ce`. */
         EcnSeen: {
-            /** @description Received, with the number of packets that had each. */
+            /** @description ECN codepoints received, with their number of packets. */
             received: {
                 [key: string]: number;
             };
             /**
-             * @description Sent. A `romer respond` sends its replies with `not-ect`, also those of round trips; `null` for other
-             *     reflectors, which do not report it.
+             * @description ECN codepoint sent. `romer respond` sends its packets with `not-ect`, including replies; `null` for
+             *     other reflectors, which do not report it.
              */
             sent: string | null;
         };
-        /** @description The emulation that a measurement passed through: `emulated.json` in its folder. */
+        /** @description Emulation that a measurement passed through: `emulated.json` in its folder. */
         Emulated: {
             /** @description Port a, `[NETNS/]IFACE`. */
             a: string;
-            /** @description What arrived at a while it was measured, other packets included; `null` where that is not known. */
+            /** @description Counters during the measurement of all packets that arrived at port a; `null` if unknown. */
             a_to_b: components["schemas"]["EmulatedCounts"] | null;
-            /** @description Port b. */
+            /** @description Port b, `[NETNS/]IFACE`. */
             b: string;
-            /** @description What arrived at b. */
+            /** @description Counters during the measurement of all packets that arrived at port b; `null` if unknown. */
             b_to_a: components["schemas"]["EmulatedCounts"] | null;
             /**
-             * @description Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
+             * @description Whether the scenario changed, or the emulation ended, during the measurement; `null` if the
              *     measurement was killed.
              */
             changed: boolean | null;
             /**
-             * @description Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
-             *     began, where it was killed). Its timeline was there then. `null` in documents of older versions.
+             * @description Time since the scenario was applied, nanoseconds, at the start and at the end of the measurement
+             *     (twice that of the start if the measurement was killed). It is the position in the timeline. `null` in
+             *     documents of older versions.
              * @default null
              */
             in_force_ns: number[] | null;
-            /** @description Everything passed through unchanged then, and the scenario was stored only. */
+            /** @description Whether impairments were off at the start of the measurement: packets passed unchanged. */
             passing: boolean;
-            /** @description What was requested when the measurement began, as a scenario file says it. */
+            /** @description Scenario at the start of the measurement, with the keys of a scenario file. */
             scenario: string;
             /** @description `romer/emulated/1`. */
             schema: string;
-            /** @description Six numbers that replay every decision of chance. */
+            /** @description Seed of the random decisions: six numbers. */
             seed: number[];
-            /** @description Which of the emulation's directions the packets took that went there. */
+            /** @description Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`. */
             there: components["schemas"]["PortDirection"];
         };
-        /** @description Outcome of packets within a time. */
+        /** @description Counters of one direction during a measurement. */
         EmulatedCounts: {
             /**
              * Format: double
-             * @description Mean of the delays, without the rate's queue.
+             * @description Mean of the actual delays without the rate queue, nanoseconds.
              * @default null
              */
             actual_delay_mean_ns: number | null;
             /**
              * Format: uint64
-             * @description Packets that left damaged.
+             * @description Packets transmitted with inverted bits.
              */
             corrupted: number;
             /**
              * Format: uint64
-             * @description Copies that were made.
+             * @description Duplicates created.
              */
             duplicates_created: number;
-            /** @description Packets and copies that did not leave, by cause. */
+            /** @description Lost packets and duplicates, by cause. */
             lost: {
                 [key: string]: number;
             };
             /**
              * Format: double
-             * @description Mean of the times in the rate's queue, of packets that met a rate; `null` where none did.
+             * @description Mean wait in the rate queue and transmission time, nanoseconds, of packets with a rate limit; `null`
+             *     if there were none.
              * @default null
              */
             rate_queue_mean_ns: number | null;
@@ -2181,101 +2203,114 @@ export interface components {
             received: number;
             /**
              * Format: uint64
-             * @description Octets of the frames that the port received, with their check sequences, by the interface's own count; `null`
-             *     where that is not known.
+             * @description Bytes of the frames that the port received, including FCS, from the interface counter; `null` if
+             *     unknown.
              * @default null
              */
             received_octets: number | null;
             /**
              * Format: uint64
-             * @description Packets that others overtook.
+             * @description Displaced packets that others overtook.
              */
             reordered: number;
             /**
              * Format: double
-             * @description Mean of the requested delays of transmitted packets; `null` if none was transmitted, or if the summaries were
-             *     reset in this time.
+             * @description Mean of the requested delays of transmitted packets, nanoseconds; `null` if none was transmitted, or
+             *     if the summaries were reset meanwhile.
              * @default null
              */
             requested_delay_mean_ns: number | null;
             /**
              * Format: double
-             * @description Mean of the delays that packets got here in all, from arrival to departure.
+             * @description Mean of the total delays from arrival to departure, nanoseconds.
              * @default null
              */
             total_delay_mean_ns: number | null;
             /**
              * Format: uint64
-             * @description Packets and copies that left.
+             * @description Packets and duplicates transmitted.
              */
             transmitted: number;
             /**
              * Format: uint64
-             * @description Octets of the frames that the other port sent.
+             * @description Bytes of the frames that the other port sent, including FCS, from the interface counter; `null` if
+             *     unknown.
              * @default null
              */
             transmitted_octets: number | null;
         };
-        /** @description One direction. Always and exactly: received + duplicates_created = transmitted + queued + the sum of lost. */
+        /**
+         * @description Counters and statistics of one direction. Always: received + duplicates_created = transmitted + queued +
+         *     the sum of lost.
+         */
         EmulatedDirection: {
-            /** @description From when a packet was let into the delay stage until it was given to the port, without the rate queue. */
+            /**
+             * @description Actual delay, nanoseconds: from the input of the delay stage to the transmission, without the rate
+             *     queue.
+             */
             actual_delay_ns: components["schemas"]["Summary"];
             /**
              * Format: double
-             * @description With the exact order, and for correlated delays: correlation time; `null` if unknown.
+             * @description Correlation time of the delays, nanoseconds, for the order `exact` and for correlated delays; `null`
+             *     if unknown.
              * @default null
              */
             correlation_time_ns: number | null;
             /**
              * Format: uint64
-             * @description Of those that left, how many with bits turned over.
+             * @description Transmitted packets and duplicates with inverted bits.
              */
             corrupted: number;
-            /** @description Actual minus requested. */
+            /** @description Actual minus requested delay, nanoseconds. It includes the wait for packet order (`fifo`). */
             delay_error_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Copies made.
+             * @description Duplicates created.
              */
             duplicates_created: number;
             /**
              * Format: double
-             * @description With the exact order, and for correlated delays: effective sample size; `null` if unknown, and for a
-             *     distribution without a variance.
+             * @description Effective sample size of the delays, for the order `exact` and for correlated delays; `null` if
+             *     unknown, and for a distribution without finite variance.
              * @default null
              */
             effective_values: number | null;
-            /** @description Between arrivals. */
+            /** @description Time between consecutive arrivals, nanoseconds. */
             inter_arrival_ns: components["schemas"]["Summary"];
-            /** @description Between departures. */
+            /** @description Time between consecutive departures, nanoseconds. */
             inter_departure_ns: components["schemas"]["Summary"];
-            /** @description By cause: `model`, `trace`, `queue`, `oversize`, `undeliverable`, `kernel`, `shutdown`. */
+            /**
+             * @description Lost packets and duplicates, by cause: `model`, `trace`, `queue`, `oversize`, `undeliverable`,
+             *     `kernel`, `shutdown`.
+             */
             lost: {
                 [key: string]: number;
             };
             /**
              * Format: double
-             * @description Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
-             *     none was delayed.
+             * @description Share of the delayed packets and duplicates that waited longer than their delay to preserve the packet
+             *     order; `null` if none was delayed.
              */
             order_delayed_ratio: number | null;
             /**
              * Format: uint64
-             * @description Packets and copies that left after one that had arrived later, whatever the cause (RFC 4737's reordered packets,
-             *     seen at the port).
+             * @description Packets and duplicates transmitted after one that had arrived later, whatever the cause (reordered
+             *     packets of RFC 4737, at the output port).
              * @default 0
              */
             overtaken: number;
-            /** @description Packets and copies in the emulator when each packet arrived, without itself and its copies. */
+            /**
+             * @description Packets and duplicates in the emulator at the arrival of each packet, without that packet and its
+             *     duplicates.
+             */
             queue_depth: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Packets and copies in the emulator; 0 at the end.
+             * @description Packets and duplicates in the emulator; 0 at the end.
              */
             queued: number;
             /**
-             * @description In the queue before the rate, and at the rate, of packets that left and met a rate; those that met none do not
-             *     count.
+             * @description Wait in the rate queue and transmission time, nanoseconds, of transmitted packets with a rate limit.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -2299,19 +2334,19 @@ export interface components {
             rate_queue_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Packets that arrived, those that the kernel dropped before the emulator had them included.
+             * @description Packets that arrived, including those that the kernel dropped before the emulator read them.
              */
             received: number;
             /**
              * Format: uint64
-             * @description Packets and copies that others went past because they were displaced by the reordering stage.
+             * @description Packets and duplicates displaced by the reordering stage and overtaken by others.
              */
             reordered: number;
-            /** @description Delays requested, of packets that left. */
+            /** @description Requested delays of transmitted packets, nanoseconds. */
             requested_delay_ns: components["schemas"]["Summary"];
             /**
-             * @description From when a packet arrived until it was given to the port: the delay that it got here in all, with its waiting for
-             *     the rate and, of displaced packets and copies, with what they waited before the delay stage.
+             * @description Total delay from arrival to transmission, nanoseconds, including the rate queue and the wait of
+             *     displaced packets and duplicates before the delay stage.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -2335,83 +2370,80 @@ export interface components {
             total_delay_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Packets and copies that left.
+             * @description Packets and duplicates transmitted.
              */
             transmitted: number;
         };
-        /** @description A port, and what was changed on it for the time of the run. */
+        /** @description A port, and its changes during the run. */
         EmulatedPort: {
-            /** @description `[NETNS/]IFACE`. */
+            /** @description Interface, `[NETNS/]IFACE`. */
             interface: string;
-            /** @description Whether offloads were switched off and on again. */
+            /** @description Whether offloads were disabled during the run and enabled again. */
             offloads_switched_off: boolean;
-            /** @description The bridge that it was taken out of and put back into; `null`: it was in none. */
+            /** @description Bridge from which the interface was removed during the run; `null` if it was in none. */
             taken_from_bridge: string | null;
         };
-        /** @description The requested emulation, and what the emulator did. */
+        /** @description Results of an emulation: the requested scenario and the counters. */
         Emulation: {
-            /** @description What arrived at a. */
+            /** @description Packets that arrived at port a. */
             a_to_b: components["schemas"]["EmulatedDirection"];
-            /** @description What arrived at b. */
+            /** @description Packets that arrived at port b. */
             b_to_a: components["schemas"]["EmulatedDirection"];
             /**
-             * @description The scenarios in their order, if there were several; the first is that of the start.
+             * @description Scenarios of the run in their order, if there were several; the first is that of the start.
              * @default []
              */
             changes: components["schemas"]["EmulationChange"][];
-            /** @description How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files. */
+            /** @description Packet I/O: `packet`, `xdp-native` or `xdp-generic`; `offline` for files. */
             data_plane: string;
-            /** @description When it ended, RFC 3339; the time of the request if it still runs. */
+            /** @description End time, RFC 3339; the current time if the emulation is running. */
             ended: string;
-            /** @description What ended it, where that was neither the end of its time nor the user: a port that is gone. */
+            /** @description Fault that ended the emulation early, such as a removed port. */
             ended_by: string | null;
-            /** @description How chance came about: `counter`, `mrg` or `mrg32k3a`. */
+            /** @description Random number generator: `counter`, `mrg` or `mrg32k3a`. */
             generator: string;
             /**
-             * @description Since when everything passed through unchanged until the end (the console's master switch was off), RFC 3339;
-             *     `null` if the scenario was in force at the end.
+             * @description Time since which impairments were off (packets passed unchanged) until the end, RFC 3339; `null` if
+             *     the scenario applied at the end.
              * @default null
              */
             passing_since: string | null;
-            /** @description The ports, by letter. */
+            /** @description Ports, by letter. */
             ports: {
                 [key: string]: components["schemas"]["EmulatedPort"];
             };
-            /**
-             * @description What was requested, as a scenario file says it; where everything passed through untouched at the end, what was requested
-             *     before that.
-             */
+            /** @description Scenario, with the keys of a scenario file; if impairments were off at the end, the stored scenario. */
             scenario: string;
             /** @description `romer/emulation/1`. */
             schema: string;
-            /** @description Six numbers that replay every decision of chance. */
+            /** @description Seed of the random decisions: six numbers. */
             seed: number[];
-            /** @description When it began, RFC 3339. */
+            /** @description Start time, RFC 3339. */
             started: string;
             /**
-             * @description What a reader should know before relying on the figures.
+             * @description Warnings about the results.
              * @default []
              */
             warnings: (components["schemas"]["EmulationWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
         };
-        /** @description A scenario that was put in force, or stored from then on. */
+        /** @description A scenario that was applied, or stored while impairments were off. */
         EmulationChange: {
-            /** @description When, RFC 3339. */
+            /** @description Time of the change, RFC 3339. */
             at: string;
             /**
-             * @description From then on everything passed through unchanged, and the scenario was stored only.
+             * @description Whether impairments were off: packets passed unchanged, and the scenario was stored only.
              * @default false
              */
             passing: boolean;
             /**
              * Format: uint64
-             * @description 1 for that of the start, one more with each change.
+             * @description Number of the scenario: 1 at the start, one more with each change.
              */
             revision: number;
-            /** @description As a scenario file says it. */
+            /** @description Scenario, with the keys of a scenario file. */
             scenario: string;
         };
         /** @description A warning of an emulation. */
@@ -2429,36 +2461,36 @@ export interface components {
             severity: "note";
             /**
              * Format: int64
-             * @description The time, nanoseconds.
+             * @description Duration of this time, nanoseconds.
              */
             silence_ns: number;
         } | {
-            /** @description Whether it must end there. */
+            /** @description Whether the chain must end there. */
             certainty: components["schemas"]["Absorption"];
             /** @constant */
             code: "chain-absorbed";
             /**
              * Format: double
-             * @description The largest share of packets that is lost there; absent if it is random.
+             * @description Maximum loss ratio in these states; absent if it is random.
              */
             max_loss_ratio?: number | null;
             /**
              * Format: double
-             * @description The smallest share of packets that is lost there; absent if it is random.
+             * @description Minimum loss ratio in these states; absent if it is random.
              */
             min_loss_ratio?: number | null;
             /** @description The setting in the scenario. */
             setting: string;
             /** @constant */
             severity: "warning";
-            /** @description The states. */
+            /** @description Absorbing states. */
             states: number[];
         } | {
             /** @constant */
             code: "queue-short";
             /**
              * Format: uint64
-             * @description The length of the queue, bytes.
+             * @description Length of the queue, bytes.
              */
             queue_bytes: number;
             /** @description The setting in the scenario. */
@@ -2468,7 +2500,7 @@ export interface components {
         } | {
             /**
              * Format: double
-             * @description The share below 0, of which none is drawn.
+             * @description Share of the distribution below 0, which is not drawn.
              */
             below_zero_ratio: number;
             /** @constant */
@@ -2480,7 +2512,7 @@ export interface components {
         } | {
             /**
              * Format: double
-             * @description The share above an hour.
+             * @description Share of the distribution above 1 h.
              */
             above_ratio: number;
             /** @constant */
@@ -2498,7 +2530,7 @@ export interface components {
             severity: "note";
             /**
              * Format: double
-             * @description The time between packets from which on it is as requested, nanoseconds.
+             * @description Time between packets above which the correlation is as requested, nanoseconds.
              */
             spacing_ns: number;
         } | {
@@ -2535,18 +2567,18 @@ export interface components {
         } | {
             /** @constant */
             code: "seed-kept";
-            /** @description The generator. */
+            /** @description Unused generator, if it differs. */
             generator: string;
-            /** @description The seed. */
+            /** @description Unused seed, if it differs. */
             seed: string;
             /** @constant */
             severity: "note";
         } | {
             /** @constant */
             code: "seed-of-start";
-            /** @description The seed of the scenario. */
+            /** @description Seed of the scenario. */
             scenario_seed: string;
-            /** @description The seed of the run. */
+            /** @description Seed of the run. */
             seed: string;
             /** @constant */
             severity: "note";
@@ -2555,7 +2587,7 @@ export interface components {
             code: "earlier-scenarios-dropped";
             /**
              * Format: uint64
-             * @description The first revision that is listed.
+             * @description First listed revision.
              */
             first_revision: number;
             /** @constant */
@@ -2565,21 +2597,21 @@ export interface components {
             code: "passing";
             /** @constant */
             severity: "warning";
-            /** @description Since when (RFC 3339). */
+            /** @description Start of this time, RFC 3339. */
             since: string;
         } | {
             /** @constant */
             code: "summaries-reset";
             /** @constant */
             severity: "note";
-            /** @description When (RFC 3339). */
+            /** @description Time of the last reset, RFC 3339. */
             since: string;
         } | {
-            /** @description The addresses. */
+            /** @description Addresses of the port. */
             addresses: string[];
             /** @constant */
             code: "port-has-addresses";
-            /** @description The port. */
+            /** @description Name of the port. */
             port: string;
             /** @constant */
             severity: "warning";
@@ -2599,12 +2631,12 @@ export interface components {
             severity: "warning";
             /**
              * Format: uint64
-             * @description How often.
+             * @description Number of times.
              */
             times: number;
             /**
              * Format: int64
-             * @description For how long in total, nanoseconds.
+             * @description Total duration, nanoseconds.
              */
             total_ns: number;
         } | {
@@ -2612,7 +2644,7 @@ export interface components {
             code: "mtus-differ";
             /**
              * Format: uint32
-             * @description Its MTU, bytes.
+             * @description Smaller MTU, bytes.
              */
             narrow_mtu_bytes: number;
             /** @description The port with the smaller MTU. */
@@ -2621,7 +2653,7 @@ export interface components {
             severity: "warning";
             /**
              * Format: uint32
-             * @description Its MTU, bytes.
+             * @description Larger MTU, bytes.
              */
             wide_mtu_bytes: number;
             /** @description The port with the larger MTU. */
@@ -2631,7 +2663,7 @@ export interface components {
             bridge: string;
             /** @constant */
             code: "bridge-not-restored";
-            /** @description A command that does it. */
+            /** @description Command that returns it. */
             command: string;
             /** @description The port. */
             port: string;
@@ -2640,7 +2672,7 @@ export interface components {
         } | {
             /** @constant */
             code: "offloads-not-restored";
-            /** @description The command that restores them. */
+            /** @description Command that restores them. */
             command: string;
             /** @description The port. */
             port: string;
@@ -2649,19 +2681,19 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description Capacity of the buffer in frames.
+             * @description Capacity of the buffer, frames.
              */
             buffer_frames: number;
             /** @constant */
             code: "buffer-short-for-frames";
             /**
              * Format: uint64
-             * @description The bytes that they hold.
+             * @description Maximum number of queued bytes.
              */
             held_bytes: number;
             /**
              * Format: uint64
-             * @description Frames are lost if the mean frame size is below this, bytes.
+             * @description Mean frame size below which frames are lost, bytes.
              */
             mean_frame_bytes: number;
             /** @constant */
@@ -2669,21 +2701,21 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description Capacity of the buffer in frames.
+             * @description Capacity of the buffer, frames.
              */
             buffer_frames: number;
             /** @constant */
             code: "buffer-short-for-delay";
             /**
              * Format: int64
-             * @description The longest delay, nanoseconds.
+             * @description Longest delay, nanoseconds.
              */
             delay_ns: number;
-            /** @description The direction; absent if it is of both. */
+            /** @description Direction; absent for both. */
             direction?: components["schemas"]["PortDirection"] | null;
             /**
              * Format: int64
-             * @description Frames are lost above this rate, packets per second.
+             * @description Rate above which frames are lost, packets per second.
              */
             limit_pps: number;
             /** @constant */
@@ -2695,7 +2727,7 @@ export interface components {
             direction: components["schemas"]["PortDirection"];
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of lost packets.
              */
             packets: number;
             /** @constant */
@@ -2705,7 +2737,7 @@ export interface components {
             code: "samples-missing";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of missing samples.
              */
             packets: number;
             /** @constant */
@@ -2715,14 +2747,14 @@ export interface components {
             code: "charts-limited";
             /**
              * Format: uint64
-             * @description The others.
+             * @description Number of packets not shown.
              */
             more: number;
             /** @constant */
             severity: "note";
             /**
              * Format: uint64
-             * @description The packets that are shown of a direction.
+             * @description Number of packets shown for a direction.
              */
             shown: number;
         } | {
@@ -2739,7 +2771,7 @@ export interface components {
             direction: components["schemas"]["PortDirection"];
             /**
              * Format: double
-             * @description The effective sample size is below this.
+             * @description Upper bound of the effective sample size.
              */
             max_effective_delays: number;
             /** @constant */
@@ -2749,24 +2781,24 @@ export interface components {
             code: "few-independent-delays";
             /**
              * Format: uint64
-             * @description The delays.
+             * @description Number of delays.
              */
             delays: number;
             /**
              * Format: double
-             * @description The possible deviation of the standard deviation (95 %), as a share of it.
+             * @description Possible deviation of the standard deviation (95 %), as a share of it.
              */
             deviation_error_ratio: number;
             /** @description The direction. */
             direction: components["schemas"]["PortDirection"];
             /**
              * Format: double
-             * @description The effective sample size.
+             * @description Effective sample size.
              */
             effective_delays: number;
             /**
              * Format: double
-             * @description The possible deviation of the mean (95 %), nanoseconds.
+             * @description Possible deviation of the mean (95 %), nanoseconds.
              */
             mean_error_ns: number;
             /** @constant */
@@ -2780,12 +2812,12 @@ export interface components {
             severity: "note";
             /**
              * Format: double
-             * @description The time between packets, nanoseconds.
+             * @description Time between packets, nanoseconds.
              */
             spacing_ns: number;
             /**
              * Format: double
-             * @description The width of 80 % of the delays, nanoseconds.
+             * @description Width of the central 80 % of the delays, nanoseconds.
              */
             width_ns: number;
         } | {
@@ -2795,12 +2827,12 @@ export interface components {
             direction: components["schemas"]["PortDirection"];
             /**
              * Format: uint64
-             * @description Displaced packets.
+             * @description Number of displaced packets.
              */
             displaced: number;
             /**
              * Format: uint64
-             * @description Packets that left early.
+             * @description Number of packets that left early.
              */
             flushed: number;
             /** @constant */
@@ -2815,7 +2847,7 @@ export interface components {
             code: "arrivals-sorted";
             /**
              * Format: uint64
-             * @description Arrivals after a later one.
+             * @description Number of arrivals after a later one.
              */
             packets: number;
             /** @constant */
@@ -2830,7 +2862,7 @@ export interface components {
             code: "capture-packets-ignored";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of ignored packets.
              */
             packets: number;
             /** @constant */
@@ -2840,22 +2872,22 @@ export interface components {
             code: "frames-segmented";
             /**
              * Format: uint64
-             * @description The frames.
+             * @description Number of such frames.
              */
             frames: number;
             /**
              * Format: uint32
-             * @description The largest of them, bytes.
+             * @description Largest frame, bytes.
              */
             largest_bytes: number;
             /**
              * Format: uint32
-             * @description The MTU, bytes.
+             * @description MTU, bytes.
              */
             mtu_bytes: number;
             /**
              * Format: uint64
-             * @description What they became.
+             * @description Number of resulting segments.
              */
             segments: number;
             /** @constant */
@@ -2865,76 +2897,80 @@ export interface components {
             code: "frames-above-mtu";
             /**
              * Format: uint64
-             * @description The frames.
+             * @description Number of such frames.
              */
             frames: number;
             /**
              * Format: uint32
-             * @description The largest of them, bytes.
+             * @description Largest frame, bytes.
              */
             largest_bytes: number;
             /**
              * Format: uint32
-             * @description The MTU, bytes.
+             * @description MTU, bytes.
              */
             mtu_bytes: number;
             /** @constant */
             severity: "warning";
         };
-        /** @description What an entry of the packet log is about. */
+        /** @description Kind of an entry of the packet log. */
         EntryKind: "departure" | "departure_stamp" | "arrival" | "far_record" | "card_stamp";
-        /** @description Something that happened. */
+        /** @description An event of a host or of the path. */
         Event: {
             /**
              * Format: int64
-             * @description When it began, or was noticed (see `detection_latency_ns`), nanoseconds after the start.
+             * @description Start of the event, or its detection (see `detection_latency_ns`), nanoseconds after the start of the
+             *     run.
              */
             at_ns: number;
             /**
              * Format: int64
-             * @description The real-time clock of that host at `at_ns`, nanoseconds; for the path, that of the measuring host.
+             * @description Real-time clock of the host at `at_ns`, nanoseconds; for the path, that of the initiator.
              */
             clock_ns: number;
-            /** @description What happened. */
+            /** @description Kind of the event. */
             code: components["schemas"]["EventKind"];
             /**
              * Format: uint64
-             * @description Of a `receive-overflow`: datagrams that the kernel dropped. Of a `not-sent` with `queue-drops`: packets that the queue dropped.
+             * @description Of a `receive-overflow`: number of datagrams that the kernel dropped. Of a `not-sent` with
+             *     `queue-drops`: number of packets that the queue dropped.
              */
             datagrams?: number | null;
             /**
              * Format: int64
-             * @description It happened while romer got no processor time there, at most this long before `at_ns`, nanoseconds.
+             * @description Maximum time between the event and its detection at `at_ns`, nanoseconds, because romer got no
+             *     processor time.
              */
             detection_latency_ns?: number | null;
             /**
              * Format: int64
-             * @description How long it took, nanoseconds. Only the part within the run lies between `at_ns` and `until_ns`.
+             * @description Duration, nanoseconds. `at_ns` and `until_ns` cover only the part within the run.
              */
             duration_ns?: number | null;
             /**
              * Format: uint32
-             * @description The largest IP packet, octets. Of an `mtu-change`: that the interface sends from then on. Of a `path-error`: that the path carries.
-             *     Of a `not-sent`: that the host sends to the destination.
+             * @description Largest IP packet, bytes. Of an `mtu-change`: new MTU of the interface. Of a `path-error`: MTU of the
+             *     path. Of a `not-sent`: largest packet that the host sends to the destination.
              */
             mtu?: number | null;
-            /** @description How much it limits the use of the figures. */
+            /** @description Effect on the results. */
             severity: components["schemas"]["Severity"];
-            /** @description Where it happened. */
+            /** @description Place of the event. */
             side: components["schemas"]["EventLocation"];
             /** @description Of a `clock-step`: its size, and the readings of the clock before and after it. */
             step?: components["schemas"]["ClockStep"] | null;
             /**
              * Format: int64
-             * @description When it ended, nanoseconds after the start; `null` if it has no duration, or had not ended at the end of the run.
+             * @description End of the event, nanoseconds after the start of the run; `null` if it is instantaneous, or had not
+             *     ended at the end of the run.
              */
             until_ns: number | null;
         } | ({
-            /** @description The clock of the other end was set by as much. */
+            /** @description Whether the other host's clock was set by the same amount. */
             both_clocks: boolean;
             /** @constant */
             detail: "departures-shift";
-            /** @description A pause of the sender and a queue that emptied during it would look the same. */
+            /** @description Whether a pause of the sender, with a queue that emptied meanwhile, would have the same effect. */
             or_pause: boolean;
         } | {
             /** @constant */
@@ -2948,29 +2984,29 @@ export interface components {
         } | {
             /** @constant */
             detail: "interface-down";
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
             /**
              * Format: uint32
-             * @description How often.
+             * @description Number of times.
              */
             times: number;
         } | {
             /** @constant */
             detail: "interface-down-before";
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
-            /** @description It was enabled and had no carrier. */
+            /** @description Whether it was enabled without a carrier. */
             no_carrier: boolean;
         } | {
             /** @constant */
             detail: "interface-up";
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
         } | {
             /**
              * Format: ip
-             * @description The address.
+             * @description Removed address.
              */
             address: string;
             /** @constant */
@@ -2978,7 +3014,7 @@ export interface components {
         } | {
             /**
              * Format: ip
-             * @description The address.
+             * @description Restored address.
              */
             address: string;
             /** @constant */
@@ -2986,12 +3022,12 @@ export interface components {
         } | {
             /**
              * Format: ip
-             * @description The address.
+             * @description New source address.
              */
             address: string;
             /**
              * Format: ip
-             * @description The address before.
+             * @description Previous source address.
              */
             address_before: string;
             /** @constant */
@@ -3004,12 +3040,12 @@ export interface components {
         } | {
             /**
              * Format: ip
-             * @description The address.
+             * @description New address.
              */
             address: string;
             /**
              * Format: ip
-             * @description The address before.
+             * @description Previous address.
              */
             address_before: string;
             /** @constant */
@@ -3017,43 +3053,43 @@ export interface components {
         } | {
             /** @constant */
             detail: "session-not-moved";
-            /** @description The version of the responder. */
+            /** @description Version of the responder. */
             software: string;
         } | {
-            /** @description The address and port. */
+            /** @description New address and port. */
             address: string;
-            /** @description The address and port before. */
+            /** @description Previous address and port. */
             address_before: string;
             /** @constant */
             detail: "mapping-changed";
-            /** @description Other source addresses of probes during it. */
+            /** @description Other source addresses of probes during the event. */
             others?: components["schemas"]["OtherSources"] | null;
         } | {
             /**
              * Format: ip
-             * @description The address.
+             * @description New address.
              */
             address: string;
             /**
              * Format: ip
-             * @description The address before.
+             * @description Previous address.
              */
             address_before: string;
-            /** @description The address of the measuring host did not change: a NAT made a new mapping. */
+            /** @description Whether a NAT made a new mapping: the address of the initiator's host did not change. */
             by_nat: boolean;
             /** @constant */
             detail: "sender-moved";
-            /** @description Other source addresses of probes during it. */
+            /** @description Other source addresses of probes during the event. */
             others?: components["schemas"]["OtherSources"] | null;
         } | {
             /** @constant */
             detail: "received-from-others";
-            /** @description The addresses. */
+            /** @description Other source addresses. */
             others: components["schemas"]["OtherSources"];
         } | {
             /**
              * Format: ip
-             * @description The address of the sender.
+             * @description Address of the initiator.
              */
             address: string;
             /** @constant */
@@ -3061,21 +3097,21 @@ export interface components {
         } | {
             /** @constant */
             detail: "unreachable";
-            /** @description No more probes are sent or received: the measurement ended. */
+            /** @description Whether the measurement ended: no more probes were sent or received. */
             ends: boolean;
         } | {
             /** @constant */
             detail: "protocol-fault";
-            /** @description How. */
+            /** @description Kind of violation. */
             fault: components["schemas"]["ProtocolFault"];
         } | {
             /** @constant */
             detail: "interface-mtu";
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
             /**
              * Format: uint32
-             * @description The MTU before, octets.
+             * @description Previous MTU, bytes.
              */
             mtu_before: number;
         } | {
@@ -3083,20 +3119,20 @@ export interface components {
             detail: "route-added";
             /**
              * Format: ip
-             * @description The next hop.
+             * @description Next hop of the route.
              */
             gateway: string;
-            /** @description The destinations, as a prefix. */
+            /** @description Destinations of the route, as a prefix. */
             prefix: string;
         } | {
             /** @constant */
             detail: "route-removed";
             /**
              * Format: ip
-             * @description The next hop.
+             * @description Next hop of the route.
              */
             gateway: string;
-            /** @description The destinations, as a prefix. */
+            /** @description Destinations of the route, as a prefix. */
             prefix: string;
         } | {
             /** @constant */
@@ -3109,7 +3145,7 @@ export interface components {
         } | {
             /**
              * Format: ip
-             * @description The source address of the probes.
+             * @description Source address of the probes.
              */
             address: string;
             /** @constant */
@@ -3122,14 +3158,14 @@ export interface components {
         } | {
             /** @constant */
             detail: "interface-replaced";
-            /** @description Why the probes cannot use the new one; `null` if they do. */
+            /** @description Reason why the probes cannot use the new one; `null` if they do. */
             error: string | null;
-            /** @description The name. */
+            /** @description Name of the interface. */
             interface: string;
         } | {
             /** @constant */
             detail: "path-changed";
-            /** @description The hops. */
+            /** @description Changed hops. */
             hops: components["schemas"]["ChangedHop"][];
             /** @description The target. */
             target: string;
@@ -3138,49 +3174,49 @@ export interface components {
             detail: "too-late";
             /**
              * Format: int64
-             * @description How late a packet may be, nanoseconds.
+             * @description Maximum permitted lateness, nanoseconds.
              */
             late_ns: number;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
         } | {
             /** @constant */
             detail: "next-hop-unresolved";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
             /**
              * Format: ip
-             * @description The destination.
+             * @description Destination.
              */
             target: string;
         } | {
             /** @constant */
             detail: "too-long";
             /**
-             * @description Not the path sets this length but the host, which sends short packets only once a router returned one
-             *     (`net.ipv4.ip_no_pmtu_disc` is 1).
+             * @description Whether the limit is that of the host and not of the path: after a router returned a packet as too
+             *     long, the host sends short packets only (`net.ipv4.ip_no_pmtu_disc` is 1).
              */
             host_limit: boolean;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
             /**
              * Format: ip
-             * @description The destination.
+             * @description Destination.
              */
             target: string;
         } | {
@@ -3188,58 +3224,58 @@ export interface components {
             detail: "interface-refused";
             /**
              * Format: int32
-             * @description The error of the system.
+             * @description Error number of the system.
              */
             errno: number;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
         } | {
             /** @constant */
             detail: "system-refused";
             /**
              * Format: int32
-             * @description The error of the system.
+             * @description Error number of the system.
              */
             errno: number;
-            /** @description The interface of a link-local destination. */
+            /** @description Interface of a link-local destination. */
             link?: string | null;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
             /**
              * Format: ip
-             * @description The destination.
+             * @description Destination.
              */
             target: string;
-            /** @description Interfaces with routes that may be missing. */
+            /** @description Disabled interfaces whose routes may be needed. */
             unusable_interfaces?: components["schemas"]["UnusableInterface"][];
         } | {
             /** @constant */
             detail: "open-limit";
             /**
              * Format: uint64
-             * @description The limit for one network, bit/s.
+             * @description Limit for one network, bit/s.
              */
             network_bps: number;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
             /**
              * Format: uint64
-             * @description The limit for all networks, bit/s.
+             * @description Limit for all networks, bit/s.
              */
             total_bps: number;
         } | {
@@ -3247,51 +3283,51 @@ export interface components {
             detail: "rate-limit";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Packets that were not sent.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description The limit, packets/s.
+             * @description Limit, packets per second.
              */
             packets_per_second: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies, not probes. */
             replies: boolean;
             /**
              * Format: ip
-             * @description The address with packets that exceed the limit.
+             * @description Address to which more packets were due.
              */
             target: string;
         } | {
             /** @constant */
             detail: "queue-drops";
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
-            /** @description All of `datagrams` are packets of this stream, instead of at most as many. */
+            /** @description Whether all dropped packets are of this stream; otherwise some may be of other programs. */
             of_stream: boolean;
-            /** @description The kind of the queue. */
+            /** @description Kind of the queue. */
             queue: string;
         } | {
             /** @constant */
             detail: "icmp-errors";
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Reported probes.
              */
             packets: number;
-            /** @description The most recent report of a router. */
+            /** @description Most recent report of a router. */
             report?: components["schemas"]["RouterReport"] | null;
         } | {
             /** @constant */
             detail: "port-unreachable";
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Reported probes.
              */
             packets: number;
             /**
              * Format: uint16
-             * @description The UDP port.
+             * @description UDP port.
              */
             port: number;
         } | {
@@ -3299,7 +3335,7 @@ export interface components {
             detail: "packet-too-big";
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Reported probes.
              */
             packets: number;
             /**
@@ -3314,370 +3350,379 @@ export interface components {
             /** @constant */
             detail: "too-many";
         }) | unknown;
-        /** @description What happened: the `code` of an event. */
+        /** @description Kind of an event: its `code`. */
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
-        /** @description Where something happened. */
+        /** @description Place of an event. */
         EventLocation: "sender" | "responder" | "path";
-        /** @description A unit that takes the place of the right one in the part of a second. */
+        /** @description Wrong unit in the fraction field of a time stamp. */
         FalseUnit: "microseconds" | "microseconds-for-nanoseconds" | "nanoseconds";
-        /** @description One thing that is wrong with a document. */
+        /** @description An error in one field of a document. */
         FieldError: {
             /**
              * Format: uint
-             * @description The column in it, from 1.
+             * @description Column in that line, from 1.
              */
             column: number | null;
-            /** @description What is wrong with it, and what to write. */
+            /** @description Cause, and permitted values. */
             detail: string;
-            /** @description The field, by its keys: `a_to_b.loss.probability`. */
+            /** @description Path of the field: `a_to_b.loss.probability`. */
             field: string;
             /**
              * Format: uint
-             * @description The line in the TOML text, from 1; `null` where the scenario came as JSON.
+             * @description Line in the TOML text, from 1; `null` if the scenario was sent as JSON.
              */
             line: number | null;
         };
         /**
-         * @description A pattern that was found. Only significant patterns are reported: `false_alarm_probability` bounds the probability
-         *     that a stream without the pattern shows one as clear at any period, place and size. It is at most 1e-6.
+         * @description A detected pattern. Only significant patterns are reported: `false_alarm_probability` bounds the
+         *     probability that a stream without the pattern shows one as clear at any period, position and size. It is
+         *     at most 1e-6.
          */
         Finding: {
             /**
              * Format: int64
-             * @description When it begins, after the first departure of that direction; `null` where it holds throughout.
+             * @description Start of the pattern, nanoseconds after the first departure of the direction; `null` if the pattern
+             *     covers the whole run.
              */
             at_ns: number | null;
             /**
-             * @description Where it was found: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays of the two
-             *     directions are unknown, and for losses by length if their direction is unknown.
+             * @description Direction of the pattern: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays
+             *     of the two directions are unknown, and for losses by length if their direction is unknown.
              */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
+             * @description Bound of the probability of a false alarm; `null` for facts that are not inferred statistically, such
+             *     as a changed TTL.
              */
             false_alarm_probability: number | null;
-            /** @description What it is. */
+            /** @description Kind and parameters of the pattern. */
             pattern: components["schemas"]["Pattern"];
             /**
              * Format: int64
-             * @description Its end, in the same unit; `null` if it has no length, or lasts to the end of the run.
+             * @description End of the pattern, nanoseconds after the first departure of the direction; `null` if it is
+             *     instantaneous, or lasts until the end of the run.
              */
             until_ns: number | null;
         };
-        /** @description A trial as it is foreseen. */
+        /** @description A planned trial. */
         Foreseen: {
-            /** @description Its case. */
+            /** @description Case (device configuration). */
             case: string;
-            /** @description Octets of its frames with check sequence, or the mixture's name. */
+            /** @description Frame size in bytes including FCS, or name of the mixture. */
             frames: string;
             /**
              * Format: int64
-             * @description How long it sends.
+             * @description Duration of the trial, nanoseconds.
              */
             length_ns: number;
             /**
              * Format: double
-             * @description Of the line rate, percent.
+             * @description Load, percent of the line rate.
              */
             load_percent: number;
             /**
              * Format: double
-             * @description Frames a second.
+             * @description Load, frames per second.
              */
             pps: number;
             /**
              * Format: uint32
-             * @description Which repeat, from 0.
+             * @description Number of the repeat, from 0.
              */
             repeat: number;
         };
-        /** @description Gaps of the testing host. */
+        /** @description Scheduling gaps of the testing host. */
         Gaps: {
             /**
              * Format: int64
-             * @description The longest at once.
+             * @description Longest gap, nanoseconds.
              */
             longest_ns: number | null;
             /**
              * Format: double
-             * @description Share of the time that the sending thread was not run by the host or the system while it wanted to be.
+             * @description Share of the time in which the sending thread was ready and did not run, because of the hypervisor or
+             *     the system.
              */
             share: number | null;
         };
-        /** @description A scenario that is given. */
+        /** @description A scenario in a request. */
         Given: {
             /**
-             * @description The files that it names, by the names that it has for them: their texts.
+             * @description Texts of the files that the scenario uses, by name.
              * @default {}
              */
             files: {
                 [key: string]: string;
             };
             /**
-             * @description The same as JSON, with the keys of a scenario file.
+             * @description Scenario as JSON, with the keys of a scenario file. Either this or `toml`.
              * @default null
              */
             scenario: {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description The text of a scenario file. Either this or `scenario`.
+             * @description Text of a scenario file (TOML). Either this or `scenario`.
              * @default null
              */
             toml: string | null;
         };
-        /** @description What lies on a grid. */
+        /** @description Values near multiples of a step. */
         GridOf: "delay" | "ipdv";
         /**
-         * @description Counts between edges: `counts[i]` values lie in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`), the last edge
-         *     included. Empty where there are no values.
+         * @description Histogram: `counts[i]` values are in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`); the last bin includes its
+         *     upper edge. Empty if there are no values.
          */
         Histogram: {
-            /** @description One more than there are counts. */
+            /** @description Edges of the bins, nanoseconds; one more than `counts`. */
             bin_edges_ns: number[];
-            /** @description Values in each bin. */
+            /** @description Number of values in each bin. */
             counts: number[];
         };
-        /** @description Distributions of a direction. */
+        /** @description Histograms of a direction. */
         Histograms: {
-            /** @description Of `delay_ns`. */
+            /** @description Histogram of `delay_ns`. */
             delay: components["schemas"]["Histogram"];
-            /** @description Of `inter_arrival_ns`. */
+            /** @description Histogram of `inter_arrival_ns`. */
             inter_arrival: components["schemas"]["Histogram"];
-            /** @description Of `inter_departure_ns`. */
+            /** @description Histogram of `inter_departure_ns`. */
             inter_departure: components["schemas"]["Histogram"];
-            /** @description Of the absolute differences of consecutive delays. */
+            /** @description Histogram of the absolute differences of consecutive delays. */
             jitter: components["schemas"]["Histogram"];
         };
         /** @description One hop of the route to the target: the address that reported an expired TTL or hop limit. */
         Hop: {
-            /** @description Who answered after the last probe, in the same form. */
+            /** @description Address that replied after the last probe; `null` if none did, or if the path ended before this hop. */
             at_end: components["schemas"]["HopAnswer"] | null;
-            /** @description Who answered before the first probe; `null` if no host did, or if the route had ended. */
+            /** @description Address that replied before the first probe; `null` if none did, or if the path ended before this hop. */
             at_start: components["schemas"]["HopAnswer"] | null;
             /**
              * Format: uint8
-             * @description Its number, from 1.
+             * @description Number of the hop, from 1.
              */
             hop: number;
         };
-        /** @description Who answered from a hop. */
+        /** @description Reply from a hop. */
         HopAnswer: {
-            /** @description Its address. */
+            /** @description Address of the hop. */
             address: string;
-            /** @description It is the target: the path ends here. */
+            /** @description Whether the address is the target: the path ends here. */
             target: boolean;
         };
-        /** @description The scenario in force; while everything passes through, the stored one. */
+        /** @description Current scenario; while impairments are off, the stored scenario. */
         InForce: {
-            /** @description The files that it names. */
+            /** @description Files that the scenario uses. */
             files: components["schemas"]["NamedFile"][];
-            /** @description What a reader of the results should know. */
+            /** @description Notes and warnings about the scenario. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
-            /** @description Everything passes through unchanged, and the scenario is stored only. */
+            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
             passing: boolean;
-            /** @description The same as JSON. */
+            /** @description Scenario as JSON. */
             scenario: {
                 [key: string]: unknown;
             };
-            /** @description The seed by which chance goes. */
+            /** @description Seed of the random decisions. */
             seed: number[];
-            /** @description As a file. */
+            /** @description Scenario as TOML. */
             toml: string;
             /**
              * Format: uint64
-             * @description Its number, which is also the entity tag.
+             * @description Number of the scenario, which is also its entity tag.
              */
             version: number;
         };
-        /** @description An interface that can be a port. */
+        /** @description A network interface that can be a port. */
         Interface: {
-            /** @description The kind of virtual link, if it is one. */
+            /** @description Kind of virtual link; `null` for other interfaces. */
             kind: string | null;
             /**
              * Format: uint32
-             * @description Its largest IP packet, octets.
+             * @description MTU, bytes.
              */
             mtu: number;
-            /** @description `[NETNS/]IFACE`. */
+            /** @description Name, `[NETNS/]IFACE`. */
             name: string;
-            /** @description Whether it was switched on. */
+            /** @description Whether the interface is enabled. */
             up: boolean;
         };
-        /** @description An interval of a stream, as the curves have it. */
+        /** @description Results of a stream up to and within an interval. */
         Interval: {
             /**
              * Format: double
-             * @description The greatest.
+             * @description Maximum time between arrivals at this host, nanoseconds.
              */
             between_max_ns: number | null;
             /**
              * Format: double
-             * @description Median time between arrivals here.
+             * @description Median time between arrivals at this host, nanoseconds.
              */
             between_median_ns: number | null;
             /**
              * Format: int64
-             * @description Its end, since the start of the measurement.
+             * @description End of the interval, nanoseconds after the start of the measurement.
              */
             elapsed_ns: number;
-            /** @description From here to the other end. */
+            /** @description Forward direction (initiator to responder). */
             forward: components["schemas"]["IntervalWay"];
             /**
              * Format: uint64
-             * @description Of those, the ones that did not.
+             * @description Packets of `settled` that were lost.
              */
             lost: number;
             /**
              * Format: uint64
-             * @description Packets sent so far that have neither come nor count as lost.
+             * @description Packets sent since the start that are neither received nor counted as lost.
              */
             outstanding: number;
             /**
              * Format: uint64
-             * @description Packets known to be back, or to have arrived, so far.
+             * @description Replies received since the start; of one-way packets, those known to have arrived.
              */
             returned: number;
-            /** @description From the other end to here. */
+            /** @description Reverse direction (responder to initiator). */
             reverse: components["schemas"]["IntervalWay"];
-            /** @description There and back. */
+            /** @description Round trip, without the processing time of the responder. */
             round_trip: components["schemas"]["IntervalWay"];
             /**
              * Format: uint64
-             * @description Packets sent so far.
+             * @description Packets sent since the start.
              */
             sent: number;
             /**
              * Format: uint64
-             * @description Packets sent so far of which it is known whether they came.
+             * @description Packets sent since the start whose fate is known (received or lost).
              */
             settled: number;
             /**
              * Format: uint16
-             * @description Which stream, from 0.
+             * @description Stream number, from 0.
              */
             stream: number;
         };
-        /** @description A way within an interval; `null` where it is not known. */
+        /** @description Results of one direction within an interval; `null` if unknown. */
         IntervalWay: {
             /**
              * Format: uint64
-             * @description Those of them that have, as far as it is known.
+             * @description Packets counted by `sent` that are known to have arrived.
              */
             arrived: number | null;
             /**
              * Format: double
-             * @description Interarrival jitter (RFC 3550) since the start.
+             * @description Interarrival jitter (RFC 3550) since the start, nanoseconds.
              */
             jitter_rfc3550_ns: number | null;
             /**
              * Format: double
-             * @description Median delay.
+             * @description Median delay, nanoseconds.
              */
             median_ns: number | null;
             /**
              * Format: double
-             * @description 99 % quantile of the delays.
+             * @description 99 % quantile of the delays, nanoseconds.
              */
             p99_ns: number | null;
             /**
              * Format: uint64
-             * @description One-way packets so far of which it is time that they have arrived.
+             * @description One-way packets since the start that should have arrived by now.
              */
             sent: number | null;
         };
-        /** @description Of which kind the reason is. */
+        /** @description Reason why a trial is invalid. */
         InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-unreachable" | "device-stalled";
-        /** @description The jitters: Chadda 2004's four methods in its order and on its terms, and RFC 3550's. */
+        /**
+         * @description Jitter: the four methods of Chadda 2004, with its names, and the interarrival jitter of RFC 3550. All in
+         *     nanoseconds.
+         */
         Jitter: {
             /** @description Method 3: absolute difference of consecutive delays. */
             delay_difference: components["schemas"]["Summary"];
             /** @description Method 4: absolute deviation of each delay from the mean. */
             deviation_from_mean: components["schemas"]["Summary"];
-            /** @description Method 2: absolute difference of consecutive inter-arrival times, packets in order of sending. */
+            /** @description Method 2: absolute difference of consecutive inter-arrival times, packets in order of departure. */
             inter_arrival_difference: components["schemas"]["Summary"];
-            /** @description Method 2 with packets in order of arrival; only where packets were reordered. */
+            /** @description Method 2 with packets in order of arrival; only if packets were reordered. */
             inter_arrival_difference_in_order_of_arrival?: components["schemas"]["Summary"] | null;
-            /** @description Method 1: greatest delay minus least (one value). */
+            /** @description Method 1: maximum delay minus minimum delay (one value). */
             peak_to_peak: components["schemas"]["Summary"];
             /**
              * Format: double
-             * @description RFC 3550 section 6.4.1, in order of arrival, after the last packet.
+             * @description Interarrival jitter (RFC 3550, section 6.4.1), in order of arrival, after the last packet.
              */
             rfc3550: number | null;
         };
-        /** @description A measurement that was started here. */
+        /** @description A measurement that this server started. */
         Job: {
             /** @description The request. */
             asked: components["schemas"]["Asked"];
-            /** @description Limits that do not hold, in words. */
+            /** @description Failed limits, as text. */
             broken: string[];
-            /** @description The command line that does the same. */
+            /** @description Equivalent command line. */
             command: string;
-            /** @description Why it failed, or why there is only a part. */
+            /** @description Reason why the measurement failed or is incomplete. */
             error: string | null;
             /**
              * Format: int64
-             * @description How long it is to take, nanoseconds, where that is known.
+             * @description Expected duration in nanoseconds; `null` if unknown.
              */
             expected_ns: number | null;
             /**
              * Format: uint64
-             * @description Its number.
+             * @description Identifier.
              */
             id: number;
-            /** @description What its packets did within the last interval, by stream. */
+            /** @description Results of the last interval, by stream. */
             live: components["schemas"]["LiveStream"][];
-            /** @description Its output. */
+            /** @description Notes of the run. */
             notes: (components["schemas"]["Note"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
-            /** @description The run in which it is stored. */
+            /** @description Name of the run in which the measurement is stored. */
             run: string | null;
-            /** @description When it began, RFC 3339. */
+            /** @description Start time, RFC 3339. */
             started: string;
-            /** @description How it stands. */
+            /** @description State. */
             state: components["schemas"]["JobState"];
-            /** @description How each stream stands. */
+            /** @description State of each stream. */
             streams: components["schemas"]["StreamInterval"][];
         };
-        /** @description How work stands. */
+        /** @description State of a measurement or benchmark. */
         JobState: "running" | "done" | "partial" | "failed";
-        /** @description What a claim came to. */
+        /** @description Verdict on a claim. */
         Judgement: {
-            /** @description The case. */
+            /** @description Case (device configuration). */
             case: string;
-            /** @description What was expected, in words. */
+            /** @description Expected result, as text. */
             expected: string;
-            /** @description What was found, in words. */
+            /** @description Observed result, as text. */
             found: string;
             /**
              * Format: uint32
-             * @description Octets of the frames that it is about; `null` where it is about all, or about a mixture.
+             * @description Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
              * @default null
              */
             frame_size: number | null;
             /**
-             * @description Whether it holds; `null`: the trials are inconclusive, because the device or its host paused, or because there
-             *     are too few frames (see `found`).
+             * @description Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
+             *     there are too few frames (see `found`).
              */
             holds: boolean | null;
             /**
-             * @description The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
+             * @description Mixture of frame sizes; `null` if the claim is about all trials of the case, or about frames of one
+             *     size.
              * @default null
              */
             mixture: string | null;
-            /** @description The class or stream, and where it is about one trial, that trial. */
+            /** @description Class or stream; of a claim about one trial, also that trial. */
             subject: string;
         };
-        /** @description The latency of every frame by the definitions of RFC 1242 and RFC 4689. */
+        /** @description Latency by the definitions of RFC 1242 and RFC 4689, over all frames, nanoseconds. */
         LatencyByDefinition: {
-            /** @description First bit in to first bit out (bit forwarding devices). */
+            /** @description First bit in to first bit out (bit-forwarding devices). */
             fifo: components["schemas"]["Summary"];
             /** @description Last bit in to first bit out (RFC 1242, store and forward). */
             lifo: components["schemas"]["Summary"];
@@ -3685,13 +3730,13 @@ export interface components {
             lilo: components["schemas"]["Summary"];
         };
         /**
-         * @description What the other definitions of latency add to ours, which is from the first octet's handing over to the whole
-         *     frame's arrival.
+         * @description Offsets to other definitions of latency, nanoseconds. The latency of romer is from the transmission of the
+         *     first byte to the arrival of the whole frame.
          */
         LatencyConversion: {
             /**
              * Format: int64
-             * @description First bit in to first bit out (bit forwarding devices).
+             * @description First bit in to first bit out (bit-forwarding devices).
              */
             fifo: number;
             /**
@@ -3719,74 +3764,74 @@ export interface components {
         };
         /** @description A run in the list. */
         Listed: {
-            /** @description Limits and claims that do not hold, in words. */
+            /** @description Failed limits and claims, as text. */
             broken: string[];
-            /** @description The user's words. */
+            /** @description Comment of the user. */
             comment: string | null;
-            /** @description When it was begun, RFC 3339; empty where that cannot be read. */
+            /** @description Start time, RFC 3339; empty if the run cannot be read. */
             created: string;
-            /** @description Which ways its packets went. */
+            /** @description Direction of the probes of a measurement. */
             direction: components["schemas"]["ProbeDirection"] | null;
-            /** @description Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away. */
+            /** @description Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only. */
             elsewhere: string | null;
-            /** @description Why it cannot be read. */
+            /** @description Reason why the run cannot be read; `null` if it can. */
             error: string | null;
-            /** @description Delay, loss and rating of each direction of a measurement. */
+            /** @description Delay, loss and MOS of each direction of a measurement. */
             figures: components["schemas"]["RunFigures"][];
-            /** @description What it is. */
+            /** @description Kind of the run. */
             kind: components["schemas"]["RunKind"];
             /**
              * Format: uint64
-             * @description How many limits were judged; of a benchmark also its claims.
+             * @description Number of checked limits; of a benchmark, including its claims.
              */
             limits: number;
-            /** @description The folder's name. */
+            /** @description Name of the run and its folder. */
             name: string;
-            /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read. */
+            /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read. */
             state: string;
-            /** @description The targets; of a benchmark and an emulation, the ports. */
+            /** @description Targets of a measurement; ports of a benchmark or an emulation. */
             targets: string[];
-            /** @description The schedule; of a benchmark, the procedure. */
+            /** @description Traffic model of a measurement; procedure of a benchmark. */
             traffic: string | null;
         };
-        /** @description What came of a stream within an interval. */
+        /** @description Results of a stream within an interval. */
         LiveStream: {
             /**
-             * @description What the delays of `forward` and `reverse` are: absolute, or above the least that came so far. How far one clock
-             *     runs from the other is still in the latter; the report takes it out.
+             * @description Kind of the one-way delays: absolute, or relative to the minimum so far. Relative delays still include
+             *     the clock skew, which the final document removes.
              */
             delay_kind: components["schemas"]["DelayKind"];
             /**
              * Format: int64
-             * @description Since the start of the measurement.
+             * @description End of the interval, nanoseconds after the start of the measurement.
              */
             elapsed_ns: number;
-            /** @description From here to the other end. */
+            /** @description Forward direction (initiator to responder). */
             forward: components["schemas"]["LiveWay"];
-            /** @description Times between arrivals here. */
+            /** @description Times between arrivals at this host, nanoseconds. */
             inter_arrival_ns: components["schemas"]["TickSummary"];
-            /** @description From the other end to here. */
+            /** @description Reverse direction (responder to initiator). */
             reverse: components["schemas"]["LiveWay"];
-            /** @description There and back, without the time at the other end. */
+            /** @description Round trip, without the processing time of the responder. */
             round_trip: components["schemas"]["LiveWay"];
             /**
              * Format: uint16
-             * @description Which stream, from 0.
+             * @description Stream number, from 0.
              */
             stream: number;
         };
-        /** @description A way within an interval; nothing where it cannot be known yet. */
+        /** @description Results of one direction within an interval; empty if nothing is known yet. */
         LiveWay: {
             /**
              * Format: uint64
-             * @description Those of them that have, as far as it is known.
+             * @description Packets counted by `sent` that are known to have arrived.
              */
             arrived: number | null;
-            /** @description Delays of the packets that came within the interval. */
+            /** @description Delays of the packets that arrived within the interval, nanoseconds. */
             delay_ns: components["schemas"]["TickSummary"];
             /**
              * Format: double
-             * @description Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+             * @description Interarrival jitter (RFC 3550, section 6.4.1) since the start, nanoseconds.
              */
             jitter_rfc3550_ns: number | null;
             /**
@@ -3796,51 +3841,51 @@ export interface components {
              */
             sent: number | null;
         };
-        /** @description A load, in the units in which people ask for it. */
+        /** @description A load in several units. */
         Load: {
             /**
              * Format: double
-             * @description Bits a second at layer 1 (with preamble and gap).
+             * @description Load, bit/s at layer 1 (with preamble and gap).
              */
             bps: number;
             /**
              * Format: uint64
-             * @description Frames.
+             * @description Number of frames.
              */
             frames: number;
             /**
              * Format: double
-             * @description What the frames carry above UDP, TCP or IP, of the line rate, as Chadda 2004 drew it.
+             * @description Rate of the payload (above UDP, TCP or IP), percent of the line rate; as in the charts of Chadda 2004.
              */
             payload_percent: number;
             /**
              * Format: double
-             * @description Of the line rate, by layer 1.
+             * @description Load, percent of the line rate (layer 1).
              */
             percent: number;
             /**
              * Format: double
-             * @description Frames a second.
+             * @description Load, frames per second.
              */
             pps: number;
         };
         /** @description Location errors by host. */
         LocationError: {
-            /** @description At the responder. */
+            /** @description Location error at the responder. */
             responder: components["schemas"]["LocationErrors"];
-            /** @description At the sender. */
+            /** @description Location error at the initiator. */
             sender: components["schemas"]["LocationErrors"];
         };
         /** @description Location errors by moment, nanoseconds. */
         LocationErrors: {
-            /** @description User stamp minus best stamp. */
+            /** @description User-space time stamp minus the best time stamp of arrivals. */
             arrival: components["schemas"]["Summary"];
-            /** @description Best stamp minus user stamp. */
+            /** @description Best time stamp minus user-space time stamp of departures. */
             departure: components["schemas"]["Summary"];
         };
-        /** @description Records of the responder that are missing. */
+        /** @description Missing records of the responder, with the reason. */
         LogGap: {
-            /** @description How. */
+            /** @description Kind of violation. */
             fault: components["schemas"]["ProtocolFault"];
             /** @constant */
             reason: "protocol-fault";
@@ -3851,7 +3896,7 @@ export interface components {
             reason: "records-lost";
             /**
              * Format: uint64
-             * @description The records.
+             * @description Number of dropped records.
              */
             records: number;
         } | {
@@ -3869,95 +3914,100 @@ export interface components {
             reason: "not-stored";
             /**
              * Format: uint64
-             * @description The records.
+             * @description Number of these records.
              */
             records: number;
         };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
-            /** @description The losses by cause. The counts add up to `lost` where that is known packet by packet. A cause changes no count. */
+            /**
+             * @description Losses by cause. The counts add up to `lost` if the lost packets are known individually. A cause
+             *     changes no other count.
+             */
             causes?: components["schemas"]["LossesByCause"][];
-            /** @description Distances between consecutive losses, in packets: the first 10,000; empty with `periods`. */
+            /** @description Distances between consecutive losses, in packets: the first 10,000; empty if `periods` is. */
             distances: number[];
-            /** @description What all distances are, where there are more than `distances` lists. */
+            /** @description Statistics of all distances, if there are more than `distances` lists. */
             distances_all?: components["schemas"]["Tally"] | null;
-            /** @description The longest period, and of several as long the first, where it is of two packets or more. */
+            /** @description Longest loss period of at least two packets; the first of several. */
             longest?: components["schemas"]["LossPeriod"] | null;
             /**
-             * @description Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
-             *     which: then they do not add up to what was lost.
+             * @description Lengths of the loss periods, in packets: the first 10,000. Empty if the number of lost packets is
+             *     known, but not which.
              */
             periods: number[];
-            /** @description What all periods are, where there are more than `periods` lists. */
+            /** @description Statistics of all loss periods, if there are more than `periods` lists. */
             periods_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
-             * @description Lost over sent, without what was in flight at the end.
+             * @description Loss ratio: lost / sent packets, without packets in flight at the end.
              */
             ratio: number | null;
             /**
-             * @description 95 % interval of the ratio (Wilson), with the effective sample size, so that losses in bursts widen it. `null`
-             *     below six loss periods that are not all of one packet; unreliable below twenty periods, or where they occur in a
-             *     few bursts. Where the number of losses is known, but not which packets, losses are assumed to be independent.
+             * @description 95 % confidence interval of the loss ratio (Wilson), with the effective sample size, so that loss
+             *     bursts widen it. `null` below six loss periods that are not all of one packet; unreliable below twenty
+             *     loss periods, or if they occur in few bursts. If the number of losses is known, but not which packets,
+             *     losses are assumed to be independent.
              */
             ratio_interval: number[] | null;
         };
-        /** @description Whence it is known which packets were lost on this way. */
+        /** @description Source of the losses of this direction used for the rating. */
         LossBasis: "one-way" | "round-trip";
-        /** @description An event that was under way when a packet was lost. Of several, the first in this order. */
+        /** @description Event during which a packet was lost. Of several events, the first in this order. */
         LossCause: "interface-down" | "address-change" | "nat-rebinding" | "interface-mtu" | "path-mtu" | "sender-queue" | "responder-restart" | "icmp-unreachable" | "unknown";
-        /** @description Consecutive packets that were lost (RFC 3357). */
+        /** @description A loss period: consecutive lost packets (RFC 3357). */
         LossPeriod: {
             /**
              * Format: int64
-             * @description When that one was sent, after the first packet of the direction; `null` where it is not known.
+             * @description Departure of the first lost packet, nanoseconds after the first packet of the direction; `null` if
+             *     unknown.
              */
             at_ns: number | null;
             /**
              * Format: int64
-             * @description From then until the next packet was sent that was not lost, or, at the end of the stream, the last of them; `null`
-             *     where it is not known.
+             * @description Time from that departure to the departure of the next packet that was not lost, nanoseconds. At the
+             *     end of the stream: to that of the last lost packet. `null` if unknown.
              */
             duration_ns: number | null;
             /**
              * Format: uint64
-             * @description How many.
+             * @description Number of lost packets.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description The number of the first of them.
+             * @description Sequence number of the first lost packet.
              */
             sequence: number;
         };
-        /** @description The losses that have one cause. */
+        /** @description Lost packets with one cause. */
         LossesByCause: {
             /** @description The cause. */
             cause: components["schemas"]["LossCause"];
             /**
              * Format: uint64
-             * @description How many packets.
+             * @description Number of lost packets.
              */
             count: number;
             /**
              * Format: uint64
-             * @description The sequence number of the first of them.
+             * @description Sequence number of the first lost packet.
              */
             first: number;
             /**
              * Format: uint64
-             * @description The sequence number of the last of them.
+             * @description Sequence number of the last lost packet.
              */
             last: number;
         };
-        /** @description One measured stream. */
+        /** @description Results of one measured stream. */
         Measurement: {
             /**
-             * @description The address and port that the probes went to; `null` where none was found, and where packets were read from a file.
+             * @description Address and port of the target; `null` if the name was not resolved, and for files.
              * @default null
              */
             address: string | null;
-            /** @description The tool's own baseline on this machine, where `romer calibrate` has found it. */
+            /** @description Measurement error of romer on this machine, if `romer calibrate` has measured it. */
             calibration: components["schemas"]["Calibration"] | null;
             /**
              * @description The first packets of each direction, to which the clocks are fitted (`--calibration`). They are excluded from
@@ -3966,51 +4016,51 @@ export interface components {
              */
             calibration_phase?: components["schemas"]["CalibrationPhase"] | null;
             /**
-             * @description Datagrams that both hosts dropped as damaged.
+             * @description Datagrams that the hosts dropped because of a wrong UDP checksum.
              * @default {
              *       "responder": null,
              *       "sender": null
              *     }
              */
             checksum_errors: components["schemas"]["ChecksumErrors"];
-            /** @description What can be said of the two clocks. */
+            /** @description Relation of the two clocks. */
             clock: components["schemas"]["ClockState"];
             /**
-             * @description Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
-             *     `received_at_least` of the packets says so.
+             * @description Reason why the stream ended early; `null` if it did not. Counts may then be lower bounds: see
+             *     `received_at_least`.
              * @default null
              */
             cut_short: components["schemas"]["CutShort"] | null;
-            /** @description When the last reflection was waited for, UTC (RFC 3339). */
+            /** @description End time, with the wait for the last replies, UTC (RFC 3339). */
             ended: string | null;
             /**
-             * @description Events of the hosts and of the path during it, in order of time.
+             * @description Events of the hosts and of the path during the run, in order of time.
              * @default []
              */
             events: (components["schemas"]["Event"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
             /**
-             * @description Patterns in the packets that chance does not explain.
+             * @description Significant patterns in delay, loss, duplication and TTL.
              * @default []
              */
             findings: components["schemas"]["Finding"][];
-            /** @description From sender to responder. */
+            /** @description Forward direction (initiator to responder). */
             forward: components["schemas"]["DirectionResults"];
             /**
-             * @description How the intervals of the summaries were found.
+             * @description Method of the confidence intervals.
              * @default
              */
             interval_method: string;
-            /** @description Limits that were stated, and whether they passed. */
+            /** @description Requested limits, and whether each passed. */
             limits: components["schemas"]["Limit"][];
             /**
-             * @description How much later or earlier the program's own stamps were than the best ones (Chen et al. 2013): departure = best -
-             *     user, arrival = user - best.
+             * @description Difference between user-space time stamps and the best time stamps, nanoseconds (Chen et al. 2013):
+             *     departure = best - user, arrival = user - best.
              */
             location_error_ns: components["schemas"]["LocationError"];
-            /** @description Circumstances. */
+            /** @description Hosts, command, comment and route. */
             metadata: components["schemas"]["Metadata"];
             /**
              * @description Entries missing from this host's packet log, by kind. It is unknown whether a packet in their range arrived
@@ -4018,50 +4068,50 @@ export interface components {
              */
             not_logged?: components["schemas"]["NotLogged"][];
             /**
-             * @description The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the log of
-             *     the responder or of this host is incomplete: the statistics are those of a part.
+             * @description Whether the results cover a part of the run only: it ended early, sent nothing, this target of several
+             *     did not answer, or, for one-way probes, the records of the responder or of this host are incomplete.
              */
             partial: boolean;
-            /** @description Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none. */
+            /** @description Rejected and unusual datagrams at the initiator's port. Omitted if there are none. */
             replies?: components["schemas"]["Replies"];
             /**
-             * @description The responder's log was received completely: packets that are not in it did not arrive there, or were not sent.
-             *     `null` if there is none.
+             * @description Whether all records of the responder were received: packets without a record did not arrive there, or
+             *     were not sent. `null` if the responder keeps no records.
              * @default null
              */
             responder_log_complete: boolean | null;
-            /** @description From responder to sender. */
+            /** @description Reverse direction (responder to initiator). */
             reverse: components["schemas"]["DirectionResults"];
-            /** @description There and back, without the responder's own time: (t4-t1)-(t3-t2). */
+            /** @description Round trip, without the processing time of the responder: (t4-t1)-(t3-t2). */
             round_trip: components["schemas"]["DirectionResults"];
             /** @description `romer/measurement/1`. */
             schema: string;
             /**
-             * @description The file that the packets were read from; `null` where romer measured them itself.
+             * @description Name of the file that was read; `null` for a measurement by romer.
              * @default null
              */
             source: string | null;
-            /** @description Where each of the four stamps was taken. */
+            /** @description Sources of the four time stamps. */
             stamps: components["schemas"]["StampPlaces"];
-            /** @description When the first probe was due, UTC (RFC 3339); empty if a file does not say. */
+            /** @description Scheduled time of the first probe, UTC (RFC 3339); empty if a file does not state it. */
             started: string;
-            /** @description The target as it was given; of a file, its name. */
+            /** @description Target as given; name of a file. */
             target: string;
-            /** @description What was sent. */
+            /** @description Traffic: model, sizes, direction. */
             traffic: components["schemas"]["Traffic"];
             /**
-             * @description The rating of each direction as a telephone call (ITU-T G.107); empty where the stream is no call.
+             * @description Voice rating of each direction (ITU-T G.107); empty if the stream is no call.
              * @default []
              */
             voice: components["schemas"]["Voice"][];
             /**
-             * @description The directions of a call that have no rating, and why.
+             * @description Directions of a call without a rating, and the reason.
              * @default []
              */
             voice_unrated: components["schemas"]["Unrated"][];
-            /** @description What a reader should know before relying on the figures. */
+            /** @description Warnings about the results. */
             warnings: (components["schemas"]["MeasurementWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
         };
@@ -4069,12 +4119,12 @@ export interface components {
         MeasurementWarning: {
             /** @constant */
             code: "nothing-measured";
-            /** @description The error. */
+            /** @description Reason. */
             reason: string;
             /** @constant */
             severity: "error";
         } | {
-            /** @description Why it ended. */
+            /** @description Reason. */
             cause: components["schemas"]["CutShort"];
             /** @constant */
             code: "run-cut-short";
@@ -4088,18 +4138,18 @@ export interface components {
         } | {
             /** @constant */
             code: "entries-not-logged";
-            /** @description The entries by kind. */
+            /** @description Missing entries by kind. */
             entries: components["schemas"]["NotLogged"][];
             /** @constant */
             severity: "warning";
         } | {
-            /** @description The address of the control channel, which did not answer. */
+            /** @description Address of the control channel, which did not answer. */
             address: string;
             /** @constant */
             code: "stamp-reflector-only";
             /**
              * Format: uint16
-             * @description The UDP port of the reflector.
+             * @description UDP port of the reflector.
              */
             port: number;
             /** @constant */
@@ -4107,25 +4157,25 @@ export interface components {
         } | {
             /** @constant */
             code: "no-responder-log";
-            /** @description How it numbers its replies. */
+            /** @description Numbering of its replies. */
             numbering: components["schemas"]["Numbering"];
             /** @constant */
             severity: "note";
         } | components["schemas"]["ReplyLosses"] | {
             /** @constant */
             code: "responder-log-incomplete";
-            /** @description What is missing, and why. */
+            /** @description Missing records and reasons. */
             gaps: components["schemas"]["LogGap"][];
-            /** @description The packets go one way. */
+            /** @description Whether the probes are one-way. */
             one_way: boolean;
             /** @constant */
             severity: "warning";
         } | {
             /** @constant */
             code: "datagrams-rejected";
-            /** @description They arrived in a one-way stream. */
+            /** @description Whether the probes are one-way. */
             one_way: boolean;
-            /** @description The datagrams by cause. */
+            /** @description Number of datagrams by cause. */
             rejected: components["schemas"]["Rejected"];
             /** @constant */
             severity: "warning";
@@ -4134,7 +4184,7 @@ export interface components {
             code: "sequence-numbers-altered";
             /**
              * Format: uint64
-             * @description The datagrams.
+             * @description Number of datagrams.
              */
             datagrams: number;
             /** @constant */
@@ -4144,7 +4194,7 @@ export interface components {
             code: "session-tags-wrong";
             /**
              * Format: uint64
-             * @description The datagrams.
+             * @description Number of datagrams.
              */
             datagrams: number;
             /** @constant */
@@ -4154,16 +4204,16 @@ export interface components {
             code: "receive-buffer-overflow";
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Host that dropped them. */
             side: components["schemas"]["EventLocation"];
             /**
              * Format: uint64
-             * @description Datagrams dropped because the program was too slow.
+             * @description Number of datagrams dropped because the program was too slow.
              */
             while_running: number;
             /**
              * Format: uint64
-             * @description Datagrams dropped while the program got no processor time.
+             * @description Number of datagrams dropped while the program got no processor time.
              */
             while_stopped: number;
         } | {
@@ -4171,7 +4221,7 @@ export interface components {
             code: "next-hop-unresolved";
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Number of dropped probes.
              */
             probes: number;
             /** @constant */
@@ -4181,7 +4231,7 @@ export interface components {
             code: "port-unreachable";
             /**
              * Format: uint64
-             * @description The probes it reported.
+             * @description Number of reported probes.
              */
             probes: number;
             /** @constant */
@@ -4191,10 +4241,10 @@ export interface components {
             code: "icmp-errors";
             /**
              * Format: uint64
-             * @description The reports.
+             * @description Number of reports.
              */
             errors: number;
-            /** @description The most recent report of a router. */
+            /** @description Most recent report of a router. */
             report?: components["schemas"]["RouterReport"] | null;
             /** @constant */
             severity: "warning";
@@ -4203,45 +4253,45 @@ export interface components {
             code: "path-mtu-ignored";
             /**
              * Format: uint32
-             * @description The value of `net.ipv4.ip_no_pmtu_disc`.
+             * @description Value of `net.ipv4.ip_no_pmtu_disc` on that host.
              */
             ip_no_pmtu_disc: number;
-            /** @description It sends replies, not probes. */
+            /** @description Whether that host sends replies; otherwise probes. */
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Host. */
             side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint32
-             * @description A UDP payload that is known to arrive, bytes.
+             * @description Length of a UDP payload that is known to arrive, bytes.
              */
             arriving_payload_bytes: number;
             /** @constant */
             code: "all-packets-lost";
-            /** @description The direction. */
+            /** @description Direction. */
             direction: components["schemas"]["ProbeDirection"];
-            /** @description What did arrive. */
+            /** @description Evidence that shorter packets arrive. */
             evidence: components["schemas"]["AllLostEvidence"];
             /**
              * Format: uint64
-             * @description Packets sent.
+             * @description Number of sent packets.
              */
             packets: number;
             /**
              * Format: uint32
-             * @description The longest UDP payload sent, bytes.
+             * @description Longest UDP payload sent, bytes.
              */
             payload_bytes_max: number;
             /**
              * Format: uint32
-             * @description The shortest UDP payload sent, bytes.
+             * @description Shortest UDP payload sent, bytes.
              */
             payload_bytes_min: number;
             /**
              * Format: uint32
-             * @description A UDP payload that every path should carry, bytes.
+             * @description Length of a UDP payload that every path should carry, bytes.
              */
             portable_payload_bytes: number;
             /** @constant */
@@ -4251,142 +4301,148 @@ export interface components {
             code: "packets-not-sent";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of packets that were not sent.
              */
             packets: number;
-            /** @description They are replies, not probes. */
+            /** @description Whether they are replies; otherwise probes. */
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Host. */
             side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "dscp-rewritten";
-            /** @description The direction; `round_trip` if the reflector may have done it. */
+            /** @description Direction; `round_trip` if the reflector may have changed it. */
             direction: components["schemas"]["ProbeDirection"];
-            /** @description The code point sent. */
+            /** @description DSCP sent. */
             from: string;
             /**
              * Format: uint64
-             * @description Packets received with it.
+             * @description Number of packets received with the changed DSCP.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description Packets received that were sent with the former.
+             * @description Number of received packets that were sent with the DSCP `from`.
              */
             received: number;
             /** @constant */
             severity: "warning";
-            /** @description The code point received. */
+            /** @description DSCP received. */
             to: string;
         } | {
             /** @constant */
             code: "ecn-rewritten";
             /** @description The direction. */
             direction: components["schemas"]["ProbeDirection"];
-            /** @description The ECN codepoint sent. */
+            /** @description ECN codepoint sent. */
             from: string;
             /**
              * Format: uint64
-             * @description Packets received with it.
+             * @description Number of packets received with the changed codepoint.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description Packets received that were sent with the former.
+             * @description Number of received packets that were sent with the codepoint `from`.
              */
             received: number;
             /** @constant */
             severity: "note";
-            /** @description The ECN codepoint received. */
+            /** @description ECN codepoint received. */
             to: string;
         } | {
             /** @constant */
             code: "nic-time-stamps-unavailable";
-            /** @description The moments. */
+            /** @description Events without time stamps of network cards. */
             moments: components["schemas"]["StampMoment"][];
             /** @constant */
             severity: "warning";
         } | components["schemas"]["MissingStamps"] | components["schemas"]["MissingStamps"] | {
             /**
              * Format: uint64
-             * @description Packets that arrived.
+             * @description Number of packets that arrived.
              */
             arrivals: number;
             /** @constant */
             code: "interrupt-coalescing";
             /**
              * Format: int64
-             * @description The longest delay, nanoseconds.
+             * @description Longest added delay, nanoseconds.
              */
             longest_ns: number;
             /**
              * Format: uint64
-             * @description Packets that were delayed.
+             * @description Number of delayed packets.
              */
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Receiving host. */
             side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint64
-             * @description Packets that arrived.
+             * @description Number of packets that arrived.
              */
             arrived: number;
             /** @constant */
             code: "delay-missing";
             /** @description The direction. */
             direction: components["schemas"]["ProbeDirection"];
-            /** @description romer measured them: the host that stamps may have had too little processor time. */
+            /**
+             * @description Whether the packets are of a run of romer, not of a file: the host that takes the time stamps may
+             *     have had too little processor time.
+             */
             live: boolean;
             /**
              * Format: uint64
-             * @description Packets without a delay.
+             * @description Number of packets without a delay.
              */
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description Their shares in tenths of the run, if these differ: the delays may not represent the whole run. */
+            /**
+             * @description Share of packets without a delay in tenths of the run, if it varies: the delays may not represent
+             *     the whole run.
+             */
             uneven?: components["schemas"]["Uneven"] | null;
         } | {
             /** @constant */
             code: "responder-time-stamps-constant";
             /** @constant */
             severity: "warning";
-            /** @description They are zero: it sends none. */
+            /** @description Whether they are zero: the responder sends none. */
             zero: boolean;
         } | {
             /** @constant */
             code: "responder-time-stamps-wrong-unit";
             /** @constant */
             severity: "warning";
-            /** @description The unit. */
+            /** @description Unit of the time stamps. */
             unit: components["schemas"]["FalseUnit"];
         } | {
             /** @constant */
             code: "replies-before-departure";
             /**
              * Format: uint64
-             * @description Replies that were compared.
+             * @description Number of compared replies.
              */
             compared: number;
             /**
              * Format: uint64
-             * @description The number of the first packet.
+             * @description Sequence number of the first such packet.
              */
             first_sequence: number;
             /**
              * Format: int64
-             * @description The longest time by which one arrived early, nanoseconds.
+             * @description Largest time between arrival and later departure, nanoseconds.
              */
             most_ns: number;
             /**
              * Format: uint64
-             * @description The replies.
+             * @description Number of such replies.
              */
             replies: number;
             /** @constant */
@@ -4396,50 +4452,50 @@ export interface components {
             code: "responder-time-stamps-absent";
             /**
              * Format: uint64
-             * @description The number of the first packet.
+             * @description Sequence number of the first such packet.
              */
             first_sequence: number;
             /**
              * Format: uint64
-             * @description The replies.
+             * @description Number of such replies.
              */
             replies: number;
             /** @constant */
             severity: "warning";
         } | {
-            /** @description All of them are discarded. */
+            /** @description Whether all of them are discarded. */
             all_discarded: boolean;
             /** @constant */
             code: "responder-time-stamps-contradictory";
             /**
              * Format: uint64
-             * @description Replies that were compared.
+             * @description Number of compared replies.
              */
             compared: number;
-            /** @description The contradictions. */
+            /** @description Contradictions by kind. */
             contradictions: components["schemas"]["Contradiction"][];
             /**
              * Format: uint64
-             * @description The number of the first packet.
+             * @description Sequence number of the first such packet.
              */
             first_sequence: number;
             /**
              * Format: uint64
-             * @description Replies with discarded time stamps.
+             * @description Number of replies with discarded time stamps.
              */
             replies: number;
             /** @constant */
             severity: "warning";
         } | {
-            /** @description Its arrivals have time stamps. */
+            /** @description Whether its arrivals have time stamps (t2). */
             arrivals_stamped: boolean;
             /** @constant */
             code: "responder-time-included";
-            /** @description Its departures have time stamps. */
+            /** @description Whether its departures have time stamps (t3). */
             departures_stamped: boolean;
-            /** @description Reverse delays include it too. */
+            /** @description Whether reverse delays include it too. */
             in_reverse: boolean;
-            /** @description What would give the missing time stamps, for a file. */
+            /** @description Remedy for the missing time stamps of a file. */
             remedy?: components["schemas"]["StampsRemedy"] | null;
             /** @constant */
             severity: "note";
@@ -4448,7 +4504,7 @@ export interface components {
             code: "time-stamps-coarse";
             /**
              * Format: int64
-             * @description The unit, nanoseconds.
+             * @description Resolution of the time stamps, nanoseconds.
              */
             resolution_ns: number;
             /** @constant */
@@ -4458,7 +4514,7 @@ export interface components {
             code: "round-trips-negative";
             /**
              * Format: uint64
-             * @description The round trips.
+             * @description Number of such round trips.
              */
             packets: number;
             /** @constant */
@@ -4468,57 +4524,57 @@ export interface components {
             code: "departure-held-by-host";
             /**
              * Format: int64
-             * @description The time, nanoseconds.
+             * @description Time between sending and departure, nanoseconds.
              */
             late_ns: number;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Sending host. */
             side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "departure-late";
             /**
              * Format: int64
-             * @description The time, nanoseconds.
+             * @description Time after the schedule, nanoseconds.
              */
             late_ns: number;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Sending host. */
             side: components["schemas"]["EventLocation"];
         } | {
-            /** @description Why. */
+            /** @description Cause of the wait. */
             cause: components["schemas"]["ResponderDelayCause"];
             /** @constant */
             code: "responder-slow";
             /**
              * Format: int64
-             * @description The longest time, nanoseconds.
+             * @description Longest wait, nanoseconds.
              */
             longest_ns: number;
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Number of probes that waited.
              */
             probes: number;
-            /** @description The responder runs on the host that sends. */
+            /** @description Whether the responder runs on the host of the initiator. */
             same_host: boolean;
             /**
              * Format: int64
-             * @description When that packet was sent, nanoseconds after the first; absent if unknown.
+             * @description Departure of that packet, nanoseconds after the first; absent if unknown.
              */
             sent_ns?: number | null;
             /**
              * Format: uint64
-             * @description The number of that packet.
+             * @description Sequence number of the packet with the longest wait.
              */
             sequence: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: int64
-             * @description The longest time that the responder got no processor time, nanoseconds.
+             * @description Longest time in which the responder got no processor time, nanoseconds.
              */
             stopped_ns?: number | null;
         } | {
@@ -4526,19 +4582,19 @@ export interface components {
             code: "findings-limited";
             /**
              * Format: uint64
-             * @description All delays.
+             * @description Number of all delays.
              */
             delays: number;
             /**
              * Format: uint64
-             * @description Delays that were searched.
+             * @description Number of searched delays.
              */
             searched: number;
             /** @constant */
             severity: "note";
             /**
              * Format: int64
-             * @description Where the search ended, nanoseconds after the start.
+             * @description End of the searched part, nanoseconds after the start.
              */
             until_ns: number;
         } | {
@@ -4556,7 +4612,7 @@ export interface components {
             code: "skew-not-identifiable";
             /** @constant */
             severity: "warning";
-            /** @description One-way delays include the skew. */
+            /** @description Whether one-way delays include the skew. */
             skew_included: boolean;
         } & ({
             /** @constant */
@@ -4564,7 +4620,7 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description The number that is needed.
+             * @description Number that is needed.
              */
             needed: number;
             /** @constant */
@@ -4586,7 +4642,7 @@ export interface components {
             reason: "few-per-window";
             /**
              * Format: int64
-             * @description The length of a window, nanoseconds.
+             * @description Length of a window, nanoseconds.
              */
             window_ns: number;
         } | {
@@ -4594,7 +4650,7 @@ export interface components {
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description The share of the time.
+             * @description Share of the time in which it changes.
              */
             moving_ratio: number;
             /** @constant */
@@ -4604,7 +4660,7 @@ export interface components {
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description Its drift, ppm.
+             * @description Drift of the minimum delay, ppm.
              */
             drift_ppm: number;
             /** @constant */
@@ -4612,14 +4668,14 @@ export interface components {
         } | {
             /**
              * Format: double
-             * @description The rate by the forward direction, ppm.
+             * @description Skew by the forward direction, ppm.
              */
             forward_ppm: number;
             /** @constant */
             reason: "directions-differ";
             /**
              * Format: double
-             * @description The rate by the reverse direction, ppm.
+             * @description Skew by the reverse direction, ppm.
              */
             reverse_ppm: number;
         } | {
@@ -4627,25 +4683,25 @@ export interface components {
             reason: "uncertainty-unknown";
             /**
              * Format: double
-             * @description The slope, ppm.
+             * @description Slope, ppm.
              */
             skew_ppm: number;
         } | {
             /**
              * Format: double
-             * @description Half the width of its 95 % interval, ppm.
+             * @description Half the width of its 95 % confidence interval, ppm.
              */
             error_ppm: number;
             /** @constant */
             reason: "run-too-short";
             /**
              * Format: int64
-             * @description The resolution of the time stamps, nanoseconds; `null` if they resolve single nanoseconds.
+             * @description Resolution of the time stamps, nanoseconds; `null` if it is 1 ns.
              */
             resolution_ns: number | null;
             /**
              * Format: double
-             * @description The estimate, ppm.
+             * @description Estimate, ppm.
              */
             skew_ppm: number;
         } | {
@@ -4653,7 +4709,7 @@ export interface components {
             reason: "rate-impossible";
             /**
              * Format: double
-             * @description The rate, ppm.
+             * @description Skew, ppm.
              */
             skew_ppm: number;
         } | {
@@ -4661,7 +4717,7 @@ export interface components {
             reason: "rate-of-path";
             /**
              * Format: double
-             * @description The rate, ppm.
+             * @description Skew, ppm.
              */
             skew_ppm: number;
         } | {
@@ -4669,13 +4725,16 @@ export interface components {
             reason: "rate-ambiguous";
             /**
              * Format: double
-             * @description The rate, ppm.
+             * @description Skew, ppm.
              */
             skew_ppm: number;
         } | components["schemas"]["OneWayContradiction"])) | components["schemas"]["OneWayContradiction"] | {
             /** @constant */
             code: "order-unknown";
-            /** @description The order in reverse is known, by the numbers of the replies. */
+            /**
+             * @description Whether the order is unknown in the forward direction only; in reverse, the numbers of the replies
+             *     give it.
+             */
             forward_only: boolean;
             /** @constant */
             severity: "note";
@@ -4684,24 +4743,24 @@ export interface components {
             code: "packets-too-quick";
             /**
              * Format: uint64
-             * @description Packets that were compared.
+             * @description Number of compared packets.
              */
             compared: number;
-            /** @description The direction. */
+            /** @description Direction. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
-             * @description The number of the first.
+             * @description Sequence number of the first such packet.
              */
             first_sequence: number;
             /**
              * Format: int64
-             * @description By how much they took less time at most, nanoseconds.
+             * @description Largest difference from the neighbouring delays, nanoseconds.
              */
             max_ns: number;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -4711,24 +4770,24 @@ export interface components {
             code: "early-time-stamps-discarded";
             /**
              * Format: uint64
-             * @description Packets that were compared.
+             * @description Number of compared packets.
              */
             compared: number;
             /** @description The direction. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
-             * @description The number of the first.
+             * @description Sequence number of the first such packet.
              */
             first_sequence: number;
             /**
              * Format: int64
-             * @description By how much they took less time at most, nanoseconds.
+             * @description Largest difference from the neighbouring delays, nanoseconds.
              */
             max_ns: number;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -4748,14 +4807,14 @@ export interface components {
             code: "calibration-packets-missing";
             /**
              * Format: uint64
-             * @description Packets sent.
+             * @description Number of sent packets.
              */
             sent: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description Packets stated (`--calibration`).
+             * @description Number of requested calibration packets (`--calibration`).
              */
             stated: number;
         } | {
@@ -4763,34 +4822,34 @@ export interface components {
             code: "skew-windows-few";
             /**
              * Format: double
-             * @description The weight of the first window.
+             * @description Weight of the first window.
              */
             first_weight_ratio: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: int64
-             * @description The length of a window, nanoseconds.
+             * @description Length of a window, nanoseconds.
              */
             window_ns: number;
             /**
              * Format: int64
-             * @description Windows in the run.
+             * @description Number of windows in the run.
              */
             windows: number;
         } | {
             /** @constant */
             code: "skew-by-one-direction";
-            /** @description The direction that is not used. */
+            /** @description Direction that is not used. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description The drift of its minimum delay, ppm.
+             * @description Drift of its minimum delay, ppm.
              */
             drift_ppm?: number | null;
             /**
              * Format: double
-             * @description The share of the time during which its minimum delay moves.
+             * @description Share of the time during which its minimum delay changes.
              */
             moving_ratio?: number | null;
             /** @constant */
@@ -4800,7 +4859,7 @@ export interface components {
             code: "change-ambiguous";
             /**
              * Format: int64
-             * @description The possible error of later delays, nanoseconds.
+             * @description Possible error of later delays, nanoseconds.
              */
             delay_error_ns: number;
             /** @constant */
@@ -4810,7 +4869,7 @@ export interface components {
             code: "change-ambiguous-at-end";
             /**
              * Format: int64
-             * @description The possible error of delays, nanoseconds.
+             * @description Possible error of delays, nanoseconds.
              */
             delay_error_ns: number;
             /** @constant */
@@ -4820,7 +4879,7 @@ export interface components {
             code: "drift-ambiguous-at-end";
             /**
              * Format: int64
-             * @description The possible error of delays, nanoseconds.
+             * @description Possible error of delays, nanoseconds.
              */
             delay_error_ns: number;
             /** @constant */
@@ -4830,7 +4889,7 @@ export interface components {
             code: "step-compensation-uncertain";
             /**
              * Format: int64
-             * @description The error of delays after a step (95 %), nanoseconds.
+             * @description Error of delays after a step (95 %), nanoseconds.
              */
             delay_error_ns: number;
             /** @constant */
@@ -4842,7 +4901,7 @@ export interface components {
             severity: "note";
             /**
              * Format: uint64
-             * @description The time stamps.
+             * @description Number of discarded time stamps.
              */
             stamps: number;
         } | {
@@ -4850,7 +4909,7 @@ export interface components {
             code: "clock-step-under-way";
             /**
              * Format: uint64
-             * @description The round trips.
+             * @description Number of such round trips.
              */
             packets: number;
             /** @constant */
@@ -4863,18 +4922,18 @@ export interface components {
         } | {
             /** @constant */
             code: "path-minimum-contradicted";
-            /** @description The direction with the smaller delay; `both` if their sum is too small. */
+            /** @description Direction with the smaller delay; `both` if the sum of both is too small. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: int64
-             * @description That delay, or the sum of both, nanoseconds.
+             * @description Measured delay, or sum of both, nanoseconds.
              */
             measured_ns: number;
             /** @constant */
             severity: "warning";
             /**
              * Format: int64
-             * @description The stated delay, nanoseconds.
+             * @description Stated delay, nanoseconds.
              */
             stated_ns: number;
         } | components["schemas"]["CalibrationUnused"] | {
@@ -4882,14 +4941,14 @@ export interface components {
             code: "calibration-source-missing";
             /** @constant */
             severity: "warning";
-            /** @description The baseline was to be subtracted. */
+            /** @description Whether the baseline was to be subtracted. */
             subtract: boolean;
         } | {
             /** @constant */
             code: "baseline-exceeds-delays";
             /**
              * Format: uint64
-             * @description The delays.
+             * @description Number of such delays.
              */
             delays: number;
             /** @constant */
@@ -4897,7 +4956,7 @@ export interface components {
         } | {
             /** @constant */
             code: "baseline-round-trips-only";
-            /** @description There are round trips, from which it is subtracted. */
+            /** @description Whether there are round trips, from which it is subtracted. */
             round_trips: boolean;
             /** @constant */
             severity: "note";
@@ -4906,7 +4965,7 @@ export interface components {
             code: "sequence-gaps";
             /**
              * Format: uint64
-             * @description The numbers.
+             * @description Number of missing sequence numbers.
              */
             missing: number;
             /** @constant */
@@ -4914,19 +4973,19 @@ export interface components {
         } | {
             /**
              * Format: int64
-             * @description When, nanoseconds after the start.
+             * @description Time of the drop, nanoseconds after the start.
              */
             at_ns: number;
             /** @constant */
             code: "delay-drop-reorders";
             /**
              * Format: int64
-             * @description By how much, nanoseconds.
+             * @description Size of the drop, nanoseconds.
              */
             drop_ns: number;
             /**
              * Format: uint64
-             * @description Packets that are out of order by it.
+             * @description Number of packets that it reorders.
              */
             packets: number;
             /** @constant */
@@ -4934,11 +4993,11 @@ export interface components {
         } | {
             /** @constant */
             code: "columns-ignored";
-            /** @description Their names; the first ones, if there are many. */
+            /** @description Names of the columns; the first ones, if there are many. */
             columns: string[];
             /**
              * Format: uint64
-             * @description Further columns.
+             * @description Number of columns that are not listed.
              */
             more: number;
             /** @constant */
@@ -4946,20 +5005,20 @@ export interface components {
         } | {
             /** @constant */
             code: "placeholder-time-stamps";
-            /** @description The column. */
+            /** @description Name of the column. */
             column: string;
             /**
              * Format: uint64
-             * @description The line of the first.
+             * @description Line of the first one.
              */
             first_line: number;
-            /** @description The packets count as lost: it is the last time stamp of a packet. */
+            /** @description Whether the packets count as lost, because the last time stamp of a packet is missing. */
             lost: boolean;
             /** @constant */
             severity: "warning";
             /**
              * Format: uint64
-             * @description The time stamps.
+             * @description Number of such time stamps.
              */
             stamps: number;
         } | {
@@ -4969,7 +5028,7 @@ export interface components {
             severity: "note";
             /**
              * Format: uint64
-             * @description The time stamps.
+             * @description Number of such time stamps.
              */
             stamps: number;
         } | {
@@ -4977,32 +5036,32 @@ export interface components {
             code: "sequence-numbers-renumbered";
             /**
              * Format: uint32
-             * @description The width of the counter that overflowed, bits.
+             * @description Width of the counter that overflowed, bits.
              */
             counter_bits?: number | null;
             /** @constant */
             severity: "note";
             /**
              * Format: uint64
-             * @description The step of the counter.
+             * @description Increment of the counter.
              */
             step?: number | null;
         } | {
             /**
              * Format: uint64
-             * @description The line after it.
+             * @description First line after the pause.
              */
             after_line: number;
             /**
              * Format: uint64
-             * @description The line before it.
+             * @description Last line before the pause.
              */
             before_line: number;
             /** @constant */
             code: "long-pause";
             /**
              * Format: int64
-             * @description The pause, nanoseconds.
+             * @description Duration of the pause, nanoseconds.
              */
             pause_ns: number;
             /** @constant */
@@ -5012,7 +5071,7 @@ export interface components {
             code: "digits-truncated";
             /**
              * Format: uint32
-             * @description The digits.
+             * @description Number of significant digits.
              */
             digits: number;
             /** @constant */
@@ -5022,7 +5081,7 @@ export interface components {
             code: "fate-unknown";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5032,7 +5091,7 @@ export interface components {
             code: "unread-packets";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5042,7 +5101,7 @@ export interface components {
             code: "last-line-truncated";
             /**
              * Format: uint64
-             * @description The line.
+             * @description Number of the line.
              */
             line: number;
             /** @constant */
@@ -5050,11 +5109,11 @@ export interface components {
         } | {
             /** @constant */
             code: "last-line-unterminated";
-            /** @description Its last field is empty. */
+            /** @description Whether its last field is empty. */
             empty_field: boolean;
             /**
              * Format: uint64
-             * @description The line.
+             * @description Number of the line.
              */
             line: number;
             /** @constant */
@@ -5064,16 +5123,16 @@ export interface components {
             code: "clock-stepped-back";
             /**
              * Format: uint64
-             * @description The line.
+             * @description Line of the step.
              */
             line: number;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Host. */
             side: components["schemas"]["EventLocation"];
             /**
              * Format: int64
-             * @description The size, nanoseconds.
+             * @description Size of the step, nanoseconds.
              */
             size_ns: number;
         } | {
@@ -5081,7 +5140,7 @@ export interface components {
             code: "dummy-entries";
             /**
              * Format: uint64
-             * @description The entries.
+             * @description Number of such entries.
              */
             entries: number;
             /** @constant */
@@ -5091,19 +5150,19 @@ export interface components {
             code: "latency-mismatch";
             /**
              * Format: uint64
-             * @description The latencies.
+             * @description Number of such latencies.
              */
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description They are used, instead of the receive time stamps (`--trust-latency`). */
+            /** @description Whether they are used instead of the receive time stamps (`--trust-latency`). */
             trusted: boolean;
         } | {
             /** @constant */
             code: "latency-negative";
             /**
              * Format: uint64
-             * @description The latencies.
+             * @description Number of such latencies.
              */
             packets: number;
             /** @constant */
@@ -5113,7 +5172,7 @@ export interface components {
             code: "duplicate-lines";
             /**
              * Format: uint64
-             * @description The lines.
+             * @description Number of such lines.
              */
             lines: number;
             /** @constant */
@@ -5123,7 +5182,7 @@ export interface components {
             code: "reordered-lines";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5131,7 +5190,7 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description Its first byte.
+             * @description Position of its first byte.
              */
             byte: number;
             /** @constant */
@@ -5141,7 +5200,7 @@ export interface components {
         } | {
             /**
              * Format: uint64
-             * @description The bytes.
+             * @description Number of zero bytes.
              */
             bytes: number;
             /** @constant */
@@ -5155,17 +5214,17 @@ export interface components {
             severity: "warning";
             /**
              * Format: double
-             * @description The span of the time stamps in units of 100 ns, seconds.
+             * @description Span of the time stamps in units of 100 ns, seconds.
              */
             span_s: number;
             /**
              * Format: double
-             * @description The duration by the `.sta` file, seconds.
+             * @description Duration in the `.sta` file, seconds.
              */
             stated_s: number;
             /**
              * Format: int64
-             * @description That unit, nanoseconds.
+             * @description Implied unit, nanoseconds.
              */
             unit_ns: number;
         } | {
@@ -5173,7 +5232,7 @@ export interface components {
             code: "time-unit-assumed";
             /**
              * Format: int64
-             * @description The packet interval with that unit, nanoseconds.
+             * @description Packet interval with that unit, nanoseconds.
              */
             interval_ns: number;
             /** @constant */
@@ -5183,14 +5242,14 @@ export interface components {
             code: "missing-not-lost";
             /**
              * Format: uint64
-             * @description Numbers that are missing and not lost.
+             * @description Number of missing sequence numbers that are not lost.
              */
             not_lost: number;
             /** @constant */
             severity: "note";
             /**
              * Format: uint64
-             * @description Packets that a host dropped unread.
+             * @description Number of packets that a host dropped unread.
              */
             unread: number;
         } | {
@@ -5213,13 +5272,13 @@ export interface components {
             code: "duplicates-not-listed";
             /**
              * Format: uint64
-             * @description The duplicates.
+             * @description Number of duplicates.
              */
             duplicates: number;
             /** @constant */
             severity: "note";
         } | {
-            /** @description The numbers follow from the count of packets that the server received. */
+            /** @description Whether these numbers follow from the server's count of received packets. */
             by_count: boolean;
             /** @constant */
             code: "loss-directions-unknown";
@@ -5237,22 +5296,22 @@ export interface components {
             severity: "note";
             /**
              * Format: uint64
-             * @description Losses of an unknown direction.
+             * @description Lost packets of unknown direction.
              */
             unknown: number;
             /**
              * Format: uint64
-             * @description Of these, packets whose number is unknown.
+             * @description Lost packets with a known direction whose sequence numbers are unknown.
              */
             unnamed: number;
         } | {
             /** @constant */
             code: "flow-compared";
-            /** @description The flow. */
+            /** @description Addresses and ports of the flow. */
             flow: string;
             /**
              * Format: uint64
-             * @description Packets in both captures.
+             * @description Number of packets in both captures.
              */
             packets: number;
             /** @constant */
@@ -5264,7 +5323,7 @@ export interface components {
             flows: string;
             /**
              * Format: uint64
-             * @description The other flows.
+             * @description Number of other flows.
              */
             others: number;
             /** @constant */
@@ -5272,7 +5331,7 @@ export interface components {
         } | {
             /** @constant */
             code: "flow-translated";
-            /** @description The flow in the second capture. */
+            /** @description Addresses and ports of the flow in the second capture. */
             flow: string;
             /** @constant */
             severity: "note";
@@ -5281,7 +5340,7 @@ export interface components {
             code: "association-packets-ignored";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5289,18 +5348,18 @@ export interface components {
         } | {
             /** @constant */
             code: "capture-truncated";
-            /** @description The file. */
+            /** @description Name of the file. */
             file: string;
             /** @constant */
             severity: "warning";
         } | {
             /** @constant */
             code: "capture-snapped";
-            /** @description The file. */
+            /** @description Name of the file. */
             file: string;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5308,13 +5367,13 @@ export interface components {
         } | {
             /** @constant */
             code: "capture-sorted";
-            /** @description The file. */
+            /** @description Name of the file. */
             file: string;
             /** @constant */
             severity: "warning";
             /**
              * Format: int64
-             * @description The size of the clock step, nanoseconds.
+             * @description Size of the clock step, nanoseconds.
              */
             step_ns: number;
         } | {
@@ -5322,7 +5381,7 @@ export interface components {
             code: "capture-edges-ignored";
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of such packets.
              */
             packets: number;
             /** @constant */
@@ -5330,34 +5389,34 @@ export interface components {
         } | {
             /** @constant */
             code: "packets-indistinguishable";
-            /** @description The flow. */
+            /** @description Addresses and ports of the flow. */
             flow: string;
             /**
              * Format: uint64
-             * @description Packets of the flow.
+             * @description Number of packets of the flow.
              */
             of: number;
             /**
              * Format: uint64
-             * @description Packets with equal content.
+             * @description Number of packets with equal contents.
              */
             packets: number;
             /** @constant */
             severity: "warning";
         };
-        /** @description Circumstances of a measurement. */
+        /** @description Hosts, command, comment and route of a measurement. */
         Metadata: {
-            /** @description Its clock source. */
+            /** @description Clock source of the initiator's kernel. */
             clock_source: string | null;
-            /** @description Its synchronisation. */
+            /** @description Synchronisation of the initiator's clock. */
             clock_sync: components["schemas"]["ClockSync"];
-            /** @description The command that repeats this measurement. */
+            /** @description Equivalent command line. */
             command: string;
-            /** @description The user's words. */
+            /** @description Comment of the user. */
             comment: string | null;
-            /** @description Name of the measuring host. */
+            /** @description Name of the initiator's host. */
             host: string;
-            /** @description Its kernel. */
+            /** @description Kernel version of the initiator's host. */
             kernel: string;
             /** @description Driver of the outgoing interface. */
             nic_driver: string | null;
@@ -5366,7 +5425,7 @@ export interface components {
              * @default null
              */
             responder_clock_sync: components["schemas"]["ClockSync"] | null;
-            /** @description Version of romer at the responder, where it is one. */
+            /** @description Version of romer at the responder; `null` for other reflectors. */
             responder_software: string | null;
             /** @description The route to the target, hop by hop, at the start and at the end; `null` if not requested. */
             route: components["schemas"]["Hop"][] | null;
@@ -5374,83 +5433,83 @@ export interface components {
             software: string;
         };
         /**
-         * @description Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
-         *     and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
+         * @description Missing time stamps of the selected source. These packets count as sent and received, and have no delay. A
+         *     missing time stamp of a network card is replaced by that of the kernel.
          */
         MissingStamps: {
             /**
              * Format: uint64
-             * @description t2.
+             * @description Missing arrivals at the responder (t2).
              */
             responder_arrival: number;
             /**
              * Format: uint64
-             * @description t3.
+             * @description Missing departures at the responder (t3).
              */
             responder_departure: number;
             /**
              * Format: uint64
-             * @description t4.
+             * @description Missing arrivals at the initiator (t4).
              */
             sender_arrival: number;
             /**
              * Format: uint64
-             * @description t1.
+             * @description Missing departures at the initiator (t1).
              */
             sender_departure: number;
         };
-        /** @description A file that a scenario names. */
+        /** @description A file that a scenario uses. */
         NamedFile: {
-            /** @description As the scenario has it. */
+            /** @description Name of the file in the scenario. */
             name: string;
             /**
              * Format: uint
-             * @description Its length.
+             * @description Size, bytes.
              */
             octets: number;
         };
-        /** @description Network cards' stamps. */
+        /** @description Quality of the time stamps of network cards. */
         NicStamps: {
             /**
              * Format: uint32
-             * @description Maximum error of any of them from the conversion of the card's clock to the host's.
+             * @description Maximum error of the conversion from the card's clock to the host's clock, nanoseconds.
              */
             error_ns: number;
             /**
-             * @description How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
-             *     kernel - card.
+             * @description Difference between kernel time stamps and those of the card, inwards, nanoseconds: departure = card -
+             *     kernel, arrival = kernel - card.
              */
             kernel_error_ns: components["schemas"]["LocationError"];
         };
-        /** @description Why a direction has no delays. */
+        /** @description Reason why a direction has no delays. */
         NoDelay: "nothing-arrived" | "responder-stamps-unusable" | "clocks-unrelated" | "arrivals-unknown" | "departures-unknown";
         /** @description Entries of one kind that are not in a packet log. */
         NotLogged: {
             /**
              * Format: uint64
-             * @description How many.
+             * @description Number of missing entries.
              */
             entries: number;
             /**
              * Format: uint64
-             * @description The least number of a packet that they are about.
+             * @description Lowest packet number that a missing entry may concern.
              */
             first: number;
-            /** @description What they are about. */
+            /** @description Kind of the missing entries. */
             kind: components["schemas"]["EntryKind"];
             /**
              * Format: uint64
-             * @description The greatest.
+             * @description Highest packet number that a missing entry may concern.
              */
             last: number;
         };
-        /** @description Something worth a line. */
+        /** @description An event or a notice. */
         Note: components["schemas"]["Event"] | components["schemas"]["Notice"];
-        /** @description A note of a program that runs. */
+        /** @description A notice of a running program. */
         Notice: {
             /** @constant */
             code: "run-saved";
-            /** @description The folder. */
+            /** @description Folder of the run. */
             folder: string;
             /** @constant */
             severity: "note";
@@ -5459,7 +5518,7 @@ export interface components {
             code: "log-arriving";
             /**
              * Format: uint64
-             * @description The records up to now.
+             * @description Number of records received so far.
              */
             records: number;
             /** @constant */
@@ -5467,7 +5526,7 @@ export interface components {
         } | {
             /** @constant */
             code: "log-incomplete";
-            /** @description What is missing, and why. */
+            /** @description Missing records and the reason. */
             gap: components["schemas"]["LogGap"];
             /** @constant */
             severity: "warning";
@@ -5476,7 +5535,7 @@ export interface components {
             code: "interrupts-not-moved";
             /**
              * Format: uint64
-             * @description The interrupts.
+             * @description Numbers of these interrupts.
              */
             interrupts: number;
             /** @constant */
@@ -5486,7 +5545,7 @@ export interface components {
             code: "starts-late";
             /**
              * Format: int64
-             * @description By this time, nanoseconds.
+             * @description Lateness, nanoseconds.
              */
             late_ns: number;
             /** @constant */
@@ -5494,7 +5553,7 @@ export interface components {
         } | {
             /** @constant */
             code: "responder-objects";
-            /** @description What it reports. */
+            /** @description Reason reported by the responder. */
             error: string;
             /** @constant */
             severity: "warning";
@@ -5508,16 +5567,16 @@ export interface components {
         } | {
             /** @constant */
             code: "responder-unreachable";
-            /** @description The measurement ends; otherwise the records of the responder will be incomplete. */
+            /** @description Whether the measurement ends; otherwise records of the responder will be missing. */
             ends: boolean;
-            /** @description This host has a route to the responder. */
+            /** @description Whether this host has a route to the responder. */
             has_route: boolean;
             /** @constant */
             severity: "warning";
         } | {
             /** @constant */
             code: "nic-stamps-one-direction";
-            /** @description It stamps departures, not arrivals. */
+            /** @description Whether the card stamps departures; otherwise arrivals. */
             departures: boolean;
             /** @description The interface. */
             interface: string;
@@ -5533,69 +5592,69 @@ export interface components {
             code: "packet-too-big-ignored";
             /**
              * Format: uint32
-             * @description The value of `net.ipv4.ip_no_pmtu_disc`.
+             * @description Value of `net.ipv4.ip_no_pmtu_disc` on that host.
              */
             ip_no_pmtu_disc: number;
-            /** @description It sends probes. */
+            /** @description Whether the host sends probes. */
             probes: boolean;
-            /** @description It sends replies. */
+            /** @description Whether the host sends replies. */
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description The host. */
+            /** @description Host. */
             side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "few-packets";
             /**
              * Format: int64
-             * @description The duration, nanoseconds.
+             * @description Duration, nanoseconds.
              */
             duration_ns: number;
             /**
              * Format: uint64
-             * @description The packets that are expected on average.
+             * @description Mean number of packets that the model gives in this duration.
              */
             expected: number;
             /**
              * Format: int64
-             * @description Its mean interval, nanoseconds.
+             * @description Mean interval of the schedule, nanoseconds.
              */
             interval_ns: number;
-            /** @description The traffic model. */
+            /** @description Traffic model. */
             model: string;
             /**
              * Format: uint64
-             * @description The packets.
+             * @description Number of scheduled packets.
              */
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description The host that sends them. */
+            /** @description Host that sends them. */
             side: components["schemas"]["EventLocation"];
         } | {
-            /** @description The address that is measured. */
+            /** @description Address that is measured. */
             address: string;
             /** @constant */
             code: "address-chosen";
-            /** @description The host. */
+            /** @description Name of the host. */
             host: string;
             /** @constant */
             severity: "note";
-            /** @description The addresses before it. */
+            /** @description Addresses before it. */
             skipped: components["schemas"]["SkippedAddress"][];
         } | {
-            /** @description The address of the control channel. */
+            /** @description Address of the control channel. */
             address: string;
             /** @constant */
             code: "stamp-reflector-used";
-            /** @description Why there is no session. */
+            /** @description Reason why there is no control connection. */
             error: string;
-            /** @description This host has no route to that address. */
+            /** @description Whether this host has no route to that address. */
             no_route: boolean;
             /**
              * Format: uint16
-             * @description The UDP port of the reflector.
+             * @description UDP port of the reflector.
              */
             port: number;
             /** @constant */
@@ -5608,372 +5667,378 @@ export interface components {
             /** @constant */
             severity: "warning";
         };
-        /** @description How a reflector numbers its replies. */
+        /** @description Numbering of the replies of a reflector. */
         Numbering: "untold" | "ours" | "own" | "senseless";
         /** @description Probes with a one-way delay above their round-trip delay. */
         OneWayContradiction: {
             /**
              * Format: uint64
-             * @description Probes that were compared.
+             * @description Number of compared probes.
              */
             compared: number;
             /**
              * Format: uint64
-             * @description Such probes.
+             * @description Number of such probes.
              */
             contradicting: number;
             /**
              * Format: int64
-             * @description The largest such one-way delay, nanoseconds.
+             * @description Largest one-way delay of these probes, nanoseconds.
              */
             one_way_delay_ns: number;
             /**
              * Format: int64
-             * @description The resolution of the time stamps, where it exceeds the round-trip delay and is the reason, nanoseconds.
+             * @description Resolution of the time stamps, nanoseconds, if it exceeds the round-trip delay and is the reason.
              */
             resolution_ns?: number | null;
             /**
              * Format: int64
-             * @description The round-trip delay of that probe, nanoseconds.
+             * @description Round-trip delay of that probe, nanoseconds.
              */
             round_trip_delay_ns: number;
             /**
              * Format: double
-             * @description The skew that both directions show, where it exceeds that of free-running clocks, ppm.
+             * @description Skew in both directions, ppm, if it exceeds that of free-running clocks.
              */
             skew_ppm?: number | null;
         };
-        /** @description A run, opened. */
+        /** @description A run with its documents. */
         Opened: {
-            /** @description What a benchmark has found. */
+            /** @description Results of a benchmark (romer/benchmark/1). */
             benchmark: components["schemas"]["Benchmark"] | null;
-            /** @description The emulation that a measurement passed through, if it is stored with it. */
+            /** @description Emulation that the measurement passed through, if stored with the run. */
             emulated: components["schemas"]["Emulated"] | null;
-            /** @description What an emulation did. */
+            /** @description Results of an emulation (romer/emulation/1). */
             emulation: components["schemas"]["Emulation"] | null;
-            /** @description Where it is stored. */
+            /** @description Path of the folder. */
             folder: string;
-            /** @description Whether frames are stored with it. */
+            /** @description Whether the run stores its frames (`frames.pcapng`). */
             frames: boolean;
-            /** @description What it is. */
+            /** @description Kind of the run. */
             kind: components["schemas"]["RunKind"];
-            /** @description One for each stream. */
+            /** @description Results of a measurement, one document for each stream (romer/measurement/1). */
             measurements: components["schemas"]["Measurement"][];
-            /** @description The folder's name. */
+            /** @description Name of the run and its folder. */
             name: string;
-            /** @description The scenario of that or of the emulation, as JSON. */
+            /** @description Scenario of the emulation, as JSON. */
             scenario: {
                 [key: string]: unknown;
             } | null;
-            /** @description As in the list. */
+            /** @description State, with the values of the list of runs. */
             state: string;
         };
-        /** @description Replies that are longer or shorter than their requests. */
+        /** @description Replies with another length than their requests. */
         OtherLength: {
             /**
              * Format: uint32
-             * @description UDP payload of the longest of them, octets.
+             * @description UDP payload of the longest of these replies, bytes.
              */
             payload_octets_max: number;
             /**
              * Format: uint32
-             * @description UDP payload of the shortest of them, octets.
+             * @description UDP payload of the shortest of these replies, bytes.
              */
             payload_octets_min: number;
             /**
              * Format: uint64
-             * @description How many.
+             * @description Number of replies.
              */
             replies: number;
         };
-        /** @description An address that probes of a session came from. */
+        /** @description A source address of probes of a session. */
         OtherSource: {
-            /** @description The address and port. */
+            /** @description Address and port. */
             address: string;
             /**
              * Format: uint64
-             * @description The probes.
+             * @description Number of probes.
              */
             packets: number;
         };
-        /** @description Addresses that packets of a session came from. */
+        /** @description Source addresses of packets of a session. */
         OtherSources: {
             /**
              * Format: uint64
-             * @description The number of further ones.
+             * @description Number of further addresses.
              */
             more: number;
-            /** @description Some of them, with the probes that came from each. */
+            /** @description Some of the addresses, with their number of probes. */
             sources: components["schemas"]["OtherSource"][];
         };
-        /** @description What one case differs by from another over all frames and loads of a sweep. */
+        /** @description Difference between two cases over all frame sizes and loads. */
         Overall: {
-            /** @description The case that is subtracted. */
+            /** @description Reference case, which is subtracted. */
             from: string;
-            /** @description Student's 95 % interval of that, over the repeats; `null` of a single one. */
+            /** @description Student's 95 % confidence interval of `mean`, over the repeats; `null` with one repeat. */
             interval: number[] | null;
             /**
              * Format: double
-             * @description The mean over the repeats of the mean over the places.
+             * @description Mean over the repeats of the mean over all combinations of size and load.
              */
             mean: number | null;
             /**
              * Format: double
-             * @description The mean over the repeats of the median over the places: where a device is full at some loads, these do not carry it away.
+             * @description Mean over the repeats of the median over all combinations of size and load. Few overloaded
+             *     combinations do not dominate it.
              */
             median: number | null;
-            /** @description Student's 95 % interval of that, over the repeats; `null` of a single one. */
+            /** @description Student's 95 % confidence interval of `median`, over the repeats; `null` with one repeat. */
             median_interval: number[] | null;
             /**
              * Format: uint64
-             * @description Frames and loads at which both were measured in every repeat that counts.
+             * @description Number of combinations of frame size and load that were measured in both cases in every valid repeat.
              */
             places: number;
-            /** @description What differs. */
+            /** @description Quantity with its unit, such as `latency_ns`. */
             quantity: string;
             /**
              * Format: uint64
-             * @description Valid repeats, each of which is one value: the mean of its differences. Trials of one repeat share the state of
-             *     host and device, so only further repeats show its variation. 0 in documents of older versions.
+             * @description Number of valid repeats. Each repeat counts as one value: the mean of its differences. Trials of one
+             *     repeat share the state of host and device, so only further repeats show its variation. 0 in documents
+             *     of older versions.
              * @default 0
              */
             repeats: number;
-            /** @description The case that it is subtracted from. */
+            /** @description Compared case. */
             to: string;
         };
         /** @description Packet counts of a direction. */
         Packets: {
             /**
              * Format: uint64
-             * @description Arrived damaged; `null` because UDP's checksum drops damage unseen.
+             * @description Packets that arrived with wrong contents; `null`, because the kernel drops packets with a wrong UDP
+             *     checksum.
              */
             corrupted: number | null;
             /**
              * Format: uint64
-             * @description Further copies that arrived.
+             * @description Duplicates that arrived.
              */
             duplicated: number | null;
             /**
              * Format: uint64
-             * @description Left less than the waiting time before a run that was killed, and had not arrived: neither received nor lost. Left out
-             *     where there are none.
+             * @description Packets that left within the waiting time before a run was killed, and had not arrived: neither
+             *     received nor lost. Omitted if there are none.
              */
             in_flight?: number | null;
             /**
              * Format: uint64
-             * @description Arrived at the destination host, which dropped them before the program read them (`receive-overflow`; RFC 7680
-             *     sections 2.7 and 2.8.3): sent and not lost. Of round trips, those that either host dropped. Left out where there are
-             *     none.
+             * @description Packets that arrived at the destination host, which dropped them before the program read them
+             *     (`receive-overflow`; RFC 7680 sections 2.7 and 2.8.3): sent, and not lost. Of round trips, those that
+             *     either host dropped. Omitted if there are none.
              */
             instrument_drops?: number | null;
             /**
              * Format: uint64
-             * @description Arrived after the waiting time; among the lost.
+             * @description Lost packets that arrived after the waiting time.
              */
             late: number | null;
             /**
              * Format: uint64
-             * @description Left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4), whatever the cause; `null`
-             *     where the direction of the loss cannot be known.
+             * @description Packets that left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4),
+             *     whatever the cause; `null` if the direction of a loss is unknown.
              */
             lost: number | null;
             /**
              * Format: uint64
-             * @description Where `lost` is `null`: the lower bound of the packets that did not arrive in time.
+             * @description Lower bound of the lost packets, if `lost` is `null`.
              */
             lost_at_least?: number | null;
             /**
              * Format: uint64
-             * @description The host itself refused to send; neither sent nor lost. Of the reverse direction of round trips, the replies of
-             *     the responder's host.
+             * @description Packets that the sending host refused to send: neither sent nor lost. Of the reverse direction of
+             *     round trips, replies that the responder's host refused.
              */
             not_sent: number | null;
             /**
              * Format: uint64
-             * @description Arrived in time, each counted once; a lower bound where `received_at_least` is true.
+             * @description Packets that arrived within the waiting time, each counted once; a lower bound if `received_at_least`
+             *     is true.
              */
             received: number | null;
-            /**
-             * @description `received` is a lower bound: it is unknown whether other packets arrived, because their log was not received.
-             *     Omitted if false.
-             */
+            /** @description Whether `received` is a lower bound: the records of other packets are missing. Omitted if false. */
             received_at_least?: boolean;
             /**
              * Format: uint64
-             * @description Arrived after a packet with a higher number (RFC 4737); `null` where the time stamps that give the order are missing or refused.
+             * @description Packets that arrived after one with a higher sequence number (RFC 4737); `null` if the time stamps
+             *     that give the order are missing or rejected.
              */
             reordered: number | null;
             /**
              * Format: uint64
-             * @description Left the sending host: received, lost, dropped by the destination host, in flight, or of unknown fate.
+             * @description Packets that left the sending host: received, lost, dropped by the destination host, in flight, or of
+             *     unknown fate.
              */
             sent: number | null;
         };
-        /** @description What kinds of pattern there are, with what each is described by. Times are nanoseconds. */
+        /** @description Kinds of pattern with their parameters. Times are in nanoseconds. */
         Pattern: {
             /**
              * Format: uint64
-             * @description Spikes that would have been seen, had none been left out; those in which nothing was sent do not count.
+             * @description Number of expected spikes in the run; periods without departures do not count.
              */
             cycles: number;
             /**
              * Format: double
-             * @description By how much a spike's first packet lies above the median, in the median of the spikes.
+             * @description Height: median over the spikes of the delay of the first packet above the median delay.
              */
             height_ns: number;
             /** @constant */
             kind: "periodic-delay-spikes";
             /**
              * Format: double
-             * @description A shorter period that was found too, and of which this one is a multiple.
+             * @description Shorter period that was also detected, and of which this one is a multiple.
              */
             multiple_of_ns: number | null;
-            /** @description 95 % interval of it. */
+            /** @description 95 % confidence interval of the period. */
             period_interval_ns: number[];
             /**
              * Format: double
-             * @description The time between two spikes.
+             * @description Time between two spikes.
              */
             period_ns: number;
             /**
              * Format: double
-             * @description When the first was due, after the first departure.
+             * @description Time of the first expected spike after the first departure.
              */
             phase_ns: number;
             /**
              * Format: uint64
-             * @description Spikes that were seen.
+             * @description Number of observed spikes.
              */
             spikes: number;
             /**
              * Format: double
-             * @description Seen of all: how strong it is.
+             * @description Strength: observed / expected spikes.
              */
             strength_ratio: number;
         } | {
             /**
-             * @description The step is hardly larger than the resolution of the time stamps: it may be an effect of the clocks, and not
-             *     of the path.
+             * @description Whether the step is hardly larger than the resolution of the time stamps, so that it may be an
+             *     effect of the clocks and not of the path.
              * @default false
              */
             doubtful: boolean;
             /** @constant */
             kind: "delay-grid";
-            /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */
+            /** @description Quantised values: `delay`, or `ipdv`, the difference of consecutive delays. */
             of: components["schemas"]["GridOf"];
             /**
-             * @description 95 % interval of it, which may begin below 0 or end above a step: multiples of the step do not count.
+             * @description 95 % confidence interval of the offset, modulo the step: it may begin below 0 or end above the
+             *     step.
              * @default null
              */
             offset_interval_ns: number[] | null;
             /**
              * Format: double
-             * @description Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
+             * @description Offset of the multiples, from 0 to less than a step; `null` for a variable delay, where it has no
+             *     meaning.
              */
             offset_ns: number | null;
             /**
              * Format: uint64
-             * @description Points of the grid that hold values.
+             * @description Number of multiples with values.
              */
             points: number;
             /**
-             * @description 95 % interval of it.
+             * @description 95 % confidence interval of the step.
              * @default null
              */
             step_interval_ns: number[] | null;
             /**
              * Format: double
-             * @description The step.
+             * @description Step between two multiples.
              */
             step_ns: number;
             /**
              * Format: double
-             * @description Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
+             * @description Strength: share of the values within an eighth of a step of a multiple; 0.25 by chance.
              */
             strength_ratio: number;
         } | {
             /**
-             * @description 95 % interval of the moment: from the last packet that surely left before the step to the first that surely left
-             *     after it, nanoseconds after the first departure. `at_ns` is the first packet after the step.
+             * @description 95 % confidence interval of the time of the change, nanoseconds after the first departure: from
+             *     the last packet that left before it to the first packet that left after it. `at_ns` is the first
+             *     packet after the change.
              * @default null
              */
             at_interval_ns: number[] | null;
             /** @constant */
             kind: "delay-step";
-            /** @description 95 % interval of it. */
+            /** @description 95 % confidence interval of the change. */
             size_interval_ns: number[] | null;
             /**
              * Format: double
-             * @description Change of the path's delay, by the medians.
+             * @description Change of the median delay of the path.
              */
             size_ns: number;
             /**
              * Format: double
-             * @description Its size in inter-quartile ranges of the delay around it.
+             * @description Strength: size of the change / inter-quartile range of the neighbouring delays.
              */
             strength_ratio: number;
         } | {
             /**
              * Format: double
-             * @description Change of the path's delay; `null` if the delay did not change.
+             * @description Change of the delay of the path; `null` if the delay did not change.
              */
             delay_step_ns: number | null;
             /** @constant */
             kind: "route-change";
             /**
              * Format: uint8
-             * @description TTL, or hop limit, on arrival before.
+             * @description TTL or hop limit on arrival before the change.
              */
             ttl_from: number;
             /**
              * Format: uint8
-             * @description And after.
+             * @description TTL or hop limit on arrival after the change.
              */
             ttl_to: number;
         } | {
             /**
              * Format: uint64
-             * @description How often it changed from a packet to the next.
+             * @description Number of changes between consecutive packets.
              */
             changes: number;
             /** @constant */
             kind: "several-routes";
             /**
              * Format: double
-             * @description Changes over packets: how strong it is.
+             * @description Strength: changes / packets.
              */
             strength_ratio: number;
             /**
              * Format: uint8
-             * @description The greatest.
+             * @description Maximum TTL or hop limit on arrival.
              */
             ttl_max: number;
             /**
              * Format: uint8
-             * @description The least TTL, or hop limit, on arrival.
+             * @description Minimum TTL or hop limit on arrival.
              */
             ttl_min: number;
         } | {
             /**
              * Format: uint64
-             * @description How many copies too many.
+             * @description Number of duplicates in the burst.
              */
             copies: number;
             /**
              * Format: uint64
-             * @description The first of them.
+             * @description Sequence number of the first packet of the burst.
              */
             first_sequence: number;
             /** @constant */
             kind: "duplicate-burst";
             /**
              * Format: uint64
-             * @description How many packets.
+             * @description Number of duplicated packets in the burst.
              */
             packets: number;
             /**
              * Format: double
-             * @description Its packets among all that came more than once: how strong it is.
+             * @description Strength: share of all duplicated packets that are in the burst.
              */
             strength_ratio: number;
         } | {
@@ -5981,297 +6046,297 @@ export interface components {
             kind: "loss-by-length";
             /**
              * Format: uint32
-             * @description The longest packet that arrived, octets of the payload of UDP.
+             * @description UDP payload of the longest packet that arrived, bytes.
              */
             longest_arrived_bytes: number;
             /**
              * Format: uint64
-             * @description Packets of at least this length.
+             * @description Number of packets of at least `shortest_lost_bytes`.
              */
             packets: number;
             /**
              * Format: uint32
-             * @description The shortest lost one among those longer than that, in the same unit.
+             * @description UDP payload of the shortest lost packet above `longest_arrived_bytes`, bytes.
              */
             shortest_lost_bytes: number;
             /**
              * Format: double
-             * @description They among all that were lost: how strong it is.
+             * @description Strength: share of all lost packets that are that long.
              */
             strength_ratio: number;
         } | {
             /**
              * Format: uint64
-             * @description Groups of such packets.
+             * @description Number of groups.
              */
             groups: number;
             /** @constant */
             kind: "coalesced-arrivals";
             /**
              * Format: double
-             * @description Packets in a group, on average.
+             * @description Mean number of packets in a group.
              */
             mean_packets: number;
             /**
              * Format: double
-             * @description Packets that arrive right behind another, of all: how strong it is.
+             * @description Strength: share of all packets that arrive immediately after another.
              */
             strength_ratio: number;
             /**
              * Format: double
-             * @description They arrive within this time of the one before.
+             * @description Maximum time between two arrivals of a group.
              */
             within_ns: number;
         };
-        /** @description Where in a host a stamp was taken, from the wire inwards. */
+        /** @description Source of a time stamp, from the wire inwards. */
         Place: "nic" | "kernel" | "program" | "user";
-        /** @description A benchmark that is to be run. */
+        /** @description Request for a benchmark. */
         Planned: {
-            /** @description The plan, a TOML text, as `romer bench PLAN.toml` takes it. */
+            /** @description Plan as TOML text, as for `romer bench PLAN.toml`. */
             plan: string;
         };
-        /** @description A call with a jitter buffer of one length. */
+        /** @description Result of a call with a jitter buffer of constant length. */
         Playout: {
             /**
              * Format: double
-             * @description The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+             * @description Burst ratio (G.107: BurstR): mean length of loss bursts / mean length with independent losses.
              */
             burst_ratio: number;
             /**
-             * @description By delay and loss alone; `null` where the path's delay is not known and may decide it.
+             * @description Class by delay and loss alone; `null` if the path delay is unknown and may decide it.
              * @default null
              */
             delay_and_loss: components["schemas"]["DelayAndLoss"] | null;
             /**
              * Format: double
-             * @description Discarded because they came after their moment to be played, of those sent.
+             * @description Share of the sent packets that arrived after their playout time and were discarded.
              * @default 0
              */
             discard_ratio: number;
             /**
              * Format: int64
-             * @description How long the receiver holds the quickest packet back.
+             * @description Length of the jitter buffer, nanoseconds: delay added to the packet with the minimum delay.
              */
             jitter_buffer_ns: number;
             /**
              * Format: double
-             * @description Lost in the network or discarded, of those sent.
+             * @description Share of the sent packets that were lost in the network or discarded.
              */
             loss_ratio: number;
             /**
              * Format: double
-             * @description The mean opinion score that goes with it, 1 to 4.5.
+             * @description Mean opinion score, 1 to 4.5.
              */
             mos: number | null;
             /**
              * Format: double
-             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
-             *     where the path's delay is not known.
+             * @description Mouth-to-ear delay, nanoseconds: minimum delay of the path, jitter buffer, packet and look-ahead of
+             *     the codec; `null` if the path delay is unknown.
              */
             mouth_to_ear_ns: number | null;
             /**
              * Format: double
-             * @description The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
-             *     of a lossy call Bpl, is not known.
+             * @description Transmission rating factor R of the E-model on the scale of the codec, with perfect echo cancellation;
+             *     `null` if Ie, or with losses Bpl, is unknown.
              */
             r: number | null;
-            /** @description In a word; `null` on other scales than the narrowband one. */
+            /** @description User satisfaction; `null` on other scales than narrowband. */
             rating: components["schemas"]["Rating"] | null;
         };
-        /** @description What a policer did with the frames of a trial. */
+        /** @description Decisions of a policer on the frames of a trial, compared with a token bucket. */
         Policed: {
             /**
              * Format: uint64
-             * @description Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
-             *     stopped although there is more in it, leaves the edge.
+             * @description Frames within one frame of the bucket limit, for which both decisions are correct.
              */
             at_boundary: number;
             /**
              * Format: uint64
-             * @description Of these, how many were dropped or remarked.
+             * @description Frames of `at_boundary` that were dropped or remarked.
              * @default 0
              */
             at_boundary_stopped: number;
             /**
              * Format: uint64
-             * @description In profile, and passed unchanged.
+             * @description In profile and forwarded unchanged (correct).
              */
             conforming_passed: number;
             /**
              * Format: uint64
-             * @description In profile, and dropped or remarked: wrong.
+             * @description In profile, but dropped or remarked (wrong).
              */
             conforming_stopped: number;
             /**
              * Format: uint64
-             * @description Out of profile, and passed unchanged: wrong.
+             * @description Out of profile, but forwarded unchanged (wrong).
              */
             excess_passed: number;
             /**
              * Format: uint64
-             * @description Out of profile, and dropped or remarked.
+             * @description Out of profile, and dropped or remarked (correct).
              */
             excess_stopped: number;
             /**
-             * @description All frames together; absent in documents of older versions.
+             * @description Verdict on all frames together; absent in documents of older versions.
              * @default null
              */
             together: components["schemas"]["PolicedTogether"] | null;
         };
         /**
-         * @description A policer's decisions on all frames of a trial together, in frames of their mean size. This is known even if the
-         *     latency varies too much to judge single frames.
+         * @description Decisions of a policer on all frames of a trial together, in frames of mean size. This is known even if
+         *     the latency varies too much to judge single frames.
          */
         PolicedTogether: {
             /**
              * Format: uint64
-             * @description Frames that wrongly passed between some two frames, whatever part of the latency variation is before the
+             * @description Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
              *     policer.
              */
             beyond: number;
             /**
              * Format: uint64
-             * @description What the edge of the bucket leaves open.
+             * @description Tolerance at the bucket limit, frames.
              */
             edge: number;
             /**
              * Format: int64
-             * @description In what time the empty bucket is full, nanoseconds.
+             * @description Time in which the empty bucket fills, nanoseconds.
              */
             fills_in_ns: number;
             /**
              * Format: int64
-             * @description Maximum difference between the latency of a frame and the minimum latency, nanoseconds.
+             * @description Maximum latency minus minimum latency, nanoseconds.
              */
             latest_ns: number;
             /**
              * Format: uint64
-             * @description Frames that were wrongly stopped, whatever part of the latency variation is before the policer.
+             * @description Lower bound of the conforming frames that were dropped or remarked, whatever part of the latency
+             *     variation occurs before the policer.
              */
             missing: number;
             /**
              * Format: uint64
-             * @description What the bucket lets pass of frames that are at the device when they are sent.
+             * @description Frames that the bucket allows if frames reach the policer at their departure times.
              */
             nominal: number;
             /**
              * Format: uint64
-             * @description Passed unchanged.
+             * @description Frames forwarded unchanged.
              */
             passed: number;
         };
         /** @description A direction of an emulation. */
         PortDirection: "a_to_b" | "b_to_a";
-        /** @description A scenario that comes with romer. */
+        /** @description A scenario preset. */
         PresetShown: {
-            /** @description What `--preset` takes. */
+            /** @description Name, for `--preset`. */
             name: string;
-            /** @description What it leaves out. */
+            /** @description Properties that the preset does not model. */
             note: string | null;
-            /** @description The same as JSON. */
+            /** @description Scenario as JSON. */
             scenario: {
                 [key: string]: unknown;
             };
-            /** @description Who found its numbers. */
+            /** @description Publication of the values. */
             source: string | null;
-            /** @description What it is. */
+            /** @description Title. */
             title: string | null;
-            /** @description As a file. */
+            /** @description Scenario as TOML. */
             toml: string;
             /**
              * Format: uint64
-             * @description When.
+             * @description Year of publication.
              */
             year: number | null;
         };
-        /** @description The forecast of a plan. */
+        /** @description Forecast of a plan. */
         Preview: {
-            /** @description The commands that it runs to set cases, and to reset the device. */
+            /** @description Commands that set the cases or reset the device. */
             commands: string[];
-            /** @description By what, in words. */
+            /** @description Criterion of the result, as text. */
             criterion: string;
             /**
              * Format: int64
-             * @description Maximum duration.
+             * @description Maximum duration, nanoseconds.
              */
             length_ns: number;
-            /** @description The question to answer. */
+            /** @description Procedure. */
             procedure: string;
-            /** @description Its trials; empty where each follows from the one before. */
+            /** @description Planned trials; empty if each trial depends on the previous result. */
             trials: components["schemas"]["Foreseen"][];
         };
-        /** @description The direction of a stream's probes, or of a figure. */
+        /** @description Direction of the probes of a stream, or of a metric. */
         ProbeDirection: "round_trip" | "forward" | "reverse" | "both";
-        /** @description What went wrong, where, and what to do about it. */
+        /** @description An error: cause, place and remedy. */
         Problem: components["schemas"]["Content"];
-        /** @description How a responder broke the control protocol. */
+        /** @description Violation of the control protocol by a responder. */
         ProtocolFault: "too-much" | "impossible-numbers" | "implausible-times" | "no-test-port" | "overdue";
-        /** @description What users think of such calls (G.107 table B.1). */
+        /** @description User satisfaction (G.107, table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /**
-         * @description Datagrams that came to the measuring host's port and were no replies (of one-way probes from the responder: no probes) of the
-         *     stream, each counted under the first cause that applies.
+         * @description Datagrams at the initiator's port that are no replies of the stream (of one-way probes from the responder:
+         *     no probes), each counted under the first cause that applies.
          */
         Rejected: {
             /**
              * Format: uint64
-             * @description From another address than the target's.
+             * @description Source address other than the target's.
              */
             address: number;
             /**
              * Format: uint64
-             * @description Not authenticated with this stream's key.
+             * @description Authentication code not made with the stream's key.
              */
             code: number;
             /**
              * Format: uint64
-             * @description With another Session-Sender Timestamp than the probe had.
+             * @description Session-Sender Timestamp other than that of the probe.
              */
             echo: number;
             /**
              * Format: uint64
-             * @description From the target's address and another port.
+             * @description Source port other than the target's.
              */
             port: number;
             /**
              * Format: uint64
-             * @description With a sequence number that was not sent; of one-way probes, with a tag that does not fit.
+             * @description Sequence number that was not sent; of one-way probes, invalid tag.
              */
             sequence: number;
             /**
              * Format: uint64
-             * @description With another session identifier.
+             * @description Other session identifier.
              */
             session: number;
             /**
              * Format: uint64
-             * @description Too short to be a reply.
+             * @description Too short for a reply.
              */
             size: number;
-            /** @description Where the first datagram from another address or port came from; `null` where there was none. */
+            /** @description Source of the first datagram from another address or port; `null` if there was none. */
             source: string | null;
         };
         /** @description Reordering (RFC 4737). */
         Reordering: {
-            /** @description Extents of the reordered packets (RFC 4737 section 4.2.3), in order of arrival: of the first 10,000. */
+            /** @description Reordering extents (RFC 4737 section 4.2.3), in order of arrival: the first 10,000. */
             extents: number[];
-            /** @description What all extents are, where there are more than `extents` lists. */
+            /** @description Statistics of all extents, if there are more than `extents` lists. */
             extents_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
-             * @description Reordered over received.
+             * @description Reordered / received packets.
              */
             ratio: number | null;
         };
-        /** @description What came to the measuring host's port, beyond the counts of packets. */
+        /** @description Unusual datagrams at the initiator's port. */
         Replies: {
             /**
-             * @description Replies with another length than their request; `null` if there are none.
+             * @description Replies with another length than their requests; `null` if there are none.
              * @default null
              */
             other_length: components["schemas"]["OtherLength"] | null;
             /**
-             * @description Datagrams that were not counted, by cause.
+             * @description Rejected datagrams, by cause.
              * @default {
              *       "address": 0,
              *       "code": 0,
@@ -6285,84 +6350,84 @@ export interface components {
              */
             rejected: components["schemas"]["Rejected"];
         };
-        /** @description The losses of each direction, by the numbers of the replies. */
+        /** @description Losses of each direction, from the numbers of the replies. */
         ReplyLosses: {
             /**
              * Format: uint64
-             * @description Copies of probes that arrived.
+             * @description Number of duplicate probes that arrived.
              */
             copies: number;
             /**
              * Format: uint64
-             * @description Packets lost forward, or not answered.
+             * @description Number of packets lost forward, or not answered.
              */
             forward: number;
-            /** @description That number is exact; otherwise it is a minimum. */
+            /** @description Whether `forward` is exact; otherwise it is a lower bound. */
             forward_exact: boolean;
             /**
              * Format: uint64
-             * @description Probes without a reply.
+             * @description Number of probes without a reply.
              */
             missing: number;
             /**
              * Format: uint64
-             * @description How often the count of the responder started anew.
+             * @description Number of restarts of the responder's reply counter.
              */
             restarts: number;
             /**
              * Format: uint64
-             * @description Replies lost in reverse.
+             * @description Number of replies lost in reverse.
              */
             reverse: number;
-            /** @description That number is exact; otherwise it is a minimum. */
+            /** @description Whether `reverse` is exact; otherwise it is a lower bound. */
             reverse_exact: boolean;
             /**
              * Format: uint64
-             * @description Lost packets of unknown direction.
+             * @description Number of lost packets of unknown direction.
              */
             unknown: number;
             /**
              * Format: uint64
-             * @description Lost packets: their number in each direction is known, but not which they are.
+             * @description Number of lost packets with a known direction whose sequence numbers are unknown.
              */
             unnamed: number;
         };
-        /** @description A load that is requested. */
+        /** @description A requested load. */
         RequestedLoad: {
             /**
              * Format: double
-             * @description Of the line rate, by layer 1.
+             * @description Load, percent of the line rate (layer 1).
              */
             percent: number;
             /**
              * Format: double
-             * @description Frames a second.
+             * @description Load, frames per second.
              */
             pps: number;
         };
-        /** @description Why probes waited at a responder. */
+        /** @description Cause of a wait of probes at a responder. */
         ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
-        /** @description What a router reported of packets that it did not forward (ICMP). */
+        /** @description ICMP report of a router about packets that it did not forward. */
         RouterReport: {
             /**
              * Format: uint8
-             * @description The ICMP or ICMPv6 code.
+             * @description ICMP or ICMPv6 code.
              */
             icmp_code: number;
             /**
              * Format: uint8
-             * @description The ICMP or ICMPv6 type.
+             * @description ICMP or ICMPv6 type.
              */
             icmp_type: number;
             /**
              * Format: ip
-             * @description The address of the router.
+             * @description Address of the router.
              */
             router: string;
         };
-        /** @description The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS. */
+        /** @description Results of one direction of a run. Of several streams: the highest delay and loss, and the lowest MOS. */
         RunFigures: {
-            /** @description Whether the delay is absolute, or the part above its minimum. */
+            /** @description Kind of the delays: absolute, or relative to the minimum. */
             delay_kind: components["schemas"]["DelayKind"] | null;
             /**
              * Format: double
@@ -6374,172 +6439,172 @@ export interface components {
              * @description 99 % quantile of the delay, nanoseconds.
              */
             delay_p99_ns: number | null;
-            /** @description The direction. */
+            /** @description Direction. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description Lost packets / sent packets.
+             * @description Loss ratio: lost packets / sent packets.
              */
             loss_ratio: number | null;
             /**
              * Format: double
-             * @description The rating of a call in this direction.
+             * @description Mean opinion score of a call in this direction.
              */
             mos: number | null;
         };
-        /** @description What a folder among the runs holds. */
+        /** @description Kind of a run. */
         RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
         Scale: "narrowband" | "wideband" | "fullband";
-        /** @description What a scenario is, in both forms. */
+        /** @description A scenario as TOML and as JSON. */
         ScenarioForms: {
-            /** @description The files that it names. */
+            /** @description Files that the scenario uses. */
             files: components["schemas"]["NamedFile"][];
-            /** @description What a reader of the results should know. */
+            /** @description Notes and warnings about the scenario. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The same as a sentence. */
+                /** @description Description as text. */
                 text: string;
             })[];
-            /** @description The same as JSON. */
+            /** @description Scenario as JSON. */
             scenario: {
                 [key: string]: unknown;
             };
-            /** @description As a file. */
+            /** @description Scenario as TOML. */
             toml: string;
         };
-        /** @description The tests of Chadda 2004, section 2.7, on the tester itself. */
+        /** @description Self-test of the tester (Chadda 2004, section 2.7). */
         SelfTest: {
-            /** @description What the report may claim for it, in words. */
+            /** @description Claims about the tester that the self-test supports, as text. */
             claims: string[];
             /**
              * Format: double
-             * @description The highest rate that generator and analyser sustained together, frames per second.
+             * @description Highest rate that transmitter and receiver sustained together, frames per second.
              */
             highest_pps: number | null;
             /**
-             * @description Losses of the tester itself: every repeat of each test, passed or not.
+             * @description Losses of the tester itself, for every repeat of each test, passed or not.
              * @default []
              */
             ledger: components["schemas"]["Accounted"][];
-            /** @description Each by itself. */
+            /** @description Result of each test. */
             tests: components["schemas"]["SelfTestItem"][];
         };
-        /** @description One test of the tester. */
+        /** @description One test of the self-test. */
         SelfTestItem: {
-            /** @description The requirement, in words. */
+            /** @description Requirement, as text. */
             asked: string;
-            /** @description What was found, in words. */
+            /** @description Observed result, as text. */
             found: string;
-            /** @description Whether it was met. */
+            /** @description Whether the test passed. */
             held: boolean;
             /**
              * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
              *     `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
              */
             name: string;
-            /** @description The gaps between departures, or the latency. */
+            /** @description Gaps between departures, or latency, nanoseconds. */
             values_ns: components["schemas"]["Summary"];
         };
-        /** @description How a device was tested. */
+        /** @description Test setup of a benchmark. */
         Setup: {
-            /** @description The cases, and the commands that set them. */
+            /** @description Cases (device configurations) and the commands that set them. */
             cases: {
                 [key: string]: string | null;
             };
-            /** @description Their destination. */
+            /** @description Destination address of the test frames. */
             destination: string;
-            /** @description The testing host's kernel. */
+            /** @description Kernel version of the testing host. */
             kernel: string;
             /**
              * Format: double
-             * @description The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+             * @description Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
              */
             line_rate_bps: number;
-            /** @description The link-layer address that they were sent to. */
+            /** @description MAC address of the next hop, to which the frames are sent. */
             next_hop: string;
             /**
              * Format: uint64
-             * @description Frames that were sent between the trials to test whether the device forwards; nearly all arrived.
+             * @description Number of frames sent between the trials to test whether the device forwards.
              */
             probes: number;
-            /** @description What the octets of a rate count. */
+            /** @description Layer at which rates count bytes. */
             rate_layer: string;
             /**
              * Format: uint32
-             * @description How often each trial is made.
+             * @description Number of repeats of each trial.
              */
             repeats: number;
-            /** @description The interface that receives. */
+            /** @description Receive port, `[NETNS/]IFACE`. */
             rx: string;
             /** @description Seed of the order of trials, of random sizes and gaps. */
             seed: number[];
             /**
              * Format: int64
-             * @description How long is waited before and after.
+             * @description Wait before and after each trial (`--settle`), nanoseconds.
              */
             settle_ns: number;
             /** @description Version of romer. */
             software: string;
             /** @description Source address of the test frames. */
             source: string;
-            /** @description The streams, in words. */
+            /** @description Streams, as text. */
             streams: string[];
             /**
              * Format: int64
-             * @description How long a trial sends.
+             * @description Duration of a trial, nanoseconds.
              */
             trial_ns: number;
-            /** @description The interface that sends, `[NETNS/]IFACE`. */
+            /** @description Transmit port, `[NETNS/]IFACE`. */
             tx: string;
         };
-        /** @description How much a warning, event or note limits the use of the figures. */
+        /** @description Effect of a warning, event or note on the results. */
         Severity: "note" | "warning" | "error";
-        /** @description What the tool adds to a delay. All are medians over the rounds. */
+        /** @description Delay that romer and the host add. All values are medians over the rounds, nanoseconds. */
         Share: {
             /**
              * Format: double
-             * @description The floor: a round's least.
+             * @description Minimum added delay of a round (baseline).
              */
             baseline_ns: number;
             /**
              * Format: double
-             * @description How far above the floor a round's greatest is. What the host takes away is in it.
+             * @description Maximum minus baseline of a round, including scheduling delays.
              */
             greatest_ns: number;
             /**
              * Format: double
-             * @description A round's median.
+             * @description Median added delay of a round.
              */
             median_ns: number;
             /**
              * Format: double
-             * @description How far above the floor the error goes: a round's 99 % quantile less its least.
+             * @description 99 % quantile minus baseline of a round.
              */
             uncertainty_ns: number;
         };
         /**
-         * @description Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one
-         *     together.
+         * @description Frames of one size in a trial. With more than 32 sizes, the most frequent ones have their own rows; the
+         *     others share one.
          */
         SizeResult: {
             /**
              * Format: uint32
-             * @description Octets of the smallest of them, with check sequence.
+             * @description Smallest frame size of the row in bytes, including FCS.
              */
             least_octets: number;
             /**
              * Format: uint64
-             * @description Frames that did not come.
+             * @description Frames that did not arrive.
              */
             lost: number;
             /**
              * Format: uint32
-             * @description Octets of the largest.
+             * @description Largest frame size of the row in bytes, including FCS.
              */
             most_octets: number;
             /**
              * Format: uint64
-             * @description Frames given to the device.
+             * @description Frames sent to the device.
              */
             offered: number;
         };
@@ -6547,191 +6612,199 @@ export interface components {
         SkippedAddress: {
             /** @description The address. */
             address: string;
-            /** @description The error; `null` if no reflector answered there. */
+            /** @description Error; `null` if no reflector answered there. */
             error: string | null;
         };
-        /** @description A place where a curve breaks from its neighbours. */
+        /** @description An outlier in a curve: a result that deviates from those of neighbouring loads or sizes. */
         SoftSpot: {
-            /** @description The case. */
+            /** @description Case (device configuration). */
             case: string;
             /**
              * Format: double
-             * @description What its neighbours let expect.
+             * @description Value expected from the neighbours, in the unit of the quantity.
              */
             expected: number;
             /**
              * Format: double
-             * @description What was found there.
+             * @description Measured value, in the unit of the quantity.
              */
             found: number;
             /**
              * Format: uint32
-             * @description Octets of the frames.
+             * @description Frame size in bytes, including FCS.
              */
             frame_size: number | null;
             /**
              * Format: double
-             * @description The load.
+             * @description Load, percent of the line rate.
              */
             load_percent: number | null;
             /**
              * Format: double
-             * @description Probability of a deviation as great by chance, corrected for all places, quantities and cases (Holm): below 1 %.
+             * @description Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
+             *     (Holm): below 1 %.
              */
             probability: number;
-            /** @description Of what. */
+            /** @description Quantity with its unit, such as `latency_ns`. */
             quantity: string;
-            /** @description In words. */
+            /** @description Description as text. */
             text: string;
         };
-        /** @description A moment at which a packet is stamped. */
+        /** @description Event of a packet that has a time stamp. */
         StampMoment: "sender-departure" | "responder-arrival" | "responder-departure" | "sender-arrival";
-        /** @description Where each stamp was taken; `null` where the responder does not say. */
+        /** @description Sources of the time stamps; `null` if the responder does not state them. */
         StampPlaces: {
-            /** @description What the delays of each direction span. */
+            /** @description Definition of the delays of each direction. */
             delay_definition: components["schemas"]["DelayDefinition"][];
-            /** @description Stamps that never came, by moment. */
+            /** @description Missing time stamps, by event. */
             missing: components["schemas"]["MissingStamps"];
             /** @description Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used. */
             nic?: components["schemas"]["NicStamps"] | null;
-            /** @description t2; `null` if nothing arrived there, or if its place is unknown. */
+            /** @description Source of arrivals at the responder (t2); `null` if nothing arrived there, or if unknown. */
             responder_arrival: components["schemas"]["Place"] | null;
-            /** @description t3; `null` if nothing left there, or if its place is unknown. */
+            /** @description Source of departures at the responder (t3); `null` if nothing left there, or if unknown. */
             responder_departure: components["schemas"]["Place"] | null;
-            /** @description The round trips contain the time that the responder took to answer, because its stamps do not give that time. */
+            /**
+             * @description Whether round-trip delays include the processing time of the responder, because its time stamps do not
+             *     give it.
+             */
             round_trip_includes_responder?: boolean;
-            /** @description t4; `null` where nothing came back. */
+            /** @description Source of arrivals at the initiator (t4); `null` if nothing arrived. */
             sender_arrival: components["schemas"]["Place"] | null;
-            /** @description t1; `null` where nothing left. */
+            /** @description Source of departures at the initiator (t1); `null` if nothing left. */
             sender_departure: components["schemas"]["Place"] | null;
         };
-        /** @description Stamps requested (`--stamp`). */
+        /** @description Requested source of the time stamps (`--stamp`). */
         StampRequest: "best" | "nic" | "kernel" | "user";
-        /** @description What would give the time stamps that a file lacks. */
+        /** @description Remedy for missing time stamps of a file. */
         StampsRemedy: "csv" | "irtt";
-        /** @description How the emulation stands. */
+        /** @description Status of the emulation. */
         Standing: {
             /** @description Port a, `[NETNS/]IFACE`. */
             a: string;
-            /** @description Port b. */
+            /** @description Port b, `[NETNS/]IFACE`. */
             b: string;
-            /** @description How packets come in and go out. */
+            /** @description Packet I/O: `packet`, `xdp-native` or `xdp-generic`. */
             data_plane: string;
-            /** @description Why it is not stored, once it has ended. */
+            /** @description Reason why the ended emulation is not stored. */
             not_kept: string | null;
-            /** @description Everything passes through unchanged, and the scenario is stored only. */
+            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
             passing: boolean;
             /**
              * Format: uint32
-             * @description Capacity in frames.
+             * @description Capacity of the packet buffer, frames.
              */
             room_frames: number;
             /**
              * Format: uint64
-             * @description Octets of memory for them.
+             * @description Memory of the packet buffer, bytes.
              */
             room_octets: number;
-            /** @description The run in which it is stored, once it has ended. */
+            /** @description Name of the run in which the emulation is stored, once it has ended. */
             run: string | null;
-            /** @description Whether packets pass through it now. */
+            /** @description Whether the emulation is running. */
             running: boolean;
-            /** @description When it began, RFC 3339. */
+            /** @description Start time, RFC 3339. */
             started: string;
             /**
              * Format: uint64
-             * @description The scenario's number.
+             * @description Number of the current scenario.
              */
             version: number;
         };
         /**
-         * @description Outages of the device in a trial: at least 0.1 s, in which at least 50 frames left and none of them arrived, or
-         *     nothing arrived. And up to five shorter ones: at least a hundredth of the trial, in which at least ten frames left
-         *     and nothing arrived, and at least five times the transmission time of the largest frame.
+         * @description Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
+         *     them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
+         *     frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
          */
         Standstills: {
             /**
              * Format: uint64
-             * @description How many there were.
+             * @description Number of outages.
              */
             count: number;
             /**
              * Format: int64
-             * @description How long the longest was.
+             * @description Duration of the longest outage, nanoseconds.
              */
             longest_ns: number;
             /**
              * Format: uint64
-             * @description Frames that left in them and did not come.
+             * @description Frames sent during the outages that did not arrive.
              */
             lost: number;
             /**
              * Format: int64
-             * @description How long they were together.
+             * @description Total duration of the outages, nanoseconds.
              */
             sum_ns: number;
         };
-        /** @description An emulation that is to be started. */
+        /** @description Request for an emulation. */
         Start: {
-            /** @description Port a: `[NETNS/]IFACE`. */
+            /** @description Port a, `[NETNS/]IFACE`. */
             a: string;
-            /** @description Port b. */
+            /** @description Port b, `[NETNS/]IFACE`. */
             b: string;
             /**
-             * @description Take a port even if this host reaches the world by it.
+             * @description Accept a port that carries the default route of this host.
              * @default false
              */
             may_cut_off: boolean;
             /**
-             * @description What is done to packets; left out, nothing.
+             * @description Scenario; default: no impairment.
              * @default null
              */
             scenario: components["schemas"]["Given"] | null;
         };
-        /** @description The state of a running stream. */
+        /** @description State of a running stream. */
         StreamInterval: {
             /**
              * Format: uint64
-             * @description All probes with numbers below this one have a stored departure.
+             * @description The departures of all probes with numbers below this one are stored.
              */
             durable_sent: number;
             /**
              * Format: int64
-             * @description Since the start.
+             * @description Time since the start, nanoseconds.
              */
             elapsed_ns: number;
             /**
-             * @description Of one-way probes with the responder's log during the run (`--live-delays`), results of the forward direction:
-             *     delays that became known within this interval, counts from the start. Omitted if nothing is known.
+             * @description Forward results of one-way probes during the run (`--live-delays`): delays that became known within
+             *     this interval, counters since the start. Omitted if nothing is known.
              */
             forward?: components["schemas"]["StreamWay"] | null;
             /**
              * Format: uint64
-             * @description Entries of the packet log that are safe from a kill of the program.
+             * @description Entries of the packet log that are stored, even if the process is killed.
              */
             kept_entries: number;
             /**
              * Format: uint64
-             * @description Of `settled`, those that did not come, or came after the waiting time (a running total). A one-way probe that others have
-             *     overtaken is among them until it arrives.
+             * @description Packets counted by `settled` that did not arrive within the waiting time, since the start. A one-way
+             *     probe that others have overtaken is included until it arrives.
              * @default 0
              */
             lost: number;
             /**
              * Format: uint64
-             * @description Probes that were sent, have not come and are not counted as lost: on their way, or lost.
+             * @description Probes sent that are neither received nor counted as lost.
              * @default 0
              */
             outstanding: number;
             /**
              * Format: uint64
-             * @description Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
+             * @description Replies received since the start; of one-way probes, those known to have arrived.
              */
             returned: number;
-            /** @description The same of the reverse direction. */
+            /**
+             * @description Reverse results of one-way probes during the run (`--live-delays`): delays that became known within
+             *     this interval, counters since the start. Omitted if nothing is known.
+             */
             reverse?: components["schemas"]["StreamWay"] | null;
             /**
-             * @description Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
-             *     for the departure. The final document has those of the stamps nearest to the wire, which are less.
+             * @description Round-trip delays within this interval, nanoseconds, with the time stamps available during the run:
+             *     user space for the departure. The final document uses the time stamps nearest to the wire, which give
+             *     lower delays.
              */
             round_trip_delay_ns: components["schemas"]["Summary"];
             /** @description `romer/stream/1`. */
@@ -6743,39 +6816,39 @@ export interface components {
             sent: number;
             /**
              * Format: uint64
-             * @description Of `sent`, the probes of which it is known by now whether they came (a running total): those that left at least the waiting
-             *     time ago; of one-way probes, those up to the last that has arrived.
+             * @description Probes counted by `sent` that are known to be received or lost, since the start: those that left at
+             *     least the waiting time ago; of one-way probes, those up to the last that has arrived.
              * @default 0
              */
             settled: number;
             /**
              * Format: uint16
-             * @description Which stream, from 0.
+             * @description Stream number, from 0.
              */
             stream: number;
-            /** @description The target as it was given. */
+            /** @description Target as given. */
             target: string;
         };
-        /** @description One stream of a trial. */
+        /** @description Results of one stream of a trial. */
         StreamResult: {
             /**
              * Format: uint64
-             * @description Frames that came, each once.
+             * @description Forwarded frames, each counted once.
              */
             carried: number;
             /**
              * Format: double
-             * @description What came out in the time in which frames were sent, later by the least latency, bits a second at layer 1: what a device
-             *     holds and gives out when nothing is sent to it any more is in no rate.
+             * @description Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
+             *     by the minimum latency, and thus excludes frames that the device queued and sent later.
              */
             carried_bps: number;
             /**
              * Format: double
-             * @description Forwarded frames, in the same unit.
+             * @description Forwarding rate, bit/s of frames including FCS (layer 2).
              */
             carried_l2_bps: number;
             /**
-             * @description Frames that came in each second.
+             * @description Frames that arrived in each second.
              * @default []
              */
             carried_per_second: number[];
@@ -6785,38 +6858,39 @@ export interface components {
              * @default 0
              */
             corrupted: number;
-            /** @description Code points that it came out with. */
+            /** @description DSCPs of the received frames. */
             dscp_out: {
                 [key: string]: number;
             };
             /**
              * Format: uint64
-             * @description Further copies.
+             * @description Duplicate frames received.
              */
             duplicated: number;
             /**
-             * @description The device is to drop all of it: what of it does not come is in no loss of the trial.
+             * @description Whether the device is expected to drop the stream; its losses are in no loss ratio of the trial.
              * @default false
              */
             expect_drop: boolean;
             /**
-             * @description What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
+             * @description Lower and upper bound of the rate that the scheduler should give the stream, bit/s at layer 2; `null`
+             *     if no scheduler is tested.
              * @default null
              */
             expected_l2_bps: number[] | null;
             /**
              * Format: double
-             * @description Octets of its frames with check sequence, in the mean; `null` where none was offered.
+             * @description Mean frame size in bytes, including FCS; `null` if no frame was sent.
              * @default null
              */
             frame_octets: number | null;
             /**
              * Format: uint64
-             * @description Frames requested.
+             * @description Requested frames.
              */
             intended: number;
             /**
-             * @description Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393).
+             * @description Latency variation of consecutive frames in order of departure, signed, nanoseconds (RFC 3393).
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -6838,12 +6912,13 @@ export interface components {
              *     }
              */
             ipdv_ns: components["schemas"]["Summary"];
-            /** @description The jitters. */
+            /** @description Jitter by several methods, nanoseconds. */
             jitter_ns: components["schemas"]["Jitter"];
             /**
-             * @description Jitter by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
-             *     other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
-             *     the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+             * @description Jitter (RFC 4689, section 3.2.5): absolute difference of the delays of two frames of the stream that
+             *     arrived one after the other, even if frames between them were lost. Method 3 compares frames that were
+             *     sent one after the other. Section 3.4.4.8 of the RFC counts in order of departure, which is the same
+             *     without reordering.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -6866,39 +6941,39 @@ export interface components {
              */
             jitter_rfc4689_ns: components["schemas"]["Summary"];
             /**
-             * @description Its distribution.
+             * @description Histogram of the latency.
              * @default {
              *       "bin_edges_ns": [],
              *       "counts": []
              *     }
              */
             latency_histogram: components["schemas"]["Histogram"];
-            /** @description Latency. */
+            /** @description Latency, nanoseconds. */
             latency_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Frames that did not.
+             * @description Frames that did not arrive.
              */
             lost: number;
-            /** @description Its name. */
+            /** @description Name of the stream. */
             name: string;
             /**
              * Format: uint64
-             * @description Frames given to the device.
+             * @description Frames sent to the device.
              */
             offered: number;
             /**
              * Format: double
-             * @description What was given to the device, bits a second of frames with check sequence (layer 2).
+             * @description Offered load, bit/s of frames including FCS (layer 2).
              */
             offered_l2_bps: number;
             /**
-             * @description Frames that left in each second.
+             * @description Frames sent in each second.
              * @default []
              */
             offered_per_second: number[];
             /**
-             * @description Latencies above the least one (RFC 5481, section 4.2).
+             * @description Latency minus the minimum latency, nanoseconds (RFC 5481, section 4.2).
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -6921,81 +6996,82 @@ export interface components {
              */
             pdv_ns: components["schemas"]["Summary"];
             /**
-             * @description Frames by size: sent, received, lost, smallest first; empty where all have one size.
+             * @description Frames by size: sent, received, lost, smallest first; empty if all have one size.
              * @default []
              */
             per_size: components["schemas"]["SizeResult"][];
             /**
-             * @description The policer's decisions on its frames, if it has its own bucket; else `null`.
+             * @description Decisions of the policer on the frames of the stream, if it has its own bucket; else `null`.
              * @default null
              */
             policed: components["schemas"]["Policed"] | null;
             /**
              * Format: uint64
-             * @description Frames that came after one of their own flow that was sent later.
+             * @description Frames that arrived after a later frame of their flow (RFC 4737).
              */
             reordered: number;
         };
         /**
-         * @description Results of one-way probes during the run, of those in the logs of both hosts so far, up to one interval after their
-         *     arrival.
+         * @description Results of one-way probes during the run, from the records of both hosts so far, up to one interval after
+         *     their arrival.
          */
         StreamWay: {
             /**
              * Format: uint64
-             * @description Those of them that have, as far as it is known: a running total as well.
+             * @description Probes counted by `sent` that are known to have arrived, since the start.
              */
             arrived: number | null;
             /**
-             * @description What the delays are: absolute, or above the least that came so far. How far one clock runs from the other is still in
-             *     the latter; the final document takes it out.
+             * @description Kind of the delays: absolute, or relative to the minimum so far. Relative delays still include the
+             *     clock skew, which the final document removes.
              */
             delay_kind: components["schemas"]["DelayKind"];
             /**
              * Format: double
-             * @description Their median.
+             * @description Median of these delays, nanoseconds.
              */
             delay_median_ns: number | null;
             /**
              * Format: double
-             * @description Their 99 % quantile.
+             * @description 99 % quantile of these delays, nanoseconds.
              */
             delay_p99_ns: number | null;
             /**
              * Format: uint64
-             * @description How many delays became known within this interval.
+             * @description Number of delays that became known within this interval.
              */
             delays: number;
             /**
              * Format: double
-             * @description Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+             * @description Interarrival jitter (RFC 3550, section 6.4.1) since the start, nanoseconds.
              */
             jitter_rfc3550_ns: number | null;
             /**
              * Format: uint64
-             * @description Probes from the start up to now (a running total) of which it is time that they have arrived.
+             * @description Probes since the start that should have arrived by now.
              */
             sent: number | null;
         };
-        /** @description A baseline that is subtracted. */
+        /** @description A subtracted baseline. */
         SubtractedBaseline: {
             /**
              * Format: double
-             * @description The baseline, nanoseconds.
+             * @description Baseline, nanoseconds.
              */
             baseline_ns: number;
             /** @description The direction. */
             direction: components["schemas"]["ProbeDirection"];
         };
         /**
-         * @description A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
-         *     deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
-         *     the sample does not allow them.
+         * @description Statistical summary of a sample. Quantiles are interpolated linearly between order statistics; the
+         *     standard deviation has n-1 in its denominator; confidence intervals are at 95 %. All are `null` if the
+         *     sample does not allow them.
          */
         Summary: {
             /**
              * Format: uint64
-             * @description Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
+             * @description Block length of the bootstrap for the interval of the mean, in values; above 1 if consecutive values
+             *     are correlated.
              */
             block_length?: number | null;
             /**
@@ -7010,7 +7086,7 @@ export interface components {
             iqr: number | null;
             /**
              * Format: double
-             * @description Greatest value.
+             * @description Maximum.
              */
             max: number | null;
             /**
@@ -7019,8 +7095,8 @@ export interface components {
              */
             mean: number | null;
             /**
-             * @description 95 % confidence interval of the mean. `null` below six values, and where dependence between values leaves too
-             *     small an effective sample size. The same holds for intervals of quantiles.
+             * @description 95 % confidence interval of the mean; `null` below six values, and if correlation between values
+             *     leaves too small an effective sample size. The same applies to intervals of quantiles.
              */
             mean_interval: number[] | null;
             /**
@@ -7032,7 +7108,7 @@ export interface components {
             median_interval: number[] | null;
             /**
              * Format: double
-             * @description Least value.
+             * @description Minimum.
              */
             min: number | null;
             /**
@@ -7077,8 +7153,8 @@ export interface components {
             p99_interval: number[] | null;
             /**
              * Format: double
-             * @description Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
-             *     those that a live emulation counts.
+             * @description Relative error of the quantiles if a sketch replaced the sorted sample: above 10^7 values, and above
+             *     4,096 values of a live emulation.
              */
             quantile_error?: number | null;
             /**
@@ -7090,41 +7166,41 @@ export interface components {
         /** @description Statistics of all values, including those that are listed. */
         Tally: {
             /**
-             * @description How many are 1, 2 or 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` of them lie from 2 to the power of i up to, but
-             *     without, twice that.
+             * @description Number of values that are 1, 2 to 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` values are at
+             *     least 2^i and less than 2^(i+1).
              */
             by_power_of_two: number[];
             /**
              * Format: uint64
-             * @description How many there are.
+             * @description Number of values.
              */
             count: number;
             /**
              * Format: uint64
-             * @description The greatest.
+             * @description Maximum.
              */
             max: number;
         };
-        /** @description What has happened, each second: counts since the start, and means since the last reset. */
+        /** @description State of the emulation, each second: counters since the start, and means since the last reset. */
         Tick: {
-            /** @description Of what arrives at a. */
+            /** @description Packets that arrive at port a. */
             a_to_b: components["schemas"]["TickDirection"];
             /**
              * Format: uint64
-             * @description UTC, in milliseconds since 1970.
+             * @description Time, milliseconds since 1970-01-01 UTC.
              */
             at_ms: number;
-            /** @description Of what arrives at b. */
+            /** @description Packets that arrive at port b. */
             b_to_a: components["schemas"]["TickDirection"];
             /**
              * Format: uint64
-             * @description The number of the scenario in force.
+             * @description Number of the current scenario.
              */
             version: number;
         };
-        /** @description One direction of a tick. */
+        /** @description Counters and means of one direction. */
         TickDirection: {
-            /** @description Held for the requested delay, without the rate queue. */
+            /** @description Actual delay without the rate queue, nanoseconds. */
             actual_delay_ns: components["schemas"]["TickSummary"];
             /**
              * Format: int64
@@ -7144,38 +7220,38 @@ export interface components {
             };
             /**
              * Format: uint64
-             * @description Left after one that had arrived later, whatever the cause.
+             * @description Packets and duplicates that left after one that had arrived later, whatever the cause.
              */
             overtaken: number;
             queue_depth: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             queued: number;
-            /** @description In the rate's queue, of packets that left and met a rate; those that met none do not count. */
+            /** @description Wait in the rate queue and transmission time, of transmitted packets with a rate limit, nanoseconds. */
             rate_queue_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             received: number;
             /**
              * Format: uint64
-             * @description Octets of the frames that the port received, with their check sequences, by the interface's own count.
+             * @description Bytes of the frames that the port received, including FCS, from the interface counter.
              */
             received_octets: number | null;
             /**
              * Format: uint64
-             * @description Displaced by the reordering stage.
+             * @description Packets and duplicates displaced by the reordering stage.
              */
             reordered: number;
             requested_delay_ns: components["schemas"]["TickSummary"];
-            /** @description What packets got here in all, from arrival to departure, the rate's queue included. */
+            /** @description Total delay from arrival to departure, including the rate queue, nanoseconds. */
             total_delay_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             transmitted: number;
             /**
              * Format: uint64
-             * @description Octets of the frames that the other port sent.
+             * @description Bytes of the frames that the other port sent, including FCS, from the interface counter.
              */
             transmitted_octets: number | null;
         };
-        /** @description Part of a summary. */
+        /** @description Summary of a sample. */
         TickSummary: {
             /** Format: uint64 */
             count: number;
@@ -7192,86 +7268,86 @@ export interface components {
         Traffic: {
             /**
              * Format: uint64
-             * @description Probes requested; `null` where a duration was.
+             * @description Requested number of probes; `null` with a duration.
              */
             count: number | null;
             /**
-             * @description How the sender perturbed its schedule, as `--departure-jitter` takes it; `null` where it did not.
+             * @description Random offsets of the departures, as for `--departure-jitter`; `null` if none.
              * @default null
              */
             departure_jitter: string | null;
             /**
-             * @description The direction of the probes. With `both`, the random schedule of the target has the seed with a last number that
-             *     is higher by one (2^32 - 1 is followed by 0).
+             * @description Direction of the probes. With `both`, the seed of the responder's random schedule has a last number
+             *     that is one higher (2^32 - 1 is followed by 0).
              * @default round_trip
              */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint8
-             * @description Code point requested; `null` where it is not known.
+             * @description Requested DSCP; `null` if unknown.
              */
             dscp: number | null;
             /**
              * Format: int64
-             * @description Time requested; `null` where a count was.
+             * @description Requested duration, nanoseconds; `null` with a count.
              */
             duration_ns: number | null;
             /**
-             * @description ECN bits requested: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
+             * @description Requested ECN codepoint: `not-ect`, `ect0`, `ect1` or `ce`; `null` if unknown.
              * @default null
              */
             ecn: string | null;
             /**
              * Format: uint32
-             * @description Codec frames in a packet; `null` where the packets are of no codec.
+             * @description Codec frames per packet; `null` without a codec.
              * @default null
              */
             frames_per_packet: number | null;
             /**
              * Format: int64
-             * @description Mean time between departures, nanoseconds; silence included where the model falls silent.
+             * @description Mean time between departures, nanoseconds, including silence of the model.
              */
             interval_ns: number;
-            /** @description The schedule, as `--traffic` takes it. */
+            /** @description Traffic model, as for `--traffic`. */
             model: string;
             /**
              * Format: uint32
-             * @description IP packet with `payload_octets` of payload, octets; `null` where the version of IP is not known.
+             * @description Size of an IP packet with `payload_octets` of payload, bytes; `null` if the IP version is unknown.
              */
             packet_octets: number | null;
             /**
              * Format: uint32
-             * @description Payload of UDP, octets; where sizes vary, the mean that the model has, rounded.
+             * @description UDP payload, bytes; for varying sizes the rounded mean of the model.
              */
             payload_octets: number;
             /**
              * Format: uint32
-             * @description The largest payload that the model has, octets; `null` where sizes do not vary.
+             * @description Maximum UDP payload of the model, bytes; `null` if sizes do not vary.
              * @default null
              */
             payload_octets_max: number | null;
             /**
              * Format: uint32
-             * @description The smallest payload that the model has, octets; `null` where sizes do not vary.
+             * @description Minimum UDP payload of the model, bytes; `null` if sizes do not vary.
              * @default null
              */
             payload_octets_min: number | null;
-            /** @description The protocol of the probes, in words. */
+            /** @description Protocol of the probes, as text. */
             protocol: string;
             /** @description Seed of random schedules, six unsigned 32-bit integers. */
             seed: number[] | null;
             /**
              * Format: uint8
-             * @description TTL or hop limit requested; `null` for the system's default.
+             * @description Requested TTL or hop limit; `null` for the default of the system.
              */
             ttl: number | null;
             /**
              * Format: int64
-             * @description How long a reflection is waited for; later ones count as lost.
+             * @description Waiting time for replies, nanoseconds; later ones count as lost.
              */
             waiting_time_ns: number;
         };
-        /** @description One trial. */
+        /** @description Results of one trial. */
         Trial: {
             /**
              * Format: uint64
@@ -7280,42 +7356,43 @@ export interface components {
             altered: number;
             /**
              * Format: int64
-             * @description When it began to send, nanoseconds after the benchmark did.
+             * @description Start of the transmission, nanoseconds after the start of the benchmark.
              */
             at_ns: number;
             /**
-             * @description Forwarded frames, each counted once. Rates are of the frames that arrived in the time of sending, shifted by the
-             *     minimum latency; of streams of which the device queued no more at the end than before, of all frames.
+             * @description Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
+             *     shifted by the minimum latency; for streams without growth of the device's queue, all frames.
              */
             carried: components["schemas"]["Load"];
-            /** @description Frames that came in each second. */
+            /** @description Frames that arrived in each second. */
             carried_per_second: number[];
-            /** @description Its case. */
+            /** @description Case (device configuration). */
             case: string;
             /**
              * Format: uint64
-             * @description Frames that arrived with a changed payload. Those with damaged test data cannot be identified; they also count
-             *     as lost, and belong to no stream.
+             * @description Frames that arrived with a changed payload. Frames with damaged test data cannot be identified: they
+             *     also count as lost, and belong to no stream.
              * @default 0
              */
             corrupted: number;
             /**
-             * @description It is invalid because the device did not forward, and not because of the tester.
+             * @description Whether the trial is invalid because the device did not forward, not because of the tester.
              * @default false
              */
             device_unreachable: boolean;
             /**
              * Format: uint64
-             * @description Further copies that came.
+             * @description Duplicate frames received.
              */
             duplicated: number;
             /**
              * Format: int64
-             * @description How long it was to send.
+             * @description Requested duration of the transmission, nanoseconds.
              */
             duration_ns: number;
             /**
-             * @description The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
+             * @description Frames by ECN codepoint (RFC 3168) as sent and as received: `{sent: {received: frames}}`; empty if all
+             *     were `not-ect`.
              * @default {}
              */
             ecns: {
@@ -7325,28 +7402,30 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
+             * @description Departure of the first lost frame, nanoseconds after the scheduled departure of the first frame of the
+             *     trial; `null` if none was lost.
              * @default null
              */
             first_loss_ns: number | null;
             /**
              * Format: uint32
-             * @description Octets of its frames with check sequence; `null` for a mixture.
+             * @description Frame size in bytes, including FCS; `null` for a mixture.
              */
             frame_size: number | null;
-            /** @description Steal time of the testing host in this time. */
+            /** @description Scheduling gaps of the testing host during the trial. */
             host_gaps: components["schemas"]["Gaps"];
-            /** @description What was due by that schedule: whole frames, of random gaps and sizes as many as chance had. */
+            /** @description Scheduled load: whole frames, with the random gaps and sizes of the schedule. */
             intended_load: components["schemas"]["Load"];
-            /** @description Why the trial is invalid; `null`: it is valid. */
+            /** @description Reason why the trial is invalid, as text; `null` if it is valid. */
             invalid: string | null;
             /**
-             * @description Of which kind that is; `null`: the trial is valid, or the document is from an older version.
+             * @description Kind of this reason; `null` if the trial is valid, or if the document is from an older version.
              * @default null
              */
             invalid_cause: components["schemas"]["InvalidCause"] | null;
             /**
-             * @description Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393), of the same stream.
+             * @description Latency variation of consecutive frames in order of departure, signed, nanoseconds (RFC 3393); of the
+             *     stream with the most frames.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -7368,13 +7447,13 @@ export interface components {
              *     }
              */
             ipdv_ns: components["schemas"]["Summary"];
-            /** @description The jitters, as in a measurement; of the stream with the most frames. */
+            /** @description Jitter by several methods, nanoseconds; of the stream with the most frames. */
             jitter_ns: components["schemas"]["Jitter"];
             /**
-             * @description The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that
-             *     came one after the
-             *     other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
-             *     the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+             * @description Jitter (RFC 4689, section 3.2.5) of the stream with the most frames: absolute difference of the delays
+             *     of two frames that arrived one after the other, even if frames between them were lost. Method 3
+             *     compares frames that were sent one after the other. Section 3.4.4.8 of the RFC counts in order of
+             *     departure, which is the same without reordering.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -7398,32 +7477,33 @@ export interface components {
             jitter_rfc4689_ns: components["schemas"]["Summary"];
             /**
              * Format: int64
-             * @description When the last of them had been.
+             * @description Departure of the last lost frame, nanoseconds after the scheduled departure of the first frame of the
+             *     trial.
              * @default null
              */
             last_loss_ns: number | null;
             /**
-             * @description The latency by these definitions, each frame converted by its own size; `null` where frames take no time on the line,
-             *     so that all definitions are one.
+             * @description Latency by the definitions of RFC 1242 and RFC 4689, each frame converted with its own size; `null` if
+             *     frames have no transmission time, so that all definitions are equal.
              * @default null
              */
             latency_by_definition_ns: components["schemas"]["LatencyByDefinition"] | null;
             /**
-             * @description What to add to a latency for the definitions of RFC 1242 and RFC 4689; of frames of several sizes, what to add to the
-             *     mean.
+             * @description Offsets from the latency to the definitions of RFC 1242 and RFC 4689; with several frame sizes,
+             *     offsets of the mean.
              */
             latency_conversion_ns: components["schemas"]["LatencyConversion"];
-            /** @description From where to where latency is counted, in words. */
+            /** @description Definition of the latency, as text. */
             latency_definition: string;
-            /** @description Distribution of the latency. */
+            /** @description Histogram of the latency. */
             latency_histogram: components["schemas"]["Histogram"];
-            /** @description Latency of every frame. */
+            /** @description Latency of all frames, nanoseconds. */
             latency_ns: components["schemas"]["Summary"];
-            /** @description How late frames were given to the interface. */
+            /** @description Delay of the departures after their scheduled times, nanoseconds. */
             lateness_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
-             * @description Most frames that were given at once to make up for lost time.
+             * @description Maximum number of frames sent at once after a pause of the tester.
              */
             longest_catch_up: number;
             /**
@@ -7433,51 +7513,54 @@ export interface components {
             loss_ratio_bound: number | null;
             /**
              * Format: uint64
-             * @description Frames offered that did not come, of streams that the device is to carry: of those that it is to drop, see `per_stream`.
+             * @description Frames sent that did not arrive, of streams that the device is expected to forward; for the others see
+             *     `per_stream`.
              */
             lost: number;
             /**
-             * @description Minimum and maximum of the frames that the device lost. Minimum: all lost frames that left on schedule, and of
-             *     those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the tester is proved to
-             *     have dropped. `null` in documents of older versions.
+             * @description Minimum and maximum of the frames lost by the device. Minimum: all lost frames that left on schedule,
+             *     and of those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the
+             *     tester is known to have dropped. `null` in documents of older versions.
              * @default null
              */
             lost_by_device: number[] | null;
             /**
              * Format: uint64
-             * @description Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
-             *     those on schedule let expect, unless these show that the device was overloaded.
+             * @description Lost frames attributed to the tester: those it dropped unread, and losses of frames in bursts beyond
+             *     the loss ratio of frames on schedule, unless the latter shows that the device was overloaded.
              * @default 0
              */
             lost_by_tester: number;
-            /** @description Code points that went in, and with which they came out: `{in: {out: frames}}`. */
+            /** @description Frames by DSCP as sent and as received: `{sent: {received: frames}}`. */
             markings: {
                 [key: string]: {
                     [key: string]: number;
                 };
             };
             /**
-             * @description The mixture; `null` for frames of one size.
+             * @description Mixture of frame sizes; `null` if all frames have one size.
              * @default null
              */
             mixture: string | null;
-            /** @description What was given to the device. */
+            /** @description Offered load: frames sent to the device. */
             offered: components["schemas"]["Load"];
             /**
-             * @description Frames that left in each second.
+             * @description Frames sent in each second.
              * @default []
              */
             offered_per_second: number[];
             /**
-             * @description Headers that frames came with and were not sent with, in words (`ethertype 0x8847 (MPLS)`, `source address 203.0.113.1`), each
-             *     with its frames: the device translates or encapsulates. Of frames that are in others, length and markings are not compared.
+             * @description Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
+             *     address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
+             *     markings of these frames are not compared.
              * @default {}
              */
             other_headers: {
                 [key: string]: number;
             };
             /**
-             * @description Latencies above the least one (RFC 5481, section 4.2), of the same stream.
+             * @description Latency minus the minimum latency, nanoseconds (RFC 5481, section 4.2); of the stream with the most
+             *     frames.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -7499,15 +7582,16 @@ export interface components {
              *     }
              */
             pdv_ns: components["schemas"]["Summary"];
-            /** @description Each stream by itself. */
+            /** @description Results of each stream. */
             per_stream: components["schemas"]["StreamResult"][];
             /**
-             * @description The policer's decisions of all streams that share a bucket; `null` if none is judged, or if every stream has its
-             *     own bucket.
+             * @description Decisions of the policer on all streams that share a bucket; `null` if there is no policer, or if
+             *     every stream has its own bucket.
              */
             policed: components["schemas"]["Policed"] | null;
             /**
-             * @description The same of VLAN priorities; empty where no stream has a tag.
+             * @description Frames by VLAN priority as sent and as received: `{sent: {received: frames}}`; empty if no stream has
+             *     a tag.
              * @default {}
              */
             priorities: {
@@ -7515,81 +7599,86 @@ export interface components {
                     [key: string]: number;
                 };
             };
-            /** @description What it was for, in a word: `measure`, `search`, `confirm`, ... */
+            /** @description Purpose: `measure`, `search`, `confirm`, ... */
             purpose: string;
             /**
              * Format: uint64
-             * @description Frames that came after one of their own flow (stream, addresses and ports) that was sent later (RFC 4737).
+             * @description Frames that arrived after a later frame of their flow (same stream, addresses and ports; RFC 4737).
              */
             reordered: number;
             /**
              * Format: uint32
-             * @description Which repeat, from 0.
+             * @description Number of the repeat, from 0.
              */
             repeat: number;
             /**
-             * @description What was requested, before whole frames and chance made a schedule of it; `null` in documents of older versions.
+             * @description Requested load, before rounding to whole frames and random gaps; `null` in documents of older
+             *     versions.
              * @default null
              */
             requested_load: components["schemas"]["RequestedLoad"] | null;
             /**
-             * @description Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
-             *     them.
+             * @description Whether frames of one size stopped arriving while frames of other sizes still arrived: the device
+             *     drops them.
              * @default false
              */
             size_lost: boolean;
             /**
              * Format: uint64
-             * @description Frames that left in bursts that the schedule does not have, because the tester had paused, or in their wake.
+             * @description Frames that left in bursts after a pause of the tester, which the schedule does not have, or shortly
+             *     after such a burst.
              * @default 0
              */
             stall_affected: number;
             /**
              * Format: uint64
-             * @description Of these, those that did not come.
+             * @description Frames of `stall_affected` that did not arrive.
              * @default 0
              */
             stall_affected_lost: number;
             /**
-             * @description Pauses of the device or its host; `null` in documents of older versions.
+             * @description Outages of the device or its host; `null` in documents of older versions.
              * @default null
              */
             standstills: components["schemas"]["Standstills"] | null;
             /**
-             * @description Frames still came when the wait for them after the trial had reached its bound: those that came later are lost.
+             * @description Whether frames still arrived when the wait after the trial ended; later ones count as lost.
              * @default false
              */
             still_coming: boolean;
             /**
              * Format: uint64
-             * @description Of those, how many the tester itself may have dropped unread.
+             * @description Lost frames that the tester may have dropped unread.
              */
             tester_drops: number;
             /**
              * Format: double
-             * @description Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
+             * @description Highest rate that the tester could send, frames per second, if below the requested rate; else `null`.
              * @default null
              */
             tester_limit_pps: number | null;
             /**
              * Format: uint64
-             * @description Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
-             *     long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.
+             * @description Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
+             *     count in the outage of a reset. In other trials frames wait for the link and leave late, and this is
+             *     0.
              * @default 0
              */
             unlinked: number;
             /**
-             * @description When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
+             * @description Scheduled departures of the first and the last of these frames, nanoseconds after that of the first
+             *     frame of the trial; `null` if there are none.
              * @default null
              */
             unlinked_between_ns: number[] | null;
             /**
              * Format: uint64
-             * @description Frames requested that the tester did not send; they are not lost.
+             * @description Requested frames that the tester did not send; they are not lost.
              */
             unsent: number;
             /**
-             * @description The same of VLANs, by number (`0` is a tag for its priority only); empty where no frame had a tag.
+             * @description Frames by VLAN identifier as sent and as received: `{sent: {received: frames}}` (`0` is a priority
+             *     tag); empty if no frame had a tag.
              * @default {}
              */
             vlans: {
@@ -7598,199 +7687,199 @@ export interface components {
                 };
             };
         };
-        /** @description A trial that is over. */
+        /** @description A completed trial. */
         TrialPoint: {
             /**
              * Format: double
-             * @description What came out.
+             * @description Forwarded load, percent of the line rate.
              */
             carried_percent: number;
-            /** @description Its case. */
+            /** @description Case (device configuration). */
             case: string;
             /**
              * Format: uint32
-             * @description Octets of its frames with check sequence; `null` for a mixture.
+             * @description Frame size in bytes including FCS; `null` for a mixture.
              */
             frame_size: number | null;
             /**
              * Format: double
-             * @description Requested load, percent of the line rate.
+             * @description Intended load, percent of the line rate.
              */
             intended_percent: number;
-            /** @description Why it is invalid; `null`: it is valid. */
+            /** @description Reason why the trial is invalid; `null` if it is valid. */
             invalid: string | null;
             /**
              * Format: double
-             * @description The greatest.
+             * @description Maximum latency, nanoseconds.
              */
             latency_max_ns: number | null;
             /**
              * Format: double
-             * @description Median latency.
+             * @description Median latency, nanoseconds.
              */
             latency_median_ns: number | null;
             /**
              * Format: uint64
-             * @description Frames that the device lost.
+             * @description Frames lost by the device.
              */
             lost: number;
             /**
              * Format: double
-             * @description What the device was given.
+             * @description Offered load, percent of the line rate.
              */
             offered_percent: number;
-            /** @description What it was for: `measure`, `search`, ... */
+            /** @description Purpose: `measure`, `search`, ... */
             purpose: string;
         };
-        /** @description Time to live, or hop limit, on arrival. */
+        /** @description TTL or hop limit on arrival. */
         Ttl: {
-            /** @description Where it changed: the first 10,000 changes. */
+            /** @description Changes of the TTL: the first 10,000. */
             changes: components["schemas"]["TtlChange"][];
             /**
              * Format: uint64
-             * @description How many changes there are, where there are more than `changes` lists.
+             * @description Number of all changes, if there are more than `changes` lists.
              */
             changes_all?: number | null;
             /**
              * Format: uint8
-             * @description Greatest.
+             * @description Maximum.
              */
             max: number | null;
             /**
              * Format: uint8
-             * @description Least.
+             * @description Minimum.
              */
             min: number | null;
         };
-        /** @description A change of the time to live between packets that arrived, in the order in which they were sent. */
+        /** @description A change of the TTL between received packets, in order of departure. */
         TtlChange: {
             /**
              * Format: uint8
-             * @description Value before.
+             * @description TTL before the change.
              */
             from: number;
             /**
              * Format: uint64
-             * @description First packet with the new value.
+             * @description Sequence number of the first packet after the change.
              */
             sequence: number;
             /**
              * Format: uint8
-             * @description Value after.
+             * @description TTL after the change.
              */
             to: number;
         };
-        /** @description Shares of packets in tenths of a run. */
+        /** @description Range of the share of packets without a delay, over tenths of a run. */
         Uneven: {
             /**
              * Format: double
-             * @description The largest share.
+             * @description Largest share.
              */
             max_ratio: number;
             /**
              * Format: double
-             * @description The smallest share.
+             * @description Smallest share.
              */
             min_ratio: number;
         };
-        /** @description A direction of a call that has no rating, and why. */
+        /** @description A direction of a call without a rating, and the reason. */
         Unrated: {
-            /** @description Which way the speech goes. */
+            /** @description Direction of the speech. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
-             * @description Packets of which it is known whether they were lost, or which count as lost.
+             * @description Packets that are known to be received or lost, or that count as lost.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description Minimum for a rating.
+             * @description Minimum number of packets for a rating.
              */
             packets_min: number;
-            /** @description Why it has none. */
+            /** @description Reason. */
             reason: components["schemas"]["UnratedReason"];
         };
-        /** @description Why a direction of a call has no rating. */
+        /** @description Reason why a direction of a call has no rating. */
         UnratedReason: "too-few-packets" | "losses-unknown" | "delays-unknown";
         /** @description An interface that is disabled or has no carrier. */
         UnusableInterface: {
-            /** @description The interface. */
+            /** @description Name of the interface. */
             interface: string;
-            /** @description It is enabled and has no carrier. */
+            /** @description Whether it is enabled without a carrier. */
             no_carrier: boolean;
         };
-        /** @description Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it. */
+        /** @description Source of the delay variation used by the jitter buffer. */
         VariationBasis: "one-way" | "round-trip";
-        /** @description The rating of a call's one direction. */
+        /** @description Voice rating of one direction of a call. */
         Voice: {
             /**
              * Format: double
-             * @description The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+             * @description Burst ratio (G.107: BurstR): mean length of loss bursts / mean length with independent losses.
              */
             burst_ratio: number;
-            /** @description The codec. */
+            /** @description Codec. */
             codec: components["schemas"]["Codec"];
             /**
-             * @description By delay and loss alone; `null` where the path's delay is not known and may decide it.
+             * @description Class by delay and loss alone; `null` if the path delay is unknown and may decide it.
              * @default null
              */
             delay_and_loss: components["schemas"]["DelayAndLoss"] | null;
-            /** @description Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds. */
+            /** @description Source of the path delay; `null` if unknown, in which case `r` and `mos` are upper bounds. */
             delay_basis: components["schemas"]["DelayBasis"] | null;
-            /** @description Which way the speech goes. */
+            /** @description Direction of the speech. */
             direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
-             * @description Discarded because they came after their moment to be played, of those sent.
+             * @description Share of the sent packets that arrived after their playout time and were discarded.
              * @default 0
              */
             discard_ratio: number;
             /**
-             * @description How the jitter buffer was chosen.
+             * @description Choice of the jitter buffer.
              * @default optimal
              */
             jitter_buffer: components["schemas"]["BufferChoice"];
             /**
              * Format: int64
-             * @description How long the receiver holds the quickest packet back.
+             * @description Length of the jitter buffer, nanoseconds: delay added to the packet with the minimum delay.
              */
             jitter_buffer_ns: number;
             /**
-             * @description With jitter buffers of 20, 40, 60, 80 and 100 ms; those shorter than a frame are left out.
+             * @description Results with jitter buffers of 20, 40, 60, 80 and 100 ms, except those shorter than a frame.
              * @default []
              */
             jitter_buffers: components["schemas"]["Playout"][];
             /**
-             * @description Whence the losses are known.
+             * @description Source of the losses.
              * @default one-way
              */
             loss_basis: components["schemas"]["LossBasis"];
             /**
              * Format: double
-             * @description Lost in the network or discarded, of those sent.
+             * @description Share of the sent packets that were lost in the network or discarded.
              */
             loss_ratio: number;
             /**
              * Format: double
-             * @description The mean opinion score that goes with it, 1 to 4.5.
+             * @description Mean opinion score, 1 to 4.5.
              */
             mos: number | null;
             /**
              * Format: double
-             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
-             *     where the path's delay is not known.
+             * @description Mouth-to-ear delay, nanoseconds: minimum delay of the path, jitter buffer, packet and look-ahead of
+             *     the codec; `null` if the path delay is unknown.
              */
             mouth_to_ear_ns: number | null;
             /**
              * Format: double
-             * @description The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
-             *     of a lossy call Bpl, is not known.
+             * @description Transmission rating factor R of the E-model on the scale of the codec, with perfect echo cancellation;
+             *     `null` if Ie, or with losses Bpl, is unknown.
              */
             r: number | null;
-            /** @description In a word; `null` on other scales than the narrowband one. */
+            /** @description User satisfaction; `null` on other scales than narrowband. */
             rating: components["schemas"]["Rating"] | null;
             /**
-             * @description Whence the delays' variation is known.
+             * @description Source of the delay variation.
              * @default one-way
              */
             variation_basis: components["schemas"]["VariationBasis"];
@@ -7813,7 +7902,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7822,7 +7911,7 @@ export interface operations {
                     "application/json": components["schemas"]["About"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7831,7 +7920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -7851,7 +7940,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7860,7 +7949,7 @@ export interface operations {
                     "application/json": components["schemas"]["BenchmarkJob"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7869,7 +7958,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -7893,7 +7982,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7902,7 +7991,7 @@ export interface operations {
                     "application/json": components["schemas"]["BenchmarkJob"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7911,7 +8000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -7935,7 +8024,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7944,7 +8033,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preview"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7953,7 +8042,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -7969,13 +8058,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7984,7 +8074,7 @@ export interface operations {
                     "application/json": components["schemas"]["BenchmarkJob"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7993,7 +8083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8009,13 +8099,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8024,7 +8115,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8033,7 +8124,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8049,13 +8140,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8064,7 +8156,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8073,7 +8165,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8089,13 +8181,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8104,7 +8197,7 @@ export interface operations {
                     "application/json": components["schemas"]["BenchmarkJob"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8113,7 +8206,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8127,15 +8220,15 @@ export interface operations {
     comparison: {
         parameters: {
             query: {
-                /** @description The run that is compared with. */
+                /** @description Name of run A, the reference. */
                 a: string;
-                /** @description The run that is compared. */
+                /** @description Name of run B; differences are B minus A. */
                 b: string;
-                /** @description The figure of the verdict: delay_ns.median, loss.ratio, ... */
+                /** @description Metric that decides the verdict: delay_ns.median, loss.ratio, ... */
                 by?: string;
-                /** @description Which of its streams, from 0; the first. */
+                /** @description Stream number in run A, from 0 (default 0). */
                 stream_a?: string;
-                /** @description Which of its streams, from 0; the first. */
+                /** @description Stream number in run B, from 0 (default 0). */
                 stream_b?: string;
             };
             header?: never;
@@ -8144,7 +8237,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8153,7 +8246,7 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8162,7 +8255,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8182,7 +8275,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8191,7 +8284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Doctor"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8200,7 +8293,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8220,7 +8313,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8229,7 +8322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Standing"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8238,7 +8331,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8262,7 +8355,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8271,7 +8364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Standing"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8280,7 +8373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8300,7 +8393,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8309,7 +8402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Standing"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8318,7 +8411,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8338,7 +8431,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8347,7 +8440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Standing"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8356,7 +8449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8370,7 +8463,7 @@ export interface operations {
     stopEmulation: {
         parameters: {
             query?: {
-                /** @description Whether it is stored as a run (default true). An emulation of romer emulate is kept by its --out. */
+                /** @description Store the emulation as a run (default true). Emulations of romer emulate are stored by its option --out. */
                 keep?: string;
             };
             header?: never;
@@ -8379,7 +8472,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8388,7 +8481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Emulation"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8397,7 +8490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8417,7 +8510,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8426,7 +8519,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8435,7 +8528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8455,7 +8548,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8464,7 +8557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Interface"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8473,7 +8566,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8493,7 +8586,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8502,7 +8595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8511,7 +8604,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8535,7 +8628,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8544,7 +8637,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8553,7 +8646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8569,13 +8662,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8584,7 +8678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8593,7 +8687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8609,13 +8703,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8624,7 +8719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Interval"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8633,7 +8728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8649,13 +8744,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8664,7 +8760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8673,7 +8769,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8693,7 +8789,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8702,7 +8798,7 @@ export interface operations {
                     "application/json": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8711,7 +8807,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8731,7 +8827,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8740,7 +8836,7 @@ export interface operations {
                     "application/json": components["schemas"]["PresetShown"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8749,7 +8845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8769,7 +8865,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8778,7 +8874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Listed"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8787,7 +8883,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8803,13 +8899,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8818,7 +8915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Opened"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8827,7 +8924,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8843,20 +8940,21 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8865,7 +8963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8881,13 +8979,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8896,7 +8995,7 @@ export interface operations {
                     "application/vnd.tcpdump.pcap": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8905,7 +9004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8921,13 +9020,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8936,7 +9036,7 @@ export interface operations {
                     "application/json": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8945,7 +9045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -8959,20 +9059,21 @@ export interface operations {
     packets: {
         parameters: {
             query?: {
-                /** @description Which stream, from 0. */
+                /** @description Stream number, from 0 (default 0). */
                 stream?: string;
-                /** @description forward or reverse, of a run in both directions. */
+                /** @description forward or reverse; needed if the run has both directions. */
                 direction?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8981,7 +9082,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8990,7 +9091,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9004,20 +9105,21 @@ export interface operations {
     packetsLog: {
         parameters: {
             query?: {
-                /** @description Which stream, from 0. */
+                /** @description Stream number, from 0 (default 0). */
                 stream?: string;
-                /** @description forward or reverse, of a run in both directions. */
+                /** @description forward or reverse; needed if the run has both directions. */
                 direction?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9026,7 +9128,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9035,7 +9137,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9051,13 +9153,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9066,7 +9169,7 @@ export interface operations {
                     "application/vnd.apache.parquet": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9075,7 +9178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9089,20 +9192,21 @@ export interface operations {
     packetsRaw: {
         parameters: {
             query?: {
-                /** @description Which stream, from 0. */
+                /** @description Stream number, from 0 (default 0). */
                 stream?: string;
-                /** @description forward or reverse, of a run in both directions. */
+                /** @description forward or reverse; needed if the run has both directions. */
                 direction?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9111,7 +9215,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9120,7 +9224,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9134,20 +9238,21 @@ export interface operations {
     packetsSta: {
         parameters: {
             query?: {
-                /** @description Which stream, from 0. */
+                /** @description Stream number, from 0 (default 0). */
                 stream?: string;
-                /** @description forward or reverse, of a run in both directions. */
+                /** @description forward or reverse; needed if the run has both directions. */
                 direction?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9156,7 +9261,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9165,7 +9270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9181,13 +9286,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the run, from GET /api/runs. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9196,7 +9302,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9205,7 +9311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9219,11 +9325,11 @@ export interface operations {
     samples: {
         parameters: {
             query?: {
-                /** @description How many, from 1 to 10000; 1000 where nothing is said. */
+                /** @description Maximum number of packets, 1 to 10000 (default 1000). */
                 packets?: string;
-                /** @description Only packets with an ordinal that is a multiple of this; default 1. */
+                /** @description Sample every nth packet (default 1: all). */
                 every?: string;
-                /** @description How long to wait for them, up to 20s; 2s where nothing is said. */
+                /** @description Maximum wait for the packets, with unit, up to 20s (default 2s). */
                 wait?: string;
             };
             header?: never;
@@ -9232,7 +9338,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9241,7 +9347,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9250,7 +9356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9270,7 +9376,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9279,7 +9385,7 @@ export interface operations {
                     "application/json": components["schemas"]["InForce"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9288,7 +9394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9303,6 +9409,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description Entity tag of the scenario to replace, from GET /api/scenario; * for any. */
                 "If-Match": string;
             };
             path?: never;
@@ -9314,7 +9421,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9323,7 +9430,7 @@ export interface operations {
                     "application/json": components["schemas"]["InForce"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9332,7 +9439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9356,7 +9463,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9365,7 +9472,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScenarioForms"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9374,7 +9481,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9394,7 +9501,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9405,7 +9512,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9414,7 +9521,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9434,7 +9541,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9443,7 +9550,7 @@ export interface operations {
                     "application/json": components["schemas"]["AppliedScenario"][];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9452,7 +9559,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9468,13 +9575,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Identifier, from the list of these resources. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9485,7 +9593,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9494,7 +9602,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9514,14 +9622,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9530,7 +9638,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9550,7 +9658,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9559,7 +9667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Emulation"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9568,7 +9676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -9588,14 +9696,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9604,7 +9712,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; the problem says why and what to do. */
+            /** @description Rejected. The body states the cause and the remedy. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;

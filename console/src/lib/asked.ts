@@ -93,8 +93,8 @@ function damage(direction: Table): [number | null, boolean] {
   const corrupted = share(corrupt);
   return [corrupted, corrupted !== 0 && corrupt?.repair_checksum !== true];
 }
-const DROPPED = 'what is corrupted without repaired checksums is dropped where it arrives: such probes are measured as lost, and are counted so in what was asked for and done; a packet is lost only if its copy is, too';
-const REPAIRED = 'what is corrupted has its checksums repaired and arrives: what such a probe says may be wrong, or keep it from being known';
+const DROPPED = 'corrupted packets without repaired checksums are dropped by the receiver: they are measured as lost, and are included in the requested and the emulated loss; a packet is lost only if its duplicates are lost too';
+const REPAIRED = 'corrupted packets with repaired checksums arrive: the contents of such probes may be wrong, so that some are not recognised';
 
 /** How long its scenario had been in force when a measurement began, and when it ended, nanoseconds. */
 export type During = readonly [number, number];
@@ -125,23 +125,23 @@ export function timed(scenario: Table, way: 'a_to_b' | 'b_to_a', [from, until]: 
  */
 export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, during: During | null = null, flow: number | null = null, files: Record<string, string> = {}): AskedFor {
   const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, damageKills: false, delay: 0, rate: null, notes: [] };
-  if (passing) return { ...nothing, notes: ['everything passed through untouched'] };
+  if (passing) return { ...nothing, notes: ['impairments were off'] };
   const own = flow === null ? undefined : ((scenario.flow as Table[] | undefined)?.[flow]?.[way] as Table | undefined);
   const { table, stays } = own ? { table: own, stays: true } : timed(scenario, way, during ?? [0, 0]);
   if (scenario.trace || (table.trace as Table | undefined)?.format === 'measurement') {
     const [corrupted, damageKills] = damage(table);
-    const notes = ['a trace says what happens to each packet', ...(corrupted === 0 ? [] : [damageKills ? DROPPED : REPAIRED])];
+    const notes = ['loss, duplication, order and delay of each packet are set by the trace', ...(corrupted === 0 ? [] : [damageKills ? DROPPED : REPAIRED])];
     return { ...nothing, loss: null, duplicates: null, reordered: null, delay: null, corrupted, damageKills, notes };
   }
   const notes: string[] = [];
-  if (table.trace) notes.push('a trace says when packets leave: what waits for that, or is lost in its queue, comes on top');
+  if (table.trace) notes.push('departure times are set by a trace: the wait and loss in its queue are excluded');
   if (!own && (scenario.timeline as Table[] | undefined)?.length) {
-    if (!during) notes.push('the timeline changes them; these are the settings at its start');
-    else if (!stays) notes.push('the timeline changed them during the measurement: these are the settings at its beginning');
+    if (!during) notes.push('the timeline changes these settings: the values at its start are shown');
+    else if (!stays) notes.push('the timeline changed these settings during the measurement: the values at its start are shown');
   }
   const limit = table.rate as Table | undefined;
   const rate = limit?.limit === 'none' ? undefined : limit;
-  if (rate) notes.push('what waits for the limited rate, or is lost in its queue, comes on top');
+  if (rate) notes.push('excluding the wait and loss in the rate queue');
   const [lost, duplicates, corrupted, damageKills] = [share(table.loss as Table | undefined), share(table.duplicate as Table | undefined), ...damage(table)];
   if (corrupted !== 0) notes.push(damageKills ? DROPPED : REPAIRED);
   return {

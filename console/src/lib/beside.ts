@@ -48,6 +48,6 @@ export function frame(traffic: Pick<Schemas['Traffic'], 'packet_octets'>): numbe
  */
 export function besides(seen: number | undefined, sent: number | null | undefined, arrow: string): string | null {
   if (typeof seen !== 'number' || typeof sent !== 'number' || seen === sent) return null;
-  if (seen < sent) return `the emulator received ${count(seen)} packets ${arrow}, but ${count(sent)} were sent: some did not pass it in this direction`;
+  if (seen < sent) return `the emulator received ${count(seen)} packets ${arrow}, but ${count(sent)} were sent: some did not pass through it in this direction`;
   return `${count(seen - sent)} of the ${count(seen)} packets that the emulator received ${arrow} were not probes (control messages, or other hosts’ packets): the emulated values include them`;
 }

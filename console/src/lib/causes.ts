@@ -3,7 +3,7 @@ import type { components } from '../api/schema';
 
 type Cause = components['schemas']['LossCause'];
 
-/** The cause, to stand behind a number of packets. */
+/** The text that follows a number of packets. */
 export const CAUSES: Record<Cause, string> = {
   'interface-down': 'while an interface was down',
   'address-change': 'while the address of a host changed',

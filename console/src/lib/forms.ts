@@ -38,8 +38,8 @@ const open = (key: string, label: string, help: string, kind: Kind, start: unkno
 const whole = (key: string, label: string, help: string, start: number): Field => ({ key, label, kind: 'whole', help, start });
 
 const one = share('probability', 'Probability', '0 to 1, or in percent: 0.01 or 1%');
-const none: Choice = { value: 'none', label: 'Off', help: 'Nothing happens here.', fields: [] };
-const bernoulli: Choice = { value: 'bernoulli', label: 'Each by itself (Bernoulli)', help: 'Every packet with the same probability.', fields: [one] };
+const none: Choice = { value: 'none', label: 'Off', help: 'Not used.', fields: [] };
+const bernoulli: Choice = { value: 'bernoulli', label: 'Independent (Bernoulli)', help: 'The same probability for every packet.', fields: [one] };
 const correlated: Choice = {
   value: 'correlated', label: 'Correlated', help: 'The requested probability and autocorrelation, both exact.',
   fields: [one, real('correlation', 'Correlation', 'of one packet with the next, from -1 to 1', 0.25)],
@@ -50,14 +50,14 @@ export const VARIABLE: Form = {
   label: 'Variable part',
   models: [
     { value: 'none', label: 'None', help: 'Every packet has the fixed delay.', fields: [] },
-    { value: 'uniform', label: 'Uniform', help: 'All from low to high alike.', fields: [span('low', 'Low', 'the least, such as 0us', '0us'), span('high', 'High', 'the greatest', '10ms')] },
-    { value: 'normal', label: 'Normal', help: 'Cut off at 0.', fields: [span('mean', 'Mean', 'before it is cut off at 0', '5ms'), span('stddev', 'Standard deviation', 'two of three lie within it of the mean', '1ms')] },
-    { value: 'exponential', label: 'Exponential', help: 'As from a queue.', fields: [span('mean', 'Mean', 'and standard deviation', '5ms')] },
-    { value: 'pareto', label: 'Pareto', help: 'A heavy tail.', fields: [span('scale', 'Scale', 'the least value', '1ms'), real('shape', 'Shape', 'a smaller one has a heavier tail', 2.5)] },
-    { value: 'gamma', label: 'Gamma', help: 'Between exponential (shape 1) and normal.', fields: [span('scale', 'Scale', 'the mean is scale times shape', '1ms'), real('shape', 'Shape', 'a larger one is more even', 2)] },
-    { value: 'empirical', label: 'From a file', help: 'Delays that were measured, one a line.', fields: [{ key: 'file', label: 'File', kind: 'file', help: 'lengths of time, one a line', start: 'delays.txt' }] },
+    { value: 'uniform', label: 'Uniform', help: 'Uniform between minimum and maximum.', fields: [span('low', 'Minimum', 'such as 0us', '0us'), span('high', 'Maximum', 'such as 10ms', '10ms')] },
+    { value: 'normal', label: 'Normal', help: 'Truncated at 0.', fields: [span('mean', 'Mean', 'before truncation at 0', '5ms'), span('stddev', 'Standard deviation', 'before truncation at 0', '1ms')] },
+    { value: 'exponential', label: 'Exponential', help: 'Such as waiting times in a queue.', fields: [span('mean', 'Mean', 'and standard deviation', '5ms')] },
+    { value: 'pareto', label: 'Pareto', help: 'Heavy-tailed.', fields: [span('scale', 'Scale', 'minimum of the delay', '1ms'), real('shape', 'Shape', 'smaller: heavier tail', 2.5)] },
+    { value: 'gamma', label: 'Gamma', help: 'Between exponential (shape 1) and normal.', fields: [span('scale', 'Scale', 'mean = scale × shape', '1ms'), real('shape', 'Shape', 'larger: less relative variation', 2)] },
+    { value: 'empirical', label: 'From a file', help: 'Measured delays, one per line.', fields: [{ key: 'file', label: 'File', kind: 'file', help: 'delays with their unit, one per line', start: 'delays.txt' }] },
     {
-      value: 'correlated', label: 'Correlated', help: 'One of the others, with packets that resemble the one before.',
+      value: 'correlated', label: 'Correlated', help: 'Another distribution, correlated from packet to packet.',
       fields: [real('coefficient', 'Coefficient', 'from -1 to 1', 0.5)],
     },
   ],
@@ -70,29 +70,29 @@ const last = VARIABLE.models.at(-1);
 if (last) last.inner = { key: 'of', form: OF };
 
 export const DISPLACEMENT: Form = {
-  label: 'By how many packets',
+  label: 'Displacement',
   models: [
-    { value: 'uniform', label: 'Uniform', help: 'All numbers from the first to the last alike.', fields: [whole('low', 'From', 'packets that go past', 1), whole('high', 'To', 'packets that go past', 3)] },
-    { value: 'normal', label: 'Normal', help: 'Rounded; what lies below 0 is 0.', fields: [real('mean', 'Mean', 'packets', 3), real('stddev', 'Standard deviation', 'packets', 1)] },
+    { value: 'uniform', label: 'Uniform', help: 'Uniform between minimum and maximum.', fields: [whole('low', 'Minimum', 'packets that overtake', 1), whole('high', 'Maximum', 'packets that overtake', 3)] },
+    { value: 'normal', label: 'Normal', help: 'Rounded; values below 0 are 0.', fields: [real('mean', 'Mean', 'packets', 3), real('stddev', 'Standard deviation', 'packets', 1)] },
   ],
   fields: [], groups: [],
 };
 
 const QUEUE: Form = {
-  label: 'Queue before it',
+  label: 'Queue',
   models: [
-    { value: 'tail-drop', label: 'Tail drop', help: 'What does not fit is lost.', fields: [] },
-    { value: 'red', label: 'RED', help: 'Early losses as the queue grows.', fields: [
-      open('low', 'Low', 'octets, on average, from which on packets are lost: 8KiB', 'octets', 'an eighth of the size'), open('high', 'High', 'octets, on average, at which the probability is reached: 24KiB', 'octets', '3 eighths of the size'),
-      open('probability', 'Probability', 'of a loss at High: 0 to 1, or in percent', 'probability', '0.1'), open('weight', 'Weight', 'of the newest length in the average, from 0 to 1', 'number', '0.002'),
+    { value: 'tail-drop', label: 'Tail drop', help: 'Packets that do not fit are dropped.', fields: [] },
+    { value: 'red', label: 'RED', help: 'Random early detection: drops as the queue grows.', fields: [
+      open('low', 'Low', 'average queue length at which drops begin: 8KiB', 'octets', 'an eighth of the size'), open('high', 'High', 'average queue length at which the probability is reached: 24KiB', 'octets', '3 eighths of the size'),
+      open('probability', 'Probability', 'of a drop at High: 0 to 1, or in percent', 'probability', '0.1'), open('weight', 'Weight', 'of the latest queue length in the average, 0 to 1', 'number', '0.002'),
     ] },
-    { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', 'packets wait too long when they do for this time', '100ms')] },
+    { value: 'codel', label: 'CoDel', help: 'Controlled delay (RFC 8289).', fields: [span('target', 'Target', 'accepted queueing delay', '5ms'), span('interval', 'Interval', 'packets are dropped if the delay stays above the target for this time', '100ms')] },
   ],
   fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with a unit: 64KiB', start: '64KiB' }],
   groups: [],
 };
 
-const ORDERS: [string, string][] = [['exact', 'exact: order and distribution kept'], ['fifo', 'fifo: wait for the one before'], ['independent', 'independent: may overtake']];
+const ORDERS: [string, string][] = [['exact', 'exact: order and distribution preserved'], ['fifo', 'fifo: order preserved by waiting'], ['independent', 'independent: may overtake']];
 
 export const STAGES: Record<string, Form> = {
   loss: {
@@ -100,15 +100,15 @@ export const STAGES: Record<string, Form> = {
     models: [
       none, bernoulli,
       {
-        value: 'gilbert-elliott', label: 'Gilbert-Elliott', help: 'Good and bad spells; losses come in bursts.',
+        value: 'gilbert-elliott', label: 'Gilbert-Elliott', help: 'A good and a bad state: losses in bursts.',
         fields: [
           share('p', 'p: good to bad', 'per packet', 0.01), share('r', 'r: bad to good', 'per packet', 0.25),
-          share('loss_good', 'Loss when good', 'of each packet', 0), share('loss_bad', 'Loss when bad', 'of each packet', 1),
+          share('loss_good', 'Loss in the good state', 'probability', 0), share('loss_bad', 'Loss in the bad state', 'probability', 1),
         ],
       },
       {
-        value: 'four-state', label: 'Four states', help: 'Bursts with losses and gaps, and single losses.',
-        fields: [share('p13', 'p13: into a burst', 'after a received packet', 0.01), share('p31', 'p31: out of it', 'after a lost packet', 0.3), share('p32', 'p32: a gap within it', 'after a lost packet', 0.1), share('p23', 'p23: back to losses', 'within a gap', 0.5), share('p14', 'p14: single losses', 'after a received packet', 0.001)],
+        value: 'four-state', label: 'Four states', help: 'Bursts with gaps, and single losses.',
+        fields: [share('p13', 'p13: into a burst', 'after a received packet', 0.01), share('p31', 'p31: out of a burst', 'after a lost packet', 0.3), share('p32', 'p32: gap in a burst', 'after a lost packet', 0.1), share('p23', 'p23: end of the gap', 'after a received packet in a burst', 0.5), share('p14', 'p14: single losses', 'after a received packet', 0.001)],
       },
       correlated, markov,
     ],
@@ -116,18 +116,18 @@ export const STAGES: Record<string, Form> = {
   },
   duplicate: {
     label: 'Duplicate', models: [none, bernoulli, correlated, markov],
-    fields: [span('delay', 'Delay of the copy', 'on top of its own', '0us', true)], groups: [],
+    fields: [span('delay', 'Delay of the copy', 'in addition to the delay of the packet', '0us', true)], groups: [],
   },
   reorder: {
     label: 'Reorder', models: [none, bernoulli, correlated, markov],
-    fields: [span('flush', 'Flush', 'maximum wait of a packet', '100ms', true)],
+    fields: [span('flush', 'Flush', 'maximum wait of a displaced packet', '100ms', true)],
     groups: [{ key: 'displacement', form: DISPLACEMENT }],
   },
   delay: {
     label: 'Delay',
     models: [none, { value: 'plain', label: 'Fixed and variable', help: 'The same distribution for every packet.', fields: [span('fixed', 'Fixed part', 'with a unit: 30ms', '30ms')] }, markov],
     fields: [{
-      key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true,
+      key: 'order', label: 'Order', kind: 'choice', help: 'packet order', optional: true,
       choices: ORDERS,
     }],
     groups: [{ key: 'variable', form: VARIABLE }],
@@ -135,38 +135,38 @@ export const STAGES: Record<string, Form> = {
   corrupt: {
     label: 'Corrupt', models: [none, bernoulli, correlated],
     fields: [
-      { ...whole('bits', 'Bits', 'turned over in each such packet', 1), optional: true },
-      { key: 'repair_checksum', label: 'Repair checksums', kind: 'flag', help: 'so that the damage reaches the application', optional: true },
+      { ...whole('bits', 'Bits', 'inverted per packet', 1), optional: true },
+      { key: 'repair_checksum', label: 'Repair checksums', kind: 'flag', help: 'the receiver accepts the packet', optional: true },
     ],
     groups: [],
   },
   rate: {
     label: 'Rate',
     models: [none, {
-      value: 'limit', label: 'Limited', help: 'No more than this passes.',
+      value: 'limit', label: 'Limited', help: 'At most this rate passes.',
       fields: [
         { key: 'limit', label: 'Limit', kind: 'rate', help: '10Mbit, 1.25MBps or 14880pps', start: '10Mbit' },
-        { key: 'layer', label: 'Counted at', kind: 'choice', help: 'which octets of a packet count', start: 'l2', choices: [['l1', 'layer 1: the line, with preamble and gap'], ['l2', 'layer 2: frames'], ['l3', 'layer 3: IP packets']] },
+        { key: 'layer', label: 'Layer', kind: 'choice', help: 'bytes that count', start: 'l2', choices: [['l1', 'layer 1: frames with preamble and gap'], ['l2', 'layer 2: frames with FCS'], ['l3', 'layer 3: IP packets']] },
       ],
     }],
     fields: [], groups: [{ key: 'queue', form: QUEUE }],
   },
 };
 
-/** By what packets are told to be of a flow. */
+/** The headers by which packets match a flow. */
 export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address, or a range: 192.0.2.0/24'], ['destination', 'Destination', 'IP address, or a range: 192.0.2.0/24'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095'], ['ethertype', 'Ethertype', '0 to 65535, after VLAN tags: 2048 is IPv4']] as const)
   .map(([key, label, help]) => ({ key, label, kind: 'number', help, optional: true }));
 
-/** What a trace has: its format, how its entries go, its file. */
-export const TRACE_FILE: Field = { key: 'file', label: 'File', kind: 'file', help: 'choose one, or paste its lines' };
-export const TRACE_FORMAT: Field = { key: 'format', label: 'Format', kind: 'choice', help: 'of its lines', choices: [['mahimahi', 'mahimahi: moments at which a packet may leave, ms'], ['measurement', 'a packet log of romer']] };
-export const TRACE_BY: Field = { key: 'by', label: 'By', kind: 'choice', help: 'entries go by packet, or by the time at which they were measured', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
-export const TRACE_FIXED: Field = open('fixed', 'Fixed part', 'added to the delays, which count from the least one: 10ms', 'time', '0ms');
-const BOTH: [string, string][] = [['forward', 'forward: there'], ['reverse', 'reverse: back']];
-/** Which way of a log goes which way here; what holds where nothing is said comes first. */
-export const traceDirection = (isBack: boolean): Field => ({ key: 'direction', label: 'Direction of the log', kind: 'choice', help: 'which direction of the log; a one-way log has only one', optional: true, choices: isBack ? [...BOTH].reverse() : BOTH });
-/** What becomes of the order; a link that was recorded takes that of the delay where nothing is said, other traces fifo. */
-export const traceOrder = (isLink: boolean): Field => ({ key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true, choices: isLink ? ORDERS : [ORDERS[1] as [string, string], ORDERS[0] as [string, string], ORDERS[2] as [string, string]] });
+/** The settings of a trace: its format, its replay, its file. */
+export const TRACE_FILE: Field = { key: 'file', label: 'File', kind: 'file', help: 'choose a file, or paste its lines' };
+export const TRACE_FORMAT: Field = { key: 'format', label: 'Format', kind: 'choice', help: 'format of the file', choices: [['mahimahi', 'mahimahi: departure times, ms'], ['measurement', 'packet log of romer']] };
+export const TRACE_BY: Field = { key: 'by', label: 'Replay by', kind: 'choice', help: 'one row per packet, or the row recorded at that time', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
+export const TRACE_FIXED: Field = open('fixed', 'Fixed part', 'added to the delays, which are relative to their minimum: 10ms', 'time', '0ms');
+const BOTH: [string, string][] = [['forward', 'forward'], ['reverse', 'reverse']];
+/** The direction of a log that is replayed; the default comes first. */
+export const traceDirection = (isBack: boolean): Field => ({ key: 'direction', label: 'Direction of the log', kind: 'choice', help: 'direction of the log to replay', optional: true, choices: isBack ? [...BOTH].reverse() : BOTH });
+/** The packet order; the default is that of the delay for a recorded link, and fifo for other traces. */
+export const traceOrder = (isLink: boolean): Field => ({ key: 'order', label: 'Order', kind: 'choice', help: 'packet order', optional: true, choices: isLink ? ORDERS : [ORDERS[1] as [string, string], ORDERS[0] as [string, string], ORDERS[2] as [string, string]] });
 export const TRACE: Field[] = [TRACE_FORMAT, TRACE_BY, TRACE_FIXED, traceDirection(false), traceOrder(false), TRACE_FILE];
 
 export type Table = Record<string, unknown>;
@@ -175,7 +175,7 @@ export type Table = Record<string, unknown>;
 export function stateFields(stage: string): Field[] {
   if (stage === 'delay') return [span('fixed', 'Fixed', 'of each packet in this state: 30ms', '0ms')];
   const fields: Field[] = [share('probability', 'Probability', 'of each packet in this state', 0)];
-  if (stage === 'duplicate') fields.push(span('delay', 'Copy delayed', 'on top of its own delay', '0us', true));
+  if (stage === 'duplicate') fields.push(span('delay', 'Delay of the copy', 'in addition to the delay of the packet', '0us', true));
   return fields;
 }
 

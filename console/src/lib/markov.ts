@@ -51,9 +51,9 @@ export function absorbingWords(matrix: Matrix, start = 0): string | null {
   };
   const [only, ...others] = parts;
   if (!only) return null;
-  if (others.length > 0) return `The chain comes to stay in ${parts.map(words).join(' or in ')}, by chance, and leaves it no more: no share follows in the long run.`;
-  if (only.includes(start)) return `The chain begins in ${words(only)} and never leaves ${only.length > 1 ? 'them' : 'it'}.`;
-  return `Sooner or later the chain stays in ${words(only)} and leaves ${only.length > 1 ? 'them' : 'it'} no more.`;
+  if (others.length > 0) return `The chain ends in one of ${parts.map(words).join(' or ')} (absorbing): there is no long-term share.`;
+  if (only.includes(start)) return `The chain starts in ${words(only)} (absorbing) and never leaves ${only.length > 1 ? 'them' : 'it'}.`;
+  return `The chain ends in ${words(only)} (absorbing) and never leaves ${only.length > 1 ? 'them' : 'it'}.`;
 }
 
 /**
@@ -137,10 +137,10 @@ export function gilbert(loss: number, burst: number): { p: number; r: number } |
 /** Why there are none, by the number that is wrong; null where there are. */
 export function gilbertFault(loss: number | null, burst: number | null): { loss?: string; burst?: string } | null {
   if (typeof loss !== 'number' || !(loss > 0 && loss < 1)) return { loss: 'write a share between 0 and 1, or in percent: of none, or of all packets, there are no bursts' };
-  if (typeof burst !== 'number' || !(burst >= 1)) return { burst: 'write 1 or more: a loss has one packet at the least' };
+  if (typeof burst !== 'number' || !(burst >= 1)) return { burst: 'write 1 or more: a loss burst has at least one packet' };
   // A single packet arrives between two bursts at the least: the share lost is burst / (burst + 1) at the most.
   const least = loss / (1 - loss);
-  return gilbert(loss, burst) ? null : { burst: `so much loss takes bursts of ${Number((Math.ceil(least * 1000 - 1e-6) / 1000).toPrecision(6))} packets or more: between two of them one packet arrives at the least` };
+  return gilbert(loss, burst) ? null : { burst: `this loss needs bursts of ${Number((Math.ceil(least * 1000 - 1e-6) / 1000).toPrecision(6))} packets or more: between two bursts at least one packet arrives` };
 }
 
 /** The loss ratio of Gilbert and Elliott's model. */

@@ -87,8 +87,8 @@ export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: P
 /** How a measurement stands, in words, and in which colour. */
 export function standing(job: Parameters<typeof come>[0] & { broken?: readonly string[] }): { words: string; tone: string } {
   const broken = job.broken?.length ?? 0;
-  if (broken > 0 && job.state !== 'running') return { words: `${job.state}, ${broken === 1 ? 'a limit is' : `${broken} limits are`} broken`, tone: 'bad' };
-  if (come(job) === 'nothing') return { words: 'done, nothing came back', tone: 'bad' };
+  if (broken > 0 && job.state !== 'running') return { words: `${job.state}, ${broken === 1 ? '1 limit' : `${broken} limits`} failed`, tone: 'bad' };
+  if (come(job) === 'nothing') return { words: 'done, no reply', tone: 'bad' };
   return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
 }
 
@@ -110,17 +110,17 @@ export function lossWords(direction: Schemas['ProbeDirection'] | undefined): { t
     case 'reverse':
       return null;
     case 'forward':
-      return { title: 'Lost', unit: 'share of the packets up to the last that is known to have arrived' };
+      return { title: 'Lost', unit: 'loss ratio of the packets up to the last one that arrived' };
     case 'both':
-      return { title: 'Lost, of both directions together', unit: 'share of the packets of each direction up to the last that is known to have arrived' };
+      return { title: 'Lost, of both directions together', unit: 'loss ratio of the packets of each direction up to the last one that arrived' };
     default:
-      return { title: 'Lost', unit: 'share of the packets, after their waiting time' };
+      return { title: 'Lost', unit: 'loss ratio of the packets whose waiting time has passed' };
   }
 }
 
 /** What the one-way delays of a measurement are, in words. */
 export function kindWords(kind: Schemas['DelayKind'] | undefined): string {
   return kind === 'absolute'
-    ? 'absolute: both ends read one clock'
-    : 'above the least so far: the offset of the two clocks is not known, and their drift is still in it';
+    ? 'absolute: both hosts use the same clock'
+    : 'above the minimum so far: clock offset unknown, skew not yet removed';
 }

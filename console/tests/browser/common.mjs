@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -17,7 +17,10 @@ assert(romer && prefix, '`scripts/console` starts this, with ROMER and ROMER_PRE
 export const PATIENCE = 90_000;
 export const TOKEN = '0123456789abcdef0123456789abcdef0123456789abcdef';
 export const ADDRESS = '127.0.0.1:8800';
-const folder = mkdtempSync(join(tmpdir(), 'romer-console-'));
+// Pictures show where runs are stored: then it is a folder of a fixed name, which must not exist yet.
+const PICTURED = '/srv/lab';
+if (process.env.ROMER_SCREENSHOTS) mkdirSync(PICTURED);
+const folder = process.env.ROMER_SCREENSHOTS ? PICTURED : mkdtempSync(join(tmpdir(), 'romer-console-'));
 writeFileSync(join(folder, 'token'), `${TOKEN}\n`, { mode: 0o600 });
 const started = [];
 

@@ -182,13 +182,13 @@ describe('changes', () => {
     expect(words('b_to_a.delay.variable.of.stddev')).toBe('b → a › Delay › Variable part › Distribution › Standard deviation');
     expect(words('a_to_b.loss.state[2].probability')).toBe('a → b › Loss › State 2 › Probability');
     expect(words('a_to_b.delay.state[1].variable.mean')).toBe('a → b › Delay › State 1 › Variable part › Mean');
-    expect(words('a_to_b.reorder.state[1].displacement.low')).toBe('a → b › Reorder › State 1 › By how many packets › From');
+    expect(words('a_to_b.reorder.state[1].displacement.low')).toBe('a → b › Reorder › State 1 › Displacement › Minimum');
     expect(words('flow[2].match.destination_port')).toBe('Flow 2 › Matches › Destination port');
-    expect(words('timeline[1].b_to_a.rate.queue.bytes')).toBe('Step 1 › b → a › Rate › Queue before it › Size');
+    expect(words('timeline[1].b_to_a.rate.queue.bytes')).toBe('Step 1 › b → a › Rate › Queue › Size');
     expect(words('trace.file')).toBe('Trace › File');
     expect(named('a_to_b.loss.model').value('gilbert-elliott')).toBe('Gilbert-Elliott');
     expect(named('a_to_b.rate.queue.discipline').value('codel')).toBe('CoDel');
-    expect(named('a_to_b.rate.layer').value('l2')).toBe('layer 2: frames');
+    expect(named('a_to_b.rate.layer').value('l2')).toBe('layer 2: frames with FCS');
     expect(named('a_to_b.delay.fixed').value('30ms')).toBe('30ms');
     // Every field that the form writes has words, and no key of a file.
     const keys = (table: Record<string, unknown>, path: string): string[] => Object.entries(table).flatMap(([key, value]) => Array.isArray(value) ? [] : typeof value === 'object' && value !== null ? keys(value as Record<string, unknown>, `${path}.${key}`) : [`${path}.${key}`]);
@@ -329,7 +329,7 @@ describe('shares of what an emulation did', () => {
     expect(asked({})).toMatchObject({ loss: expect.closeTo(0.2, 12), corrupted: 0.2, damageKills: true });
     expect(asked({}).notes.join()).toContain('measured as lost');
     expect(asked({ repair_checksum: true })).toMatchObject({ loss: 0, corrupted: 0.2, damageKills: false });
-    expect(asked({ repair_checksum: true }).notes.join()).toContain('repaired and arrives');
+    expect(asked({ repair_checksum: true }).notes.join()).toContain('repaired checksums arrive');
     expect(asked({}, { loss: { probability: 0.5 } }).loss).toBeCloseTo(0.6, 12);
     // The copy of a damaged packet stands in for it.
     expect(asked({}, { duplicate: { probability: 1 } }).loss).toBeCloseTo(0.04, 12);
@@ -482,16 +482,16 @@ describe('loss and burst length', () => {
 
 describe('a chain that ends in a part of its states', () => {
   it('is told with that part, however many states it has', () => {
-    expect(absorbingWords([[0.5, 0.5], [0, 1]])).toBe('Sooner or later the chain stays in state 2 and leaves it no more.');
-    expect(absorbingWords([[0.9, 0.1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])).toBe('Sooner or later the chain stays in states 2 and 3 and leaves them no more.');
-    expect(absorbingWords([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])).toBe('The chain begins in states 1 and 2 and never leaves them.');
+    expect(absorbingWords([[0.5, 0.5], [0, 1]])).toBe('The chain ends in state 2 (absorbing) and never leaves it.');
+    expect(absorbingWords([[0.9, 0.1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])).toBe('The chain ends in states 2 and 3 (absorbing) and never leaves them.');
+    expect(absorbingWords([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])).toBe('The chain starts in states 1 and 2 (absorbing) and never leaves them.');
     expect(absorbing([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]])).toEqual([[1], [2]]);
-    expect(absorbingWords([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]])).toContain('in state 2 or in state 3, by chance');
+    expect(absorbingWords([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]])).toContain('one of state 2 or state 3 (absorbing)');
   });
   it('is none where each state comes again, where there is one alone, or while a row is wrong', () => {
     for (const matrix of [[[0.9, 0.1], [0.1, 0.9]], [[1]], linearSequence(4), [[0.5, 0.4], [0, 1]]]) expect(absorbingWords(matrix)).toBeNull();
     // What is never entered is of no account.
-    expect(absorbingWords([[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])).toBe('The chain begins in states 1 and 2 and never leaves them.');
+    expect(absorbingWords([[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])).toBe('The chain starts in states 1 and 2 (absorbing) and never leaves them.');
   });
 });
 
@@ -523,7 +523,7 @@ describe('what is asked for', () => {
       timeline: [{ at: '5s', ramp: '1s', a_to_b: { delay: { fixed: '100ms' } } }, { at: '10s', a_to_b: { loss: { model: 'none' } } }, { at: '20s', b_to_a: { delay: { fixed: '7ms' } } }],
     };
     const asked = (from: number, until: number, more = {}) => askedFor({ ...scenario, ...more }, 'a_to_b', false, [from * 1e9, until * 1e9]);
-    const told = (one: { notes: string[] }) => one.notes.some((note) => note.includes('timeline changed them'));
+    const told = (one: { notes: string[] }) => one.notes.some((note) => note.includes('timeline changed these settings'));
     expect(asked(0, 4)).toMatchObject({ loss: 0.1, delay: 1e6 });
     expect(told(asked(0, 4))).toBe(false);
     expect(told(asked(0, 5.5))).toBe(true);
@@ -537,7 +537,7 @@ describe('what is asked for', () => {
     expect(asked(81, 84, again)).toMatchObject({ loss: 0.1, delay: 1e6 });
     expect(told(asked(81, 84, again))).toBe(false);
     expect(told(asked(75, 81, again))).toBe(true);
-    expect(askedFor(scenario, 'a_to_b').notes).toEqual(['the timeline changes them; these are the settings at its start']);
+    expect(askedFor(scenario, 'a_to_b').notes).toEqual(['the timeline changes these settings: the values at its start are shown']);
   });
 });
 

@@ -41,53 +41,53 @@ pub(crate) struct App {
     pub(crate) doctor: Mutex<()>,
 }
 
-/// What this server is and may do.
+/// Version, host and rights of this server.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct About {
-    /// Name and version.
+    /// Name and version of the program.
     software: String,
-    /// The machine's name.
+    /// Host name of the machine.
     host: String,
-    /// The server belongs to `romer emulate` and ends with its emulation.
+    /// Whether the server belongs to `romer emulate` and ends with its emulation.
     of_emulation: bool,
-    /// Whether an emulation runs.
+    /// Whether an emulation is running.
     emulating: bool,
-    /// Whether there is an emulation, which may have ended.
+    /// Whether an emulation exists; it may have ended.
     has_emulation: bool,
-    /// Folder of the runs.
+    /// Folder in which runs are stored.
     runs: String,
-    /// Rights of the process that an emulation or a benchmark needs: whether it has them.
+    /// Whether the process has the rights for an emulation or a benchmark (CAP_NET_RAW and CAP_NET_ADMIN).
     may_emulate: bool,
-    /// Whether the plans of benchmarks may run commands to set their cases.
+    /// Whether benchmark plans may run the commands of their cases (`--allow-commands`).
     may_run_commands: bool,
 }
 
-/// An interface that can be a port.
+/// A network interface that can be a port.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Interface {
-    /// `[NETNS/]IFACE`.
+    /// Name, `[NETNS/]IFACE`.
     name: String,
-    /// Whether it was switched on.
+    /// Whether the interface is enabled.
     up: bool,
-    /// Its largest IP packet, octets.
+    /// MTU, bytes.
     mtu: u32,
-    /// The kind of virtual link, if it is one.
+    /// Kind of virtual link; `null` for other interfaces.
     kind: Option<String>,
 }
 
-/// An emulation that is to be started.
+/// Request for an emulation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::optional::may_be_left_out)]
 pub(crate) struct Start {
-    /// Port a: `[NETNS/]IFACE`.
+    /// Port a, `[NETNS/]IFACE`.
     a: String,
-    /// Port b.
+    /// Port b, `[NETNS/]IFACE`.
     b: String,
-    /// What is done to packets; left out, nothing.
+    /// Scenario; default: no impairment.
     #[serde(default)]
     scenario: Option<Given>,
-    /// Take a port even if this host reaches the world by it.
+    /// Accept a port that carries the default route of this host.
     #[serde(default)]
     may_cut_off: bool,
 }

@@ -43,68 +43,68 @@ pub struct PlanFault {
     pub place: Option<(usize, usize)>,
 }
 
-/// A benchmark that is to be run.
+/// Request for a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Planned {
-    /// The plan, a TOML text, as `romer bench PLAN.toml` takes it.
+    /// Plan as TOML text, as for `romer bench PLAN.toml`.
     pub(crate) plan: String,
 }
 
-/// A trial as it is foreseen.
+/// A planned trial.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Foreseen {
-    /// Its case.
+    /// Case (device configuration).
     case: String,
-    /// Octets of its frames with check sequence, or the mixture's name.
+    /// Frame size in bytes including FCS, or name of the mixture.
     frames: String,
-    /// Of the line rate, percent.
+    /// Load, percent of the line rate.
     load_percent: f64,
-    /// Frames a second.
+    /// Load, frames per second.
     pps: f64,
-    /// How long it sends.
+    /// Duration of the trial, nanoseconds.
     length_ns: i64,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     repeat: u32,
 }
 
-/// The forecast of a plan.
+/// Forecast of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Preview {
-    /// The question to answer.
+    /// Procedure.
     procedure: String,
-    /// By what, in words.
+    /// Criterion of the result, as text.
     criterion: String,
-    /// Maximum duration.
+    /// Maximum duration, nanoseconds.
     length_ns: i64,
-    /// Its trials; empty where each follows from the one before.
+    /// Planned trials; empty if each trial depends on the previous result.
     trials: Vec<Foreseen>,
-    /// The commands that it runs to set cases, and to reset the device.
+    /// Commands that set the cases or reset the device.
     commands: Vec<String>,
 }
 
-/// A trial that is over.
+/// A completed trial.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrialPoint {
-    /// Its case.
+    /// Case (device configuration).
     case: String,
-    /// Octets of its frames with check sequence; `null` for a mixture.
+    /// Frame size in bytes including FCS; `null` for a mixture.
     frame_size: Option<u32>,
-    /// What it was for: `measure`, `search`, ...
+    /// Purpose: `measure`, `search`, ...
     purpose: String,
-    /// Requested load, percent of the line rate.
+    /// Intended load, percent of the line rate.
     intended_percent: f64,
-    /// What the device was given.
+    /// Offered load, percent of the line rate.
     offered_percent: f64,
-    /// What came out.
+    /// Forwarded load, percent of the line rate.
     carried_percent: f64,
-    /// Frames that the device lost.
+    /// Frames lost by the device.
     lost: u64,
-    /// Median latency.
+    /// Median latency, nanoseconds.
     latency_median_ns: Option<f64>,
-    /// The greatest.
+    /// Maximum latency, nanoseconds.
     latency_max_ns: Option<f64>,
-    /// Why it is invalid; `null`: it is valid.
+    /// Reason why the trial is invalid; `null` if it is valid.
     invalid: Option<String>,
 }
 
@@ -125,45 +125,46 @@ impl From<&Trial> for TrialPoint {
     }
 }
 
-/// How far a benchmark is.
+/// Progress of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BenchmarkProgress {
-    /// Number of the trial that runs, from 1.
+    /// Number of the current trial, from 1.
     trial: u64,
-    /// Current estimate of their maximum number.
+    /// Current estimate of the maximum number of trials.
     of: u64,
-    /// Maximum remaining duration, estimated at the start of the trial; it includes the self-test until that has ended.
+    /// Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
+    /// until that has ended.
     left_ns: i64,
-    /// The trial in words, or that the tester is tested.
+    /// Description of the current trial, or of the self-test.
     now: String,
 }
 
-/// A benchmark that was started here.
+/// A benchmark that this server started.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BenchmarkJob {
-    /// Its number.
+    /// Identifier.
     pub(crate) id: u64,
-    /// Its plan.
+    /// Plan, as TOML text.
     plan: String,
-    /// Where it is stored; `romer bench --resume` continues there one that ended early.
+    /// Folder of the results; `romer bench --resume FOLDER` continues a benchmark that ended early.
     folder: String,
-    /// The question to answer.
+    /// Procedure.
     procedure: String,
-    /// By what, in words.
+    /// Criterion of the result, as text.
     criterion: String,
-    /// The ports: where frames leave, where they are taken in.
+    /// Transmit port and receive port.
     ports: [String; 2],
-    /// How it stands.
+    /// State.
     state: JobState,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     started: String,
-    /// How far it is.
+    /// Progress.
     far: BenchmarkProgress,
-    /// Its trials so far.
+    /// Completed trials.
     points: Vec<TrialPoint>,
-    /// Claims that do not hold, in words.
+    /// Failed limits and claims, as text.
     broken: Vec<String>,
-    /// Why it failed, or why there is only a part.
+    /// Reason why the benchmark failed or is incomplete.
     error: Option<String>,
 }
 

@@ -29,7 +29,7 @@ use crate::time;
 /// Room is made for frames that are held so long, as a page may ask for more delay than there was at the start.
 pub const LEAST_HOLD: Duration = Duration::from_millis(500);
 
-/// A bridge under the server's hand.
+/// The emulation of this server.
 #[derive(Debug)]
 pub struct Emulation {
     control: Control,
@@ -66,60 +66,60 @@ struct Own {
     history: History,
 }
 
-/// The scenario in force; while everything passes through, the stored one.
+/// Current scenario; while impairments are off, the stored scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct InForce {
-    /// Its number, which is also the entity tag.
+    /// Number of the scenario, which is also its entity tag.
     pub(crate) version: u64,
-    /// Everything passes through unchanged, and the scenario is stored only.
+    /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
     pub(crate) passing: bool,
-    /// The seed by which chance goes.
+    /// Seed of the random decisions.
     pub(crate) seed: [u32; 6],
     #[serde(flatten)]
     pub(crate) shown: ScenarioForms,
 }
 
-/// How the emulation stands.
+/// Status of the emulation.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Standing {
-    /// Whether packets pass through it now.
+    /// Whether the emulation is running.
     pub(crate) running: bool,
-    /// Everything passes through unchanged, and the scenario is stored only.
+    /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
     pub(crate) passing: bool,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub(crate) started: String,
     /// Port a, `[NETNS/]IFACE`.
     pub(crate) a: String,
-    /// Port b.
+    /// Port b, `[NETNS/]IFACE`.
     pub(crate) b: String,
-    /// How packets come in and go out.
+    /// Packet I/O: `packet`, `xdp-native` or `xdp-generic`.
     pub(crate) data_plane: String,
-    /// Capacity in frames.
+    /// Capacity of the packet buffer, frames.
     pub(crate) room_frames: u32,
-    /// Octets of memory for them.
+    /// Memory of the packet buffer, bytes.
     pub(crate) room_octets: u64,
-    /// The scenario's number.
+    /// Number of the current scenario.
     pub(crate) version: u64,
-    /// The run in which it is stored, once it has ended.
+    /// Name of the run in which the emulation is stored, once it has ended.
     pub(crate) run: Option<String>,
-    /// Why it is not stored, once it has ended.
+    /// Reason why the ended emulation is not stored.
     pub(crate) not_kept: Option<String>,
 }
 
-/// What has happened, each second: counts since the start, and means since the last reset.
+/// State of the emulation, each second: counters since the start, and means since the last reset.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Tick {
-    /// UTC, in milliseconds since 1970.
+    /// Time, milliseconds since 1970-01-01 UTC.
     pub(crate) at_ms: u64,
-    /// The number of the scenario in force.
+    /// Number of the current scenario.
     pub(crate) version: u64,
-    /// Of what arrives at a.
+    /// Packets that arrive at port a.
     pub(crate) a_to_b: TickDirection,
-    /// Of what arrives at b.
+    /// Packets that arrive at port b.
     pub(crate) b_to_a: TickDirection,
 }
 
-/// One direction of a tick.
+/// Counters and means of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TickDirection {
     received: u64,
@@ -128,31 +128,31 @@ pub(crate) struct TickDirection {
     duplicates_created: u64,
     lost: BTreeMap<String, u64>,
     corrupted: u64,
-    /// Displaced by the reordering stage.
+    /// Packets and duplicates displaced by the reordering stage.
     reordered: u64,
-    /// Left after one that had arrived later, whatever the cause.
+    /// Packets and duplicates that left after one that had arrived later, whatever the cause.
     overtaken: u64,
-    /// Octets of the frames that the port received, with their check sequences, by the interface's own count.
+    /// Bytes of the frames that the port received, including FCS, from the interface counter.
     received_octets: Option<u64>,
-    /// Octets of the frames that the other port sent.
+    /// Bytes of the frames that the other port sent, including FCS, from the interface counter.
     transmitted_octets: Option<u64>,
     /// received + duplicates_created - transmitted - queued - lost: always 0.
     balance: i64,
     requested_delay_ns: TickSummary,
-    /// Held for the requested delay, without the rate queue.
+    /// Actual delay without the rate queue, nanoseconds.
     actual_delay_ns: TickSummary,
-    /// What packets got here in all, from arrival to departure, the rate's queue included.
+    /// Total delay from arrival to departure, including the rate queue, nanoseconds.
     total_delay_ns: TickSummary,
     delay_error_ns: TickSummary,
     queue_depth: TickSummary,
-    /// In the rate's queue, of packets that left and met a rate; those that met none do not count.
+    /// Wait in the rate queue and transmission time, of transmitted packets with a rate limit, nanoseconds.
     rate_queue_ns: TickSummary,
     inter_arrival_ns: TickSummary,
     inter_departure_ns: TickSummary,
     link: String,
 }
 
-/// Part of a summary.
+/// Summary of a sample.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TickSummary {
     count: u64,

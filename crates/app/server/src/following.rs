@@ -31,37 +31,37 @@ const SUMMARISED: usize = 4_096;
 /// Probes of a stream that are waited for: beyond them the oldest is forgotten.
 const AWAITED: usize = 65_536;
 
-/// What came of a stream within an interval.
+/// Results of a stream within an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LiveStream {
-    /// Which stream, from 0.
+    /// Stream number, from 0.
     pub(crate) stream: u16,
-    /// Since the start of the measurement.
+    /// End of the interval, nanoseconds after the start of the measurement.
     elapsed_ns: i64,
-    /// What the delays of `forward` and `reverse` are: absolute, or above the least that came so far. How far one clock
-    /// runs from the other is still in the latter; the report takes it out.
+    /// Kind of the one-way delays: absolute, or relative to the minimum so far. Relative delays still include
+    /// the clock skew, which the final document removes.
     delay_kind: DelayKind,
-    /// From here to the other end.
+    /// Forward direction (initiator to responder).
     pub(crate) forward: LiveWay,
-    /// From the other end to here.
+    /// Reverse direction (responder to initiator).
     pub(crate) reverse: LiveWay,
-    /// There and back, without the time at the other end.
+    /// Round trip, without the processing time of the responder.
     pub(crate) round_trip: LiveWay,
-    /// Times between arrivals here.
+    /// Times between arrivals at this host, nanoseconds.
     inter_arrival_ns: TickSummary,
 }
 
-/// A way within an interval; nothing where it cannot be known yet.
+/// Results of one direction within an interval; empty if nothing is known yet.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LiveWay {
-    /// Delays of the packets that came within the interval.
+    /// Delays of the packets that arrived within the interval, nanoseconds.
     delay_ns: TickSummary,
-    /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+    /// Interarrival jitter (RFC 3550, section 6.4.1) since the start, nanoseconds.
     jitter_rfc3550_ns: Option<f64>,
     /// One-way packets since the start that are due: a later one has arrived, or, if they arrive at this host, they
     /// left two seconds before the last. `null` for round trips, and before the other host has reported any.
     sent: Option<u64>,
-    /// Those of them that have, as far as it is known.
+    /// Packets counted by `sent` that are known to have arrived.
     arrived: Option<u64>,
 }
 

@@ -11,15 +11,15 @@ const REMEMBERED: usize = 50;
 /// Octets of files that are remembered with them; what several have alike counts once.
 const ROOM: usize = 64 << 20;
 
-/// A scenario that was in force.
+/// A scenario that was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "AppliedScenario")]
 pub(crate) struct Applied {
-    /// Its number; the first is 1.
+    /// Number of the scenario, from 1.
     pub(crate) version: u64,
-    /// When it took effect, RFC 3339.
+    /// Time at which it was applied, RFC 3339.
     pub(crate) at: String,
-    /// As a file.
+    /// Scenario as TOML.
     pub(crate) toml: String,
 }
 

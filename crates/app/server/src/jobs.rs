@@ -14,17 +14,17 @@ use serde::Serialize;
 use crate::events::Hub;
 use crate::problem::Problem;
 
-/// How work stands.
+/// State of a measurement or benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JobState {
-    /// It runs.
+    /// Running.
     Running,
-    /// It ended as requested.
+    /// Ended as requested.
     Done,
-    /// It was stopped, or something that it needs disappeared; the results until then are stored.
+    /// Stopped, or ended early by a fault; the results up to then are stored.
     Partial,
-    /// Nothing was found.
+    /// Ended without results.
     Failed,
 }
 

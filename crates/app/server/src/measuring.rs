@@ -40,63 +40,63 @@ const LONGEST_FIELD: usize = 4 << 10;
 /// The longest measurement that is started from a page.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 
-/// What is to be measured; everything but the target may be left out. Quantities carry their units, as on the
+/// Request for a measurement. All fields except `targets` are optional. Quantities have units, as on the
 /// command line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::optional::may_be_left_out)]
 pub(crate) struct Asked {
-    /// Where to: `HOST`, `HOST:CONTROLPORT`, `[IPV6]:CONTROLPORT`; one to eight.
+    /// Targets: `HOST`, `HOST:CONTROLPORT` or `[IPV6]:CONTROLPORT`; one to eight.
     pub(crate) targets: Vec<String>,
-    /// Which way probes go: `round_trip`, `forward`, `reverse` or `both`.
+    /// Direction of the probes: `round_trip`, `forward`, `reverse` or `both`.
     #[serde(default)]
     pub(crate) direction: ProbeDirection,
-    /// When probes leave and how large they are, as `--traffic` takes it: `periodic`, `melp`, `g711`, ...
+    /// Traffic model, as for `--traffic`: `periodic`, `melp`, `g711`, ...
     #[serde(default)]
     pub(crate) traffic: Option<String>,
-    /// Mean time between probes: `20ms`.
+    /// Mean time between probes, with unit: `20ms`.
     #[serde(default)]
     pub(crate) interval: Option<String>,
-    /// For how long: `10s`.
+    /// Duration, with unit: `10s`.
     #[serde(default)]
     pub(crate) duration: Option<String>,
-    /// How many probes; instead of a duration.
+    /// Number of probes, instead of a duration.
     #[serde(default)]
     pub(crate) count: Option<u64>,
-    /// Payload of UDP: `160B`.
+    /// UDP payload, with unit: `160B`.
     #[serde(default)]
     pub(crate) size: Option<String>,
-    /// Codec frames in a packet.
+    /// Codec frames per packet.
     #[serde(default)]
     pub(crate) bundle: Option<u32>,
-    /// Code point: `ef`, `af41` or a number.
+    /// DSCP: `ef`, `af41` or a number.
     #[serde(default)]
     pub(crate) dscp: Option<String>,
-    /// A reflector that is not romer: no control channel.
+    /// The target is a STAMP reflector other than romer: no control channel.
     #[serde(default)]
     pub(crate) stamp_only: bool,
-    /// One-way packets: the log of the other host is fetched at the end only. Otherwise it is sent during the run
-    /// (about 40 bytes per packet), so that delays, jitter and losses are reported live.
+    /// Fetch the records of the responder for one-way packets only at the end. Otherwise they are sent during
+    /// the run (about 40 bytes per packet), so that delays, jitter and losses are reported live.
     #[serde(default)]
     pub(crate) log_at_end: bool,
-    /// Limits for the results: `forward.delay_ns.p99<30ms`.
+    /// Limits of the results: `forward.delay_ns.p99<30ms`.
     #[serde(default)]
     pub(crate) limits: Vec<String>,
-    /// Words to keep with the run.
+    /// Comment that is stored with the run.
     #[serde(default)]
     pub(crate) comment: Option<String>,
-    /// Six numbers for random schedules, not all 0. Without them the schedule is another each time.
+    /// Seed of random schedules: six numbers, not all 0. Default: random.
     #[serde(default)]
     pub(crate) seed: Option<[u32; 6]>,
-    /// Which stamps count: the best that there are, those of the kernel, or those of the program.
+    /// Source of the time stamps: `best`, `nic`, `kernel` or `user`.
     #[serde(default)]
     pub(crate) stamp: StampRequest,
-    /// The text of the file that the traffic `trace:FILE` names.
+    /// Text of the file for the traffic model `trace:FILE`.
     #[serde(default)]
     pub(crate) trace: Option<String>,
-    /// Its packets pass through the emulation of this server, in this direction from the initiator to the responder.
-    /// The settings of the emulation during the run are stored with it. Default: `a_to_b` if an emulation runs; `null`:
-    /// they do not pass through it.
+    /// Direction of the emulation of this server that forward packets pass. The settings of the emulation
+    /// during the run are stored with it. Default: `a_to_b` if an emulation is running; `null`: the packets
+    /// do not pass through it.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<PortDirection>")]
     pub(crate) emulated: Option<Option<PortDirection>>,
@@ -107,32 +107,32 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Port
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A measurement that was started here.
+/// A measurement that this server started.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Job {
-    /// Its number.
+    /// Identifier.
     pub(crate) id: u64,
     /// The request.
     pub(crate) asked: Asked,
-    /// The command line that does the same.
+    /// Equivalent command line.
     pub(crate) command: String,
-    /// How it stands.
+    /// State.
     pub(crate) state: JobState,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub(crate) started: String,
-    /// How long it is to take, nanoseconds, where that is known.
+    /// Expected duration in nanoseconds; `null` if unknown.
     pub(crate) expected_ns: Option<i64>,
-    /// The run in which it is stored.
+    /// Name of the run in which the measurement is stored.
     pub(crate) run: Option<String>,
-    /// Its output.
+    /// Notes of the run.
     pub(crate) notes: Vec<ExplainedWarning<Note>>,
-    /// Why it failed, or why there is only a part.
+    /// Reason why the measurement failed or is incomplete.
     pub(crate) error: Option<String>,
-    /// Limits that do not hold, in words.
+    /// Failed limits, as text.
     pub(crate) broken: Vec<String>,
-    /// How each stream stands.
+    /// State of each stream.
     pub(crate) streams: Vec<StreamInterval>,
-    /// What its packets did within the last interval, by stream.
+    /// Results of the last interval, by stream.
     pub(crate) live: Vec<LiveStream>,
     /// What came of all intervals, which is told apart.
     #[serde(skip)]
@@ -153,7 +153,7 @@ impl Work for Job {
     }
 }
 
-/// All that were started here.
+/// Measurements started by this server.
 pub(crate) type Measurements = Jobs<Job>;
 
 /// Starts one, which is kept among `runs`.

@@ -10,44 +10,44 @@ use serde::Serialize;
 /// The media type of problem documents.
 const PROBLEM: &str = "application/problem+json";
 
-/// What went wrong, where, and what to do about it.
+/// An error: cause, place and remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(rename = "Problem")]
 pub(crate) struct Problem(Box<Content>);
 
-/// A problem document.
+/// A problem document (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 struct Content {
-    /// A word for the kind of problem, that stays the same; under `about:blank#`.
+    /// Stable identifier of the kind of error, below `about:blank#`.
     #[serde(rename = "type")]
     kind: String,
-    /// The kind in words.
+    /// Kind of error, as text.
     title: String,
-    /// The status of the answer.
+    /// HTTP status code of the response.
     status: u16,
-    /// What it was this time, and what to do.
+    /// Cause in this case, and remedy.
     detail: String,
-    /// The fields of the request that are meant.
+    /// Invalid fields of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
-    /// The current resource, if another client changed it.
+    /// Current resource, if another client changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<serde_json::Value>,
     #[serde(skip)]
     header: Option<(HeaderName, String)>,
 }
 
-/// One thing that is wrong with a document.
+/// An error in one field of a document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct FieldError {
-    /// The field, by its keys: `a_to_b.loss.probability`.
+    /// Path of the field: `a_to_b.loss.probability`.
     pub(crate) field: String,
-    /// What is wrong with it, and what to write.
+    /// Cause, and permitted values.
     pub(crate) detail: String,
-    /// The line in the TOML text, from 1; `null` where the scenario came as JSON.
+    /// Line in the TOML text, from 1; `null` if the scenario was sent as JSON.
     pub(crate) line: Option<usize>,
-    /// The column in it, from 1.
+    /// Column in that line, from 1.
     pub(crate) column: Option<usize>,
 }
 

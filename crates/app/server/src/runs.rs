@@ -27,72 +27,72 @@ use crate::explained::Explained;
 use crate::problem::Problem;
 use crate::scenario;
 
-/// What a folder among the runs holds.
+/// Kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "RunKind")]
 pub(crate) enum FolderKind {
-    /// A measurement.
+    /// Measurement.
     Measurement,
-    /// A benchmark.
+    /// Benchmark.
     Benchmark,
-    /// An emulation that was stored with `--out`.
+    /// Emulation stored with `--out`.
     Emulation,
 }
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Listed {
-    /// The folder's name.
+    /// Name of the run and its folder.
     name: String,
-    /// What it is.
+    /// Kind of the run.
     kind: FolderKind,
-    /// When it was begun, RFC 3339; empty where that cannot be read.
+    /// Start time, RFC 3339; empty if the run cannot be read.
     created: String,
-    /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read.
+    /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read.
     state: String,
-    /// The targets; of a benchmark and an emulation, the ports.
+    /// Targets of a measurement; ports of a benchmark or an emulation.
     targets: Vec<String>,
-    /// The schedule; of a benchmark, the procedure.
+    /// Traffic model of a measurement; procedure of a benchmark.
     traffic: Option<String>,
-    /// Which ways its packets went.
+    /// Direction of the probes of a measurement.
     direction: Option<ProbeDirection>,
-    /// The user's words.
+    /// Comment of the user.
     comment: Option<String>,
-    /// Why it cannot be read.
+    /// Reason why the run cannot be read; `null` if it can.
     error: Option<String>,
-    /// Delay, loss and rating of each direction of a measurement.
+    /// Delay, loss and MOS of each direction of a measurement.
     figures: Vec<outline::FigureOutline>,
-    /// How many limits were judged; of a benchmark also its claims.
+    /// Number of checked limits; of a benchmark, including its claims.
     limits: u64,
-    /// Limits and claims that do not hold, in words.
+    /// Failed limits and claims, as text.
     broken: Vec<String>,
-    /// Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away.
+    /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
     elsewhere: Option<String>,
 }
 
-/// A run, opened.
+/// A run with its documents.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Opened {
-    /// The folder's name.
+    /// Name of the run and its folder.
     name: String,
-    /// Where it is stored.
+    /// Path of the folder.
     folder: String,
-    /// As in the list.
+    /// State, with the values of the list of runs.
     state: String,
-    /// What it is.
+    /// Kind of the run.
     kind: FolderKind,
-    /// One for each stream.
+    /// Results of a measurement, one document for each stream (romer/measurement/1).
     measurements: Vec<Explained<Measurement>>,
-    /// What a benchmark has found.
+    /// Results of a benchmark (romer/benchmark/1).
     benchmark: Option<Explained<Benchmark>>,
-    /// What an emulation did.
+    /// Results of an emulation (romer/emulation/1).
     emulation: Option<Explained<EmulationDocument>>,
-    /// Whether frames are stored with it.
+    /// Whether the run stores its frames (`frames.pcapng`).
     frames: bool,
-    /// The emulation that a measurement passed through, if it is stored with it.
+    /// Emulation that the measurement passed through, if stored with the run.
     emulated: Option<Emulated>,
-    /// The scenario of that or of the emulation, as JSON.
+    /// Scenario of the emulation, as JSON.
     scenario: Option<Map<String, Value>>,
 }
 

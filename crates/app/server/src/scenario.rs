@@ -42,18 +42,18 @@ const ORDER: [&str; 17] = [
     "timeline_repeat",
 ];
 
-/// A scenario that is given.
+/// A scenario in a request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a text as \"toml\" or an object as \"scenario\"")]
 #[schemars(transform = crate::optional::may_be_left_out)]
 pub(crate) struct Given {
-    /// The text of a scenario file. Either this or `scenario`.
+    /// Text of a scenario file (TOML). Either this or `scenario`.
     #[serde(default)]
     pub(crate) toml: Option<String>,
-    /// The same as JSON, with the keys of a scenario file.
+    /// Scenario as JSON, with the keys of a scenario file. Either this or `toml`.
     #[serde(default, deserialize_with = "object")]
     pub(crate) scenario: Option<Map<String, Value>>,
-    /// The files that it names, by the names that it has for them: their texts.
+    /// Texts of the files that the scenario uses, by name.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
 }
@@ -78,44 +78,44 @@ pub(crate) struct ScenarioDocument {
     pub(crate) files: BTreeMap<String, String>,
 }
 
-/// What a scenario is, in both forms.
+/// A scenario as TOML and as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct ScenarioForms {
-    /// As a file.
+    /// Scenario as TOML.
     pub(crate) toml: String,
-    /// The same as JSON.
+    /// Scenario as JSON.
     pub(crate) scenario: Map<String, Value>,
-    /// The files that it names.
+    /// Files that the scenario uses.
     pub(crate) files: Vec<NamedFile>,
-    /// What a reader of the results should know.
+    /// Notes and warnings about the scenario.
     pub(crate) notes: Vec<ExplainedWarning<EmulationWarning>>,
 }
 
-/// A file that a scenario names.
+/// A file that a scenario uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct NamedFile {
-    /// As the scenario has it.
+    /// Name of the file in the scenario.
     pub(crate) name: String,
-    /// Its length.
+    /// Size, bytes.
     pub(crate) octets: usize,
 }
 
-/// A scenario that comes with romer.
+/// A scenario preset.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct PresetShown {
-    /// What `--preset` takes.
+    /// Name, for `--preset`.
     name: String,
-    /// What it is.
+    /// Title.
     title: Option<String>,
-    /// Who found its numbers.
+    /// Publication of the values.
     source: Option<String>,
-    /// When.
+    /// Year of publication.
     year: Option<u64>,
-    /// What it leaves out.
+    /// Properties that the preset does not model.
     note: Option<String>,
-    /// As a file.
+    /// Scenario as TOML.
     toml: String,
-    /// The same as JSON.
+    /// Scenario as JSON.
     scenario: Map<String, Value>,
 }
 

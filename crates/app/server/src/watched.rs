@@ -12,47 +12,47 @@ use crate::following::{LiveStream, LiveWay};
 /// Intervals that are kept of each stream: the last ones.
 const MOST: usize = 1_200;
 
-/// An interval of a stream, as the curves have it.
+/// Results of a stream up to and within an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Interval {
-    /// Which stream, from 0.
+    /// Stream number, from 0.
     stream: u16,
-    /// Its end, since the start of the measurement.
+    /// End of the interval, nanoseconds after the start of the measurement.
     elapsed_ns: i64,
-    /// Packets sent so far.
+    /// Packets sent since the start.
     sent: u64,
-    /// Packets known to be back, or to have arrived, so far.
+    /// Replies received since the start; of one-way packets, those known to have arrived.
     returned: u64,
-    /// Packets sent so far of which it is known whether they came.
+    /// Packets sent since the start whose fate is known (received or lost).
     settled: u64,
-    /// Of those, the ones that did not.
+    /// Packets of `settled` that were lost.
     lost: u64,
-    /// Packets sent so far that have neither come nor count as lost.
+    /// Packets sent since the start that are neither received nor counted as lost.
     outstanding: u64,
-    /// From here to the other end.
+    /// Forward direction (initiator to responder).
     forward: IntervalWay,
-    /// From the other end to here.
+    /// Reverse direction (responder to initiator).
     reverse: IntervalWay,
-    /// There and back.
+    /// Round trip, without the processing time of the responder.
     round_trip: IntervalWay,
-    /// Median time between arrivals here.
+    /// Median time between arrivals at this host, nanoseconds.
     between_median_ns: Option<f64>,
-    /// The greatest.
+    /// Maximum time between arrivals at this host, nanoseconds.
     between_max_ns: Option<f64>,
 }
 
-/// A way within an interval; `null` where it is not known.
+/// Results of one direction within an interval; `null` if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct IntervalWay {
-    /// Median delay.
+    /// Median delay, nanoseconds.
     median_ns: Option<f64>,
-    /// 99 % quantile of the delays.
+    /// 99 % quantile of the delays, nanoseconds.
     p99_ns: Option<f64>,
-    /// Interarrival jitter (RFC 3550) since the start.
+    /// Interarrival jitter (RFC 3550) since the start, nanoseconds.
     jitter_rfc3550_ns: Option<f64>,
-    /// One-way packets so far of which it is time that they have arrived.
+    /// One-way packets since the start that should have arrived by now.
     sent: Option<u64>,
-    /// Those of them that have, as far as it is known.
+    /// Packets counted by `sent` that are known to have arrived.
     arrived: Option<u64>,
 }
 

@@ -22,18 +22,18 @@ pub const BENCHMARK: &str = "romer/benchmark/1";
 /// The name of the schema of an interrupted benchmark's plan.
 pub const BENCHMARK_PLAN: &str = "romer/benchmark-plan/1";
 
-/// What a benchmark's folder says of what was requested, so that it can go on after an interruption.
+/// Settings of a benchmark, stored in its folder so that an interrupted benchmark can continue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkPlan {
     /// `romer/benchmark-plan/1`.
     pub schema: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// The command's arguments after `romer bench`.
+    /// Arguments of the command after `romer bench`.
     pub arguments: Vec<String>,
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
-    /// All settings that the trials depend on. A benchmark continues only if all of them are the same.
+    /// Settings on which the trials depend. A benchmark continues only if all of them are unchanged.
     pub asked: BTreeMap<String, String>,
 }
 
@@ -59,286 +59,299 @@ pub enum BenchmarkEntry {
     Event(BenchmarkEvent),
 }
 
-/// What a device under test did.
+/// Results of a benchmark of a device under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
     /// `romer/benchmark/1`.
     pub schema: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// When it ended, RFC 3339.
+    /// End time, RFC 3339.
     pub ended: String,
-    /// It was interrupted: what is there is a part.
+    /// Whether the benchmark was interrupted: the results are incomplete.
     pub partial: bool,
     /// `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `reset`,
     /// `policing`, `priority` or `self-test`.
     pub procedure: String,
-    /// By what a result was found, in words.
+    /// Criterion of the results, as text.
     pub criterion: String,
-    /// The device.
+    /// Device under test.
     pub dut: Device,
-    /// How it was tested.
+    /// Test setup.
     pub setup: Setup,
-    /// Every trial, in the order in which it was run.
+    /// All trials, in the order of their execution.
     pub trials: Vec<Trial>,
     /// Results of the trials, for each case and frame size (and load, if loads were given).
     pub results: Vec<BenchmarkResult>,
-    /// Between cases.
+    /// Differences between cases, for each frame size and load.
     pub differences: Vec<Difference>,
-    /// The same over all frames and loads together, where there is more than one of these.
+    /// Differences between cases over all frame sizes and loads; empty if there is one combination only.
     #[serde(default)]
     pub overall: Vec<Overall>,
-    /// What each class or claim came to, where a procedure judges.
+    /// Verdicts on classes or claims, for procedures with verdicts.
     pub verdicts: Vec<Judgement>,
-    /// Places where a curve breaks from its neighbours.
+    /// Outliers in a curve: results that deviate from those of neighbouring loads or sizes.
     pub soft_spots: Vec<SoftSpot>,
-    /// What happened to the device and to the tester.
+    /// Events of the device and of the tester.
     pub events: Vec<BenchmarkEvent>,
-    /// The tester's own part of the latency; `null` where it was not measured.
+    /// Latency of the tester itself; `null` if not measured.
     pub calibration: Option<Baseline>,
-    /// Whether the tester is what it claims to be; `null` where that was not tested.
+    /// Self-test of the tester; `null` if skipped.
     pub self_test: Option<SelfTest>,
-    /// Limits that were stated, and whether they passed.
+    /// Requested limits, and whether each passed.
     pub limits: Vec<Limit>,
-    /// What a reader should know before relying on the figures.
+    /// Warnings about the results.
     pub warnings: Vec<BenchmarkWarning>,
 }
 
-/// The device under test, as the user describes it.
+/// Description of the device under test by the user (`--dut-label`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
-    /// Its model.
+    /// Model.
     pub model: Option<String>,
-    /// Its software.
+    /// Software version.
     pub software: Option<String>,
-    /// How old it is, in the user's words: Chadda 2004 found older devices to be slower.
+    /// Age. Chadda 2004 found older devices to be slower.
     #[serde(default)]
     pub age: Option<String>,
-    /// All that was said of it.
+    /// All labels.
     pub labels: BTreeMap<String, String>,
 }
 
-/// How a device was tested.
+/// Test setup of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
-    /// The interface that sends, `[NETNS/]IFACE`.
+    /// Transmit port, `[NETNS/]IFACE`.
     pub tx: String,
-    /// The interface that receives.
+    /// Receive port, `[NETNS/]IFACE`.
     pub rx: String,
     /// Source address of the test frames.
     pub source: String,
-    /// Their destination.
+    /// Destination address of the test frames.
     pub destination: String,
-    /// The link-layer address that they were sent to.
+    /// MAC address of the next hop, to which the frames are sent.
     pub next_hop: String,
-    /// The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+    /// Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
     pub line_rate_bps: f64,
-    /// The streams, in words.
+    /// Streams, as text.
     pub streams: Vec<String>,
-    /// How long a trial sends.
+    /// Duration of a trial, nanoseconds.
     pub trial_ns: i64,
-    /// How long is waited before and after.
+    /// Wait before and after each trial (`--settle`), nanoseconds.
     pub settle_ns: i64,
-    /// How often each trial is made.
+    /// Number of repeats of each trial.
     pub repeats: u32,
-    /// The cases, and the commands that set them.
+    /// Cases (device configurations) and the commands that set them.
     pub cases: BTreeMap<String, Option<String>>,
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
     /// Version of romer.
     pub software: String,
-    /// The testing host's kernel.
+    /// Kernel version of the testing host.
     pub kernel: String,
-    /// What the octets of a rate count.
+    /// Layer at which rates count bytes.
     pub rate_layer: String,
-    /// Frames that were sent between the trials to test whether the device forwards; nearly all arrived.
+    /// Number of frames sent between the trials to test whether the device forwards.
     pub probes: u64,
 }
 
-/// A load, in the units in which people ask for it.
+/// A load in several units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Bits a second at layer 1 (with preamble and gap).
+    /// Load, bit/s at layer 1 (with preamble and gap).
     pub bps: f64,
-    /// Frames a second.
+    /// Load, frames per second.
     pub pps: f64,
-    /// Of the line rate, by layer 1.
+    /// Load, percent of the line rate (layer 1).
     pub percent: f64,
-    /// What the frames carry above UDP, TCP or IP, of the line rate, as Chadda 2004 drew it.
+    /// Rate of the payload (above UDP, TCP or IP), percent of the line rate; as in the charts of Chadda 2004.
     pub payload_percent: f64,
 }
 
-/// A load that is requested.
+/// A requested load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestedLoad {
-    /// Of the line rate, by layer 1.
+    /// Load, percent of the line rate (layer 1).
     pub percent: f64,
-    /// Frames a second.
+    /// Load, frames per second.
     pub pps: f64,
 }
 
-/// One trial.
+/// Results of one trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// Its case.
+    /// Case (device configuration).
     pub case: String,
-    /// Octets of its frames with check sequence; `null` for a mixture.
+    /// Frame size in bytes, including FCS; `null` for a mixture.
     pub frame_size: Option<u32>,
-    /// The mixture; `null` for frames of one size.
+    /// Mixture of frame sizes; `null` if all frames have one size.
     #[serde(default)]
     pub mixture: Option<String>,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// What it was for, in a word: `measure`, `search`, `confirm`, ...
+    /// Purpose: `measure`, `search`, `confirm`, ...
     pub purpose: String,
-    /// When it began to send, nanoseconds after the benchmark did.
+    /// Start of the transmission, nanoseconds after the start of the benchmark.
     pub at_ns: i64,
-    /// How long it was to send.
+    /// Requested duration of the transmission, nanoseconds.
     pub duration_ns: i64,
-    /// What was requested, before whole frames and chance made a schedule of it; `null` in documents of older versions.
+    /// Requested load, before rounding to whole frames and random gaps; `null` in documents of older
+    /// versions.
     #[serde(default)]
     pub requested_load: Option<RequestedLoad>,
-    /// What was due by that schedule: whole frames, of random gaps and sizes as many as chance had.
+    /// Scheduled load: whole frames, with the random gaps and sizes of the schedule.
     pub intended_load: Load,
-    /// What was given to the device.
+    /// Offered load: frames sent to the device.
     pub offered: Load,
-    /// Forwarded frames, each counted once. Rates are of the frames that arrived in the time of sending, shifted by the
-    /// minimum latency; of streams of which the device queued no more at the end than before, of all frames.
+    /// Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
+    /// shifted by the minimum latency; for streams without growth of the device's queue, all frames.
     pub carried: Load,
-    /// Frames requested that the tester did not send; they are not lost.
+    /// Requested frames that the tester did not send; they are not lost.
     pub unsent: u64,
-    /// Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
-    /// long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.
+    /// Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
+    /// count in the outage of a reset. In other trials frames wait for the link and leave late, and this is
+    /// 0.
     #[serde(default)]
     pub unlinked: u64,
-    /// When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
+    /// Scheduled departures of the first and the last of these frames, nanoseconds after that of the first
+    /// frame of the trial; `null` if there are none.
     #[serde(default)]
     pub unlinked_between_ns: Option<[i64; 2]>,
-    /// Frames offered that did not come, of streams that the device is to carry: of those that it is to drop, see `per_stream`.
+    /// Frames sent that did not arrive, of streams that the device is expected to forward; for the others see
+    /// `per_stream`.
     pub lost: u64,
-    /// When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
+    /// Departure of the first lost frame, nanoseconds after the scheduled departure of the first frame of the
+    /// trial; `null` if none was lost.
     #[serde(default)]
     pub first_loss_ns: Option<i64>,
-    /// When the last of them had been.
+    /// Departure of the last lost frame, nanoseconds after the scheduled departure of the first frame of the
+    /// trial.
     #[serde(default)]
     pub last_loss_ns: Option<i64>,
-    /// Of those, how many the tester itself may have dropped unread.
+    /// Lost frames that the tester may have dropped unread.
     pub tester_drops: u64,
-    /// Frames that left in bursts that the schedule does not have, because the tester had paused, or in their wake.
+    /// Frames that left in bursts after a pause of the tester, which the schedule does not have, or shortly
+    /// after such a burst.
     #[serde(default)]
     pub stall_affected: u64,
-    /// Of these, those that did not come.
+    /// Frames of `stall_affected` that did not arrive.
     #[serde(default)]
     pub stall_affected_lost: u64,
-    /// Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
-    /// those on schedule let expect, unless these show that the device was overloaded.
+    /// Lost frames attributed to the tester: those it dropped unread, and losses of frames in bursts beyond
+    /// the loss ratio of frames on schedule, unless the latter shows that the device was overloaded.
     #[serde(default)]
     pub lost_by_tester: u64,
-    /// Minimum and maximum of the frames that the device lost. Minimum: all lost frames that left on schedule, and of
-    /// those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the tester is proved to
-    /// have dropped. `null` in documents of older versions.
+    /// Minimum and maximum of the frames lost by the device. Minimum: all lost frames that left on schedule,
+    /// and of those in bursts the lower end (95 %) of the same ratio. Maximum: all except those that the
+    /// tester is known to have dropped. `null` in documents of older versions.
     #[serde(default)]
     pub lost_by_device: Option<[u64; 2]>,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
     pub loss_ratio_bound: Option<f64>,
-    /// Further copies that came.
+    /// Duplicate frames received.
     pub duplicated: u64,
-    /// Frames that came after one of their own flow (stream, addresses and ports) that was sent later (RFC 4737).
+    /// Frames that arrived after a later frame of their flow (same stream, addresses and ports; RFC 4737).
     pub reordered: u64,
     /// Frames with a changed length or changed test data.
     pub altered: u64,
-    /// Frames that arrived with a changed payload. Those with damaged test data cannot be identified; they also count
-    /// as lost, and belong to no stream.
+    /// Frames that arrived with a changed payload. Frames with damaged test data cannot be identified: they
+    /// also count as lost, and belong to no stream.
     #[serde(default)]
     pub corrupted: u64,
-    /// Why the trial is invalid; `null`: it is valid.
+    /// Reason why the trial is invalid, as text; `null` if it is valid.
     pub invalid: Option<String>,
-    /// Of which kind that is; `null`: the trial is valid, or the document is from an older version.
+    /// Kind of this reason; `null` if the trial is valid, or if the document is from an older version.
     #[serde(default)]
     pub invalid_cause: Option<InvalidCause>,
-    /// Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
+    /// Highest rate that the tester could send, frames per second, if below the requested rate; else `null`.
     #[serde(default)]
     pub tester_limit_pps: Option<f64>,
-    /// It is invalid because the device did not forward, and not because of the tester.
+    /// Whether the trial is invalid because the device did not forward, not because of the tester.
     #[serde(default)]
     pub device_unreachable: bool,
-    /// Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
-    /// them.
+    /// Whether frames of one size stopped arriving while frames of other sizes still arrived: the device
+    /// drops them.
     #[serde(default)]
     pub size_lost: bool,
-    /// Frames still came when the wait for them after the trial had reached its bound: those that came later are lost.
+    /// Whether frames still arrived when the wait after the trial ended; later ones count as lost.
     #[serde(default)]
     pub still_coming: bool,
-    /// Headers that frames came with and were not sent with, in words (`ethertype 0x8847 (MPLS)`, `source address 203.0.113.1`), each
-    /// with its frames: the device translates or encapsulates. Of frames that are in others, length and markings are not compared.
+    /// Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
+    /// address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
+    /// markings of these frames are not compared.
     #[serde(default)]
     pub other_headers: BTreeMap<String, u64>,
-    /// Pauses of the device or its host; `null` in documents of older versions.
+    /// Outages of the device or its host; `null` in documents of older versions.
     #[serde(default)]
     pub standstills: Option<Standstills>,
-    /// Latency of every frame.
+    /// Latency of all frames, nanoseconds.
     pub latency_ns: Summary,
-    /// From where to where latency is counted, in words.
+    /// Definition of the latency, as text.
     pub latency_definition: String,
-    /// What to add to a latency for the definitions of RFC 1242 and RFC 4689; of frames of several sizes, what to add to the
-    /// mean.
+    /// Offsets from the latency to the definitions of RFC 1242 and RFC 4689; with several frame sizes,
+    /// offsets of the mean.
     pub latency_conversion_ns: LatencyConversion,
-    /// The latency by these definitions, each frame converted by its own size; `null` where frames take no time on the line,
-    /// so that all definitions are one.
+    /// Latency by the definitions of RFC 1242 and RFC 4689, each frame converted with its own size; `null` if
+    /// frames have no transmission time, so that all definitions are equal.
     #[serde(default)]
     pub latency_by_definition_ns: Option<LatencyByDefinition>,
-    /// The jitters, as in a measurement; of the stream with the most frames.
+    /// Jitter by several methods, nanoseconds; of the stream with the most frames.
     pub jitter_ns: Jitter,
-    /// The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that
-    /// came one after the
-    /// other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
-    /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+    /// Jitter (RFC 4689, section 3.2.5) of the stream with the most frames: absolute difference of the delays
+    /// of two frames that arrived one after the other, even if frames between them were lost. Method 3
+    /// compares frames that were sent one after the other. Section 3.4.4.8 of the RFC counts in order of
+    /// departure, which is the same without reordering.
     #[serde(default)]
     pub jitter_rfc4689_ns: Summary,
-    /// Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393), of the same stream.
+    /// Latency variation of consecutive frames in order of departure, signed, nanoseconds (RFC 3393); of the
+    /// stream with the most frames.
     #[serde(default)]
     pub ipdv_ns: Summary,
-    /// Latencies above the least one (RFC 5481, section 4.2), of the same stream.
+    /// Latency minus the minimum latency, nanoseconds (RFC 5481, section 4.2); of the stream with the most
+    /// frames.
     #[serde(default)]
     pub pdv_ns: Summary,
-    /// How late frames were given to the interface.
+    /// Delay of the departures after their scheduled times, nanoseconds.
     pub lateness_ns: Summary,
-    /// Most frames that were given at once to make up for lost time.
+    /// Maximum number of frames sent at once after a pause of the tester.
     pub longest_catch_up: u64,
-    /// Distribution of the latency.
+    /// Histogram of the latency.
     pub latency_histogram: Histogram,
-    /// Code points that went in, and with which they came out: `{in: {out: frames}}`.
+    /// Frames by DSCP as sent and as received: `{sent: {received: frames}}`.
     pub markings: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The same of VLAN priorities; empty where no stream has a tag.
+    /// Frames by VLAN priority as sent and as received: `{sent: {received: frames}}`; empty if no stream has
+    /// a tag.
     #[serde(default)]
     pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The same of VLANs, by number (`0` is a tag for its priority only); empty where no frame had a tag.
+    /// Frames by VLAN identifier as sent and as received: `{sent: {received: frames}}` (`0` is a priority
+    /// tag); empty if no frame had a tag.
     #[serde(default)]
     pub vlans: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
+    /// Frames by ECN codepoint (RFC 3168) as sent and as received: `{sent: {received: frames}}`; empty if all
+    /// were `not-ect`.
     #[serde(default)]
     pub ecns: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The policer's decisions of all streams that share a bucket; `null` if none is judged, or if every stream has its
-    /// own bucket.
+    /// Decisions of the policer on all streams that share a bucket; `null` if there is no policer, or if
+    /// every stream has its own bucket.
     pub policed: Option<Policed>,
-    /// Each stream by itself.
+    /// Results of each stream.
     pub per_stream: Vec<StreamResult>,
-    /// Frames that left in each second.
+    /// Frames sent in each second.
     #[serde(default)]
     pub offered_per_second: Vec<u64>,
-    /// Frames that came in each second.
+    /// Frames that arrived in each second.
     pub carried_per_second: Vec<u64>,
-    /// Steal time of the testing host in this time.
+    /// Scheduling gaps of the testing host during the trial.
     pub host_gaps: Gaps,
 }
 
-/// What the other definitions of latency add to ours, which is from the first octet's handing over to the whole
-/// frame's arrival.
+/// Offsets to other definitions of latency, nanoseconds. The latency of romer is from the transmission of the
+/// first byte to the arrival of the whole frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyConversion {
-    /// First bit in to first bit out (bit forwarding devices).
+    /// First bit in to first bit out (bit-forwarding devices).
     pub fifo: i64,
     /// Last bit in to first bit out (RFC 1242, store and forward).
     pub lifo: i64,
@@ -346,10 +359,10 @@ pub struct LatencyConversion {
     pub lilo: i64,
 }
 
-/// The latency of every frame by the definitions of RFC 1242 and RFC 4689.
+/// Latency by the definitions of RFC 1242 and RFC 4689, over all frames, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyByDefinition {
-    /// First bit in to first bit out (bit forwarding devices).
+    /// First bit in to first bit out (bit-forwarding devices).
     pub fifo: Summary,
     /// Last bit in to first bit out (RFC 1242, store and forward).
     pub lifo: Summary,
@@ -357,319 +370,329 @@ pub struct LatencyByDefinition {
     pub lilo: Summary,
 }
 
-/// Gaps of the testing host.
+/// Scheduling gaps of the testing host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gaps {
-    /// Share of the time that the sending thread was not run by the host or the system while it wanted to be.
+    /// Share of the time in which the sending thread was ready and did not run, because of the hypervisor or
+    /// the system.
     pub share: Option<f64>,
-    /// The longest at once.
+    /// Longest gap, nanoseconds.
     pub longest_ns: Option<i64>,
 }
 
-/// Outages of the device in a trial: at least 0.1 s, in which at least 50 frames left and none of them arrived, or
-/// nothing arrived. And up to five shorter ones: at least a hundredth of the trial, in which at least ten frames left
-/// and nothing arrived, and at least five times the transmission time of the largest frame.
+/// Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
+/// them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
+/// frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standstills {
-    /// How many there were.
+    /// Number of outages.
     pub count: u64,
-    /// How long they were together.
+    /// Total duration of the outages, nanoseconds.
     pub sum_ns: i64,
-    /// How long the longest was.
+    /// Duration of the longest outage, nanoseconds.
     pub longest_ns: i64,
-    /// Frames that left in them and did not come.
+    /// Frames sent during the outages that did not arrive.
     pub lost: u64,
 }
 
-/// What a policer did with the frames of a trial.
+/// Decisions of a policer on the frames of a trial, compared with a token bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policed {
-    /// In profile, and passed unchanged.
+    /// In profile and forwarded unchanged (correct).
     pub conforming_passed: u64,
-    /// In profile, and dropped or remarked: wrong.
+    /// In profile, but dropped or remarked (wrong).
     pub conforming_stopped: u64,
-    /// Out of profile, and dropped or remarked.
+    /// Out of profile, and dropped or remarked (correct).
     pub excess_stopped: u64,
-    /// Out of profile, and passed unchanged: wrong.
+    /// Out of profile, but forwarded unchanged (wrong).
     pub excess_passed: u64,
-    /// Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
-    /// stopped although there is more in it, leaves the edge.
+    /// Frames within one frame of the bucket limit, for which both decisions are correct.
     pub at_boundary: u64,
-    /// Of these, how many were dropped or remarked.
+    /// Frames of `at_boundary` that were dropped or remarked.
     #[serde(default)]
     pub at_boundary_stopped: u64,
-    /// All frames together; absent in documents of older versions.
+    /// Verdict on all frames together; absent in documents of older versions.
     #[serde(default)]
     pub together: Option<PolicedTogether>,
 }
 
-/// A policer's decisions on all frames of a trial together, in frames of their mean size. This is known even if the
-/// latency varies too much to judge single frames.
+/// Decisions of a policer on all frames of a trial together, in frames of mean size. This is known even if
+/// the latency varies too much to judge single frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedTogether {
-    /// Passed unchanged.
+    /// Frames forwarded unchanged.
     pub passed: u64,
-    /// What the bucket lets pass of frames that are at the device when they are sent.
+    /// Frames that the bucket allows if frames reach the policer at their departure times.
     pub nominal: u64,
-    /// Frames that were wrongly stopped, whatever part of the latency variation is before the policer.
+    /// Lower bound of the conforming frames that were dropped or remarked, whatever part of the latency
+    /// variation occurs before the policer.
     pub missing: u64,
-    /// Frames that wrongly passed between some two frames, whatever part of the latency variation is before the
+    /// Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
     /// policer.
     pub beyond: u64,
-    /// What the edge of the bucket leaves open.
+    /// Tolerance at the bucket limit, frames.
     pub edge: u64,
-    /// Maximum difference between the latency of a frame and the minimum latency, nanoseconds.
+    /// Maximum latency minus minimum latency, nanoseconds.
     pub latest_ns: i64,
-    /// In what time the empty bucket is full, nanoseconds.
+    /// Time in which the empty bucket fills, nanoseconds.
     pub fills_in_ns: i64,
 }
 
-/// One stream of a trial.
+/// Results of one stream of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamResult {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// The device is to drop all of it: what of it does not come is in no loss of the trial.
+    /// Whether the device is expected to drop the stream; its losses are in no loss ratio of the trial.
     #[serde(default)]
     pub expect_drop: bool,
-    /// Frames requested.
+    /// Requested frames.
     pub intended: u64,
-    /// Frames given to the device.
+    /// Frames sent to the device.
     pub offered: u64,
-    /// Frames that came, each once.
+    /// Forwarded frames, each counted once.
     pub carried: u64,
-    /// Frames that did not.
+    /// Frames that did not arrive.
     pub lost: u64,
-    /// Further copies.
+    /// Duplicate frames received.
     pub duplicated: u64,
-    /// Frames that came after one of their own flow that was sent later.
+    /// Frames that arrived after a later frame of their flow (RFC 4737).
     pub reordered: u64,
     /// Frames that arrived with a changed payload.
     #[serde(default)]
     pub corrupted: u64,
-    /// What came out in the time in which frames were sent, later by the least latency, bits a second at layer 1: what a device
-    /// holds and gives out when nothing is sent to it any more is in no rate.
+    /// Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
+    /// by the minimum latency, and thus excludes frames that the device queued and sent later.
     pub carried_bps: f64,
-    /// What was given to the device, bits a second of frames with check sequence (layer 2).
+    /// Offered load, bit/s of frames including FCS (layer 2).
     pub offered_l2_bps: f64,
-    /// Forwarded frames, in the same unit.
+    /// Forwarding rate, bit/s of frames including FCS (layer 2).
     pub carried_l2_bps: f64,
-    /// Octets of its frames with check sequence, in the mean; `null` where none was offered.
+    /// Mean frame size in bytes, including FCS; `null` if no frame was sent.
     #[serde(default)]
     pub frame_octets: Option<f64>,
-    /// What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
+    /// Lower and upper bound of the rate that the scheduler should give the stream, bit/s at layer 2; `null`
+    /// if no scheduler is tested.
     #[serde(default)]
     pub expected_l2_bps: Option<[f64; 2]>,
-    /// Frames that left in each second.
+    /// Frames sent in each second.
     #[serde(default)]
     pub offered_per_second: Vec<u64>,
-    /// Frames that came in each second.
+    /// Frames that arrived in each second.
     #[serde(default)]
     pub carried_per_second: Vec<u64>,
-    /// Latency.
+    /// Latency, nanoseconds.
     pub latency_ns: Summary,
-    /// Its distribution.
+    /// Histogram of the latency.
     #[serde(default)]
     pub latency_histogram: Histogram,
-    /// The jitters.
+    /// Jitter by several methods, nanoseconds.
     pub jitter_ns: Jitter,
-    /// Jitter by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
-    /// other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
-    /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+    /// Jitter (RFC 4689, section 3.2.5): absolute difference of the delays of two frames of the stream that
+    /// arrived one after the other, even if frames between them were lost. Method 3 compares frames that were
+    /// sent one after the other. Section 3.4.4.8 of the RFC counts in order of departure, which is the same
+    /// without reordering.
     #[serde(default)]
     pub jitter_rfc4689_ns: Summary,
-    /// Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393).
+    /// Latency variation of consecutive frames in order of departure, signed, nanoseconds (RFC 3393).
     #[serde(default)]
     pub ipdv_ns: Summary,
-    /// Latencies above the least one (RFC 5481, section 4.2).
+    /// Latency minus the minimum latency, nanoseconds (RFC 5481, section 4.2).
     #[serde(default)]
     pub pdv_ns: Summary,
-    /// Code points that it came out with.
+    /// DSCPs of the received frames.
     pub dscp_out: BTreeMap<String, u64>,
-    /// Frames by size: sent, received, lost, smallest first; empty where all have one size.
+    /// Frames by size: sent, received, lost, smallest first; empty if all have one size.
     #[serde(default)]
     pub per_size: Vec<SizeResult>,
-    /// The policer's decisions on its frames, if it has its own bucket; else `null`.
+    /// Decisions of the policer on the frames of the stream, if it has its own bucket; else `null`.
     #[serde(default)]
     pub policed: Option<Policed>,
 }
 
-/// Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one
-/// together.
+/// Frames of one size in a trial. With more than 32 sizes, the most frequent ones have their own rows; the
+/// others share one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeResult {
-    /// Octets of the smallest of them, with check sequence.
+    /// Smallest frame size of the row in bytes, including FCS.
     pub least_octets: u32,
-    /// Octets of the largest.
+    /// Largest frame size of the row in bytes, including FCS.
     pub most_octets: u32,
-    /// Frames given to the device.
+    /// Frames sent to the device.
     pub offered: u64,
-    /// Frames that did not come.
+    /// Frames that did not arrive.
     pub lost: u64,
 }
 
-/// Results of the trials of a case and a frame size.
+/// Statistics over the repeats of a trial, for one case, frame size and quantity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkResult {
-    /// The case.
+    /// Case (device configuration).
     pub case: String,
-    /// Octets of the frames; `null` for a mixture.
+    /// Frame size in bytes, including FCS; `null` for a mixture.
     pub frame_size: Option<u32>,
-    /// The load that was requested, percent of the line rate; `null` where the load is what was found.
+    /// Requested load, percent of the line rate; `null` if the load is the result.
     pub load_percent: Option<f64>,
-    /// What was found: `carried_percent`, `latency_ns`, `throughput_pps`, ...
+    /// Quantity with its unit: `carried_percent`, `latency_ns`, `throughput_pps`, ...
     pub quantity: String,
-    /// How many repeats it is of.
+    /// Number of repeats.
     pub count: u64,
-    /// Their mean.
+    /// Mean over the repeats.
     pub mean: Option<f64>,
-    /// Their standard deviation (n-1).
+    /// Standard deviation over the repeats (n-1).
     pub stddev: Option<f64>,
-    /// Least.
+    /// Minimum over the repeats.
     pub min: Option<f64>,
-    /// Greatest.
+    /// Maximum over the repeats.
     pub max: Option<f64>,
-    /// The 95 % interval of the mean; `null` where the tester bounds the result, which is a lower bound then.
+    /// 95 % confidence interval of the mean; `null` if the tester limits the result, which is then a lower
+    /// bound.
     pub interval: Option<[f64; 2]>,
-    /// Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: up to the ratio at which
-    /// all frames would arrive with a probability of 5 %.
+    /// Method of the interval: `student`; or `none-of-n` if no frame was lost in any trial: its upper end is
+    /// the loss ratio at which no loss would occur with a probability of 5 %.
     pub method: String,
-    /// The median.
+    /// Median over the repeats.
     pub median: Option<f64>,
-    /// The interval of the median by order statistics; `null` below six repeats.
+    /// 95 % confidence interval of the median, by order statistics; `null` below six repeats.
     pub median_interval: Option<[f64; 2]>,
-    /// The most that the line allows, in the unit of the quantity.
+    /// Maximum that the line rate allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What bounds the result besides the device's capacity: the tester, the line, an outage of the device; `null`:
-    /// nothing. If there is no value (`count` is 0), this is the reason.
+    /// What limits the result besides the capacity of the device: the tester, the line, or an outage of the
+    /// device; `null`: nothing. If there is no value (`count` is 0), this is the reason.
     pub bounded_by: Option<String>,
 }
 
-/// The difference of a quantity between two cases, repeat by repeat.
+/// Paired difference of a quantity between two cases, repeat by repeat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The case that is subtracted.
+    /// Reference case, which is subtracted.
     pub from: String,
-    /// The case that it is subtracted from.
+    /// Compared case.
     pub to: String,
-    /// Octets of the frames; `null` for a mixture.
+    /// Frame size in bytes, including FCS; `null` for a mixture.
     pub frame_size: Option<u32>,
-    /// The load; `null` where the load is what was found.
+    /// Load, percent of the line rate; `null` if the load is the result.
     pub load_percent: Option<f64>,
-    /// What differs.
+    /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
-    /// Pairs of repeats.
+    /// Number of pairs of repeats.
     pub count: u64,
-    /// Mean of the paired differences.
+    /// Mean of the paired differences, in the unit of the quantity.
     pub mean: Option<f64>,
-    /// Their standard deviation (n-1).
+    /// Standard deviation of the paired differences (n-1).
     pub stddev: Option<f64>,
-    /// Student's 95 % interval of their mean.
+    /// Student's 95 % confidence interval of the mean difference.
     pub interval: Option<[f64; 2]>,
-    /// Probability of as great a mean by chance, corrected for all differences of the benchmark (Holm); `null` below two pairs.
+    /// Probability of a mean difference at least as large by chance (p-value), corrected for all differences
+    /// of the benchmark (Holm); `null` below two pairs.
     #[serde(default)]
     pub probability: Option<f64>,
-    /// Whether that is below 5 %: if there are no differences, the probability that any difference of the benchmark is
-    /// called significant is at most 5 %. The interval is of this difference alone.
+    /// Whether `probability` is below 5 %. Without any true difference, the probability that any difference
+    /// of the benchmark is called significant is at most 5 %. The interval is that of this difference alone.
     pub significant: bool,
 }
 
-/// What one case differs by from another over all frames and loads of a sweep.
+/// Difference between two cases over all frame sizes and loads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overall {
-    /// The case that is subtracted.
+    /// Reference case, which is subtracted.
     pub from: String,
-    /// The case that it is subtracted from.
+    /// Compared case.
     pub to: String,
-    /// What differs.
+    /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
-    /// Frames and loads at which both were measured in every repeat that counts.
+    /// Number of combinations of frame size and load that were measured in both cases in every valid repeat.
     pub places: u64,
-    /// Valid repeats, each of which is one value: the mean of its differences. Trials of one repeat share the state of
-    /// host and device, so only further repeats show its variation. 0 in documents of older versions.
+    /// Number of valid repeats. Each repeat counts as one value: the mean of its differences. Trials of one
+    /// repeat share the state of host and device, so only further repeats show its variation. 0 in documents
+    /// of older versions.
     #[serde(default)]
     pub repeats: u64,
-    /// The mean over the repeats of the median over the places: where a device is full at some loads, these do not carry it away.
+    /// Mean over the repeats of the median over all combinations of size and load. Few overloaded
+    /// combinations do not dominate it.
     pub median: Option<f64>,
-    /// Student's 95 % interval of that, over the repeats; `null` of a single one.
+    /// Student's 95 % confidence interval of `median`, over the repeats; `null` with one repeat.
     pub median_interval: Option<[f64; 2]>,
-    /// The mean over the repeats of the mean over the places.
+    /// Mean over the repeats of the mean over all combinations of size and load.
     pub mean: Option<f64>,
-    /// Student's 95 % interval of that, over the repeats; `null` of a single one.
+    /// Student's 95 % confidence interval of `mean`, over the repeats; `null` with one repeat.
     pub interval: Option<[f64; 2]>,
 }
 
-/// What a claim came to.
+/// Verdict on a claim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
-    /// The case.
+    /// Case (device configuration).
     pub case: String,
-    /// Octets of the frames that it is about; `null` where it is about all, or about a mixture.
+    /// Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
     #[serde(default)]
     pub frame_size: Option<u32>,
-    /// The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
+    /// Mixture of frame sizes; `null` if the claim is about all trials of the case, or about frames of one
+    /// size.
     #[serde(default)]
     pub mixture: Option<String>,
-    /// The class or stream, and where it is about one trial, that trial.
+    /// Class or stream; of a claim about one trial, also that trial.
     pub subject: String,
-    /// What was expected, in words.
+    /// Expected result, as text.
     pub expected: String,
-    /// What was found, in words.
+    /// Observed result, as text.
     pub found: String,
-    /// Whether it holds; `null`: the trials are inconclusive, because the device or its host paused, or because there
-    /// are too few frames (see `found`).
+    /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
+    /// there are too few frames (see `found`).
     pub holds: Option<bool>,
 }
 
-/// A place where a curve breaks from its neighbours.
+/// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftSpot {
-    /// The case.
+    /// Case (device configuration).
     pub case: String,
-    /// Octets of the frames.
+    /// Frame size in bytes, including FCS.
     pub frame_size: Option<u32>,
-    /// The load.
+    /// Load, percent of the line rate.
     pub load_percent: Option<f64>,
-    /// Of what.
+    /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
-    /// What was found there.
+    /// Measured value, in the unit of the quantity.
     pub found: f64,
-    /// What its neighbours let expect.
+    /// Value expected from the neighbours, in the unit of the quantity.
     pub expected: f64,
-    /// Probability of a deviation as great by chance, corrected for all places, quantities and cases (Holm): below 1 %.
+    /// Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
+    /// (Holm): below 1 %.
     pub probability: f64,
-    /// In words.
+    /// Description as text.
     pub text: String,
 }
 
-/// Something that happened.
+/// An event during a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkEvent {
-    /// When, nanoseconds after the benchmark began.
+    /// Time of the event, nanoseconds after the start of the benchmark.
     pub at_ns: i64,
-    /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-    /// trial), `device-stalled` (it paused, and went on), `link-lost` (a reset took the link
-    /// from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
-    /// `size-silent` (nothing of a size came any more, while others did),
-    /// `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-    /// `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
-    /// or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`,
-    /// `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+    /// Kind of the event. Outages: `device-silent` (the device stopped forwarding), `device-back`,
+    /// `device-rebooted` (back after its link was down), `device-away` (outage within a trial). More outages:
+    /// `device-stalled` (short outage), `device-unsteady` (an outage in every repetition of a trial),
+    /// `device-gone` (it did not forward again). Link: `link-lost` (a reset took the link of a port of the
+    /// tester). Streams and sizes: `stream-silent` (no frame of one stream arrived), `stream-back`,
+    /// `size-silent` (no frame of one size arrived). Ports of the tester: `port-down`, `port-up`, `port-gone`
+    /// (removed, renamed, or not enabled again). Tester: `trial-repeated`, `tester-limit` (the benchmark
+    /// ended early because the tester was too slow), `tester-overloaded`, `clock-set`. Control:
+    /// `command-ended` (the command of a case or a reset was ended with the benchmark), `resumed`.
     pub kind: String,
-    /// In words.
+    /// Description as text.
     pub text: String,
-    /// What is dropped, for an event `size-silent` of one trial.
+    /// Frames that the device dropped; of an event `size-silent` of one trial only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DroppedFrames>,
 }
 
-/// Frames that a device drops which is there.
+/// Frames of one kind that a device drops while it forwards others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DroppedFrames {
-    /// Which, in words: a frame size, or a mixture.
+    /// Frame size or mixture, as text.
     pub frames: String,
-    /// The case.
+    /// Case (device configuration).
     pub case: String,
-    /// The load that was requested, percent of the line.
+    /// Requested load, percent of the line rate.
     pub load_percent: f64,
 }

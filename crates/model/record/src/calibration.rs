@@ -7,116 +7,117 @@ use serde::{Deserialize, Serialize};
 /// The name of the calibration's schema.
 pub const CALIBRATION: &str = "romer/calibration/1";
 
-/// The tool's own error on the machine on which it was measured, as table 11.1 of Hershberger 2005 has it.
+/// Measurement error of romer on one machine, as in table 11.1 of Hershberger 2005.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationRecord {
     /// `romer/calibration/1`.
     pub schema: String,
-    /// Version of romer that measured; another version has another error.
+    /// Version of romer; a calibration applies to this version only.
     pub software: String,
-    /// When, UTC (RFC 3339).
+    /// Time of the calibration, UTC (RFC 3339).
     pub measured: String,
-    /// Of which machine.
+    /// Machine of the calibration.
     pub machine: Machine,
-    /// How often everything was measured; each figure is the median of the rounds' figures.
+    /// Number of rounds; each value is the median over the rounds.
     pub rounds: u32,
-    /// Round trips of each round.
+    /// Round trips in each round.
     pub probes: u32,
-    /// Time between two of them, nanoseconds.
+    /// Time between two probes, nanoseconds.
     pub interval_ns: i64,
-    /// Their IP packets, octets.
+    /// Size of the IP packets, bytes.
     pub packet_octets: u32,
-    /// The error by the place of the stamps, over a path that takes next to no time.
+    /// Error by the source of the time stamps, over a path of negligible delay.
     pub places: Vec<PlaceError>,
-    /// Whether a path that is the same in both directions is measured so.
+    /// Test that a symmetric path is measured as symmetric.
     pub symmetry: Vec<Symmetry>,
-    /// The error that does not depend on a link's rate (Hershberger 2005, equations 9.1 and 9.2).
+    /// Error that does not depend on the link rate (Hershberger 2005, equations 9.1 and 9.2).
     pub two_rates: Vec<TwoRates>,
-    /// Why `two_rates` is empty, where it is.
+    /// Reason why `two_rates` is empty.
     pub two_rates_missing: Option<String>,
-    /// Steal time of the host in this time.
+    /// Steal time during the calibration.
     pub host_gaps: HostGaps,
 }
 
-/// The machine that a calibration is of. A measurement on any other does not use it.
+/// Machine of a calibration. Measurements on other machines do not use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// Name of the host.
+    /// Host name.
     pub host: String,
-    /// Its kernel.
+    /// Kernel version.
     pub kernel: String,
-    /// Its clock source.
+    /// Clock source of the kernel.
     pub clock_source: Option<String>,
-    /// Its processors.
+    /// Number of processors.
     pub processors: u32,
 }
 
-/// The tool's error where all four stamps are taken in one place.
+/// Measurement error if all four time stamps have the same source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlaceError {
-    /// Where the stamps are taken.
+    /// Source of the time stamps.
     pub place: Place,
-    /// In a delay from sender to responder.
+    /// Error of the forward delay.
     pub forward: Share,
-    /// In a delay from responder to sender.
+    /// Error of the reverse delay.
     pub reverse: Share,
-    /// In a round trip.
+    /// Error of the round-trip delay.
     pub round_trip: Share,
 }
 
-/// What the tool adds to a delay. All are medians over the rounds.
+/// Delay that romer and the host add. All values are medians over the rounds, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// The floor: a round's least.
+    /// Minimum added delay of a round (baseline).
     pub baseline_ns: f64,
-    /// A round's median.
+    /// Median added delay of a round.
     pub median_ns: f64,
-    /// How far above the floor the error goes: a round's 99 % quantile less its least.
+    /// 99 % quantile minus baseline of a round.
     pub uncertainty_ns: f64,
-    /// How far above the floor a round's greatest is. What the host takes away is in it.
+    /// Maximum minus baseline of a round, including scheduling delays.
     pub greatest_ns: f64,
 }
 
-/// Whether FOWD = ROWD = RTT/2 on a path that is the same in both directions: medians of one-way delays and of
-/// half the round trip, each the median over the rounds.
+/// Test of FOWD = ROWD = RTT/2 on a symmetric path: medians of the one-way delays and of half the round-trip
+/// delay, each the median over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Symmetry {
-    /// Where the stamps were taken.
+    /// Source of the time stamps.
     pub place: Place,
-    /// From sender to responder.
+    /// Forward delay, nanoseconds.
     pub forward_ns: f64,
-    /// From responder to sender.
+    /// Reverse delay, nanoseconds.
     pub reverse_ns: f64,
-    /// Half the round trip.
+    /// Half of the round-trip delay, nanoseconds.
     pub half_round_trip_ns: f64,
-    /// The larger of both distances between a one-way delay and half the round trip.
+    /// Larger of the two differences between a one-way delay and half the round-trip delay, nanoseconds.
     pub differ_by_ns: f64,
-    /// How far they may differ: the larger of both one-way uncertainties.
+    /// Maximum permitted difference: the larger uncertainty of the two one-way delays, nanoseconds.
     pub tolerance_ns: f64,
-    /// Whether they differ by no more.
+    /// Whether the difference is within the tolerance.
     pub held: bool,
 }
 
-/// One delay over a link at two rates, and what of it does not depend on the rate: delay = octets * 8 / rate + error.
+/// Delay over a link at two rates, and the part that does not depend on the rate: delay = bytes * 8 / rate +
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoRates {
-    /// Where the stamps were taken.
+    /// Source of the time stamps.
     pub place: Place,
-    /// The slow rate, bits of frames without their check sequence a second.
+    /// Slow rate, bit/s of frames without FCS.
     pub slow_bps: u64,
-    /// The fast rate, in the same unit.
+    /// Fast rate, bit/s of frames without FCS.
     pub fast_bps: u64,
-    /// Delay at the slow rate, the median of a round's packets and then of the rounds.
+    /// Delay at the slow rate, nanoseconds: median over the rounds of the median of a round.
     pub slow_delay_ns: f64,
-    /// The same at the fast rate.
+    /// Delay at the fast rate, nanoseconds: median over the rounds of the median of a round.
     pub fast_delay_ns: f64,
-    /// The octets that solve both equations.
+    /// Frame size that solves both equations, bytes.
     pub octets: f64,
-    /// The octets that were sent.
+    /// Actual frame size, bytes.
     pub octets_sent: u32,
-    /// The error that solves both equations.
+    /// Error that solves both equations, nanoseconds.
     pub error_ns: f64,
-    /// Packets that were measured, all rounds and both rates together.
+    /// Number of measured packets, all rounds and both rates.
     pub packets: u64,
     /// Excluded packets: the link was idle before them, or a time stamp is missing.
     pub set_aside: u64,
@@ -124,14 +125,14 @@ pub struct TwoRates {
     pub held: bool,
 }
 
-/// Time that the host took away from this system, seen right before each round.
+/// Time that the hypervisor took from this system, measured before each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostGaps {
-    /// Time for which each processor was watched, all rounds together.
+    /// Observed time for each processor, all rounds together, nanoseconds.
     pub watched_ns: i64,
-    /// Share of the watched time that was taken.
+    /// Share of the observed time that was taken.
     pub stolen_ratio: f64,
-    /// The longest time at once.
+    /// Longest interruption, nanoseconds.
     pub longest_ns: i64,
 }
 

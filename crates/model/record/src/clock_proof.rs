@@ -9,59 +9,59 @@ use crate::warning::SkewUnknown;
 /// The name of the proof's schema.
 pub const CLOCK_PROOF: &str = "romer/clock-proof/1";
 
-/// Packets over loopback, with one clock for both ends. The time stamps of one end were converted to a simulated clock,
-/// which the estimator had to find.
+/// Test of the clock estimator: packets over loopback, with one clock for both ends. The time stamps of one
+/// end were converted to a simulated clock, which the estimator had to find.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockProof {
     /// `romer/clock-proof/1`.
     pub schema: String,
     /// Version of romer that measured.
     pub software: String,
-    /// When, UTC (RFC 3339).
+    /// Time of the test, UTC (RFC 3339).
     pub measured: String,
-    /// Of which machine.
+    /// Machine of the test.
     pub machine: Machine,
-    /// Round trips.
+    /// Number of round trips.
     pub probes: u64,
-    /// Time between two of them, nanoseconds.
+    /// Time between two probes, nanoseconds.
     pub interval_ns: i64,
-    /// Round trips that have all their stamps.
+    /// Round trips with all four time stamps.
     pub complete: u64,
-    /// The method by which the clock was found.
+    /// Estimation method.
     pub method: String,
-    /// Why no rate was found, where none was.
+    /// Reason why no skew was estimated; `null` if one was.
     pub not_identifiable: Option<SkewUnknown>,
-    /// How much faster the pretended clock runs.
+    /// Skew of the simulated clock: simulated, estimated and their agreement, ppm.
     pub skew_ppm: ProofFigure,
-    /// Its steps, in order of time.
+    /// Steps of the simulated clock, in order of time.
     pub steps: Vec<PretendedStep>,
-    /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
+    /// Times of reported clock events that were not simulated, nanoseconds after the first packet.
     pub invented_at_ns: Vec<i64>,
     /// Whether the estimator found all simulated values, and nothing else.
     pub held: bool,
 }
 
-/// A figure that was requested, and what was found.
+/// A simulated value and its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofFigure {
-    /// What the pretended clock does.
+    /// Simulated value.
     pub asked: f64,
-    /// What was found; `null` where nothing was.
+    /// Estimated value; `null` if there is none.
     pub found: Option<f64>,
-    /// 95 % interval of what was found.
+    /// 95 % confidence interval of the estimate.
     pub interval: Option<[f64; 2]>,
-    /// Whether the simulated value lies in the interval, or outside by at most its width, or by the effect of a change
-    /// of 10 us of the path's minimum delay.
+    /// Whether the simulated value is in the interval, or outside by at most its width, or by the effect of a
+    /// change of 10 us of the path's minimum delay.
     pub held: bool,
 }
 
-/// A step of the pretended clock.
+/// A step of the simulated clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PretendedStep {
-    /// When, nanoseconds after the first packet.
+    /// Simulated time of the step, nanoseconds after the first packet.
     pub at_ns: i64,
-    /// When it was seen; `null` where it was not.
+    /// Estimated time of the step, nanoseconds after the first packet; `null` if it was not detected.
     pub found_at_ns: Option<i64>,
-    /// By how much, nanoseconds.
+    /// Size of the step: simulated, estimated and their agreement, nanoseconds.
     pub size_ns: ProofFigure,
 }

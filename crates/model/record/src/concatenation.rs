@@ -10,89 +10,88 @@ use crate::warning::ConcatenationWarning;
 /// The name of the concatenation's schema.
 pub const CONCATENATION: &str = "romer/concatenation/1";
 
-/// Two measurements of networks in series.
+/// Prediction for two networks in series, from a measurement of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Concatenation {
     /// `romer/concatenation/1`.
     pub schema: String,
-    /// The first network.
+    /// Measurement of the first network.
     pub a: ComparedRun,
-    /// The second.
+    /// Measurement of the second network.
     pub b: ComparedRun,
-    /// Both in series, measured; `null` where that was not given.
+    /// Measurement of both in series; `null` if not given.
     pub against: Option<ComparedRun>,
-    /// How the sums and the tests were made, in words.
+    /// Methods of the prediction and of the tests, as text.
     pub method: String,
-    /// Seed of the resampling, six unsigned 32-bit integers; it is always the same.
+    /// Seed of the resampling, six unsigned 32-bit integers; a constant.
     pub seed: [u32; 6],
-    /// The directions that all have.
+    /// Directions that all measurements have.
     pub directions: Vec<ConcatenatedDirection>,
-    /// What a reader should know before relying on the figures.
+    /// Warnings about the prediction.
     pub warnings: Vec<ConcatenationWarning>,
 }
 
-/// One direction of all.
+/// Prediction and test of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcatenatedDirection {
-    /// `forward`, `reverse` or `round_trip`.
+    /// Direction: `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// What is added. Variable delays are those above the median (half of them are below it, and negative), and only their shape
-    /// is compared with
-    /// the third.
+    /// Kind of the delays. Variable delays are relative to the median (half of them are negative), and only
+    /// the shape of their distribution is compared with the third measurement.
     pub delay_kind: DelayKind,
-    /// Whether the two networks' delays depend on each other, which adding them takes them not to do; `null` where they
-    /// were not measured at the same time, so that it cannot be seen.
+    /// Test whether the delays of the two networks are independent, as the prediction assumes; `null` if they
+    /// were not measured at the same time.
     pub independence: Option<Independence>,
-    /// Delays of both in series, if they are independent: each delay of the first is added to each of the second.
-    /// `count` is the number of these sums.
+    /// Predicted delays of both in series if they are independent, nanoseconds: each delay of the first is
+    /// added to each of the second. `count` is the number of these sums.
     pub predicted_delay_ns: Summary,
-    /// Delays that were measured there.
+    /// Delays measured over both networks in series, nanoseconds.
     pub measured_delay_ns: Option<Summary>,
     /// Comparison of the two distributions.
     pub test: Option<DistributionTest>,
-    /// Figures of both.
+    /// Statistics of the prediction and of the measurement.
     pub figures: Vec<ConcatenatedFigure>,
-    /// The verdict in words.
+    /// Verdict as text.
     pub words: String,
 }
 
-/// Whether delays at the same moments depend on each other.
+/// Test whether delays at the same times are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Independence {
-    /// Packets of both that were sent at nearly the same moment.
+    /// Pairs of packets that were sent at nearly the same time.
     pub pairs: u64,
-    /// Spearman's correlation of their delays.
+    /// Spearman's rank correlation of the delays.
     pub rank_correlation: f64,
-    /// The probability of so much or more of it, were there none.
+    /// Probability of a correlation at least as large if the delays were independent.
     pub p_value: f64,
-    /// It is not below 5 %.
+    /// Whether the delays are independent: `p_value` is at least 5 %.
     pub independent: bool,
 }
 
-/// A test of two samples with autocorrelated values.
+/// Test whether two samples have the same distribution, for autocorrelated values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionTest {
-    /// The greatest difference of the two distribution functions (Kolmogorov and Smirnov).
+    /// Maximum difference of the distribution functions (Kolmogorov-Smirnov distance).
     pub distance: f64,
-    /// The probability of so much or more, were they one.
+    /// Probability of a distance at least as large if both had one distribution.
     pub p_value: f64,
-    /// It is not below 5 %.
+    /// Whether the distributions agree: `p_value` is at least 5 %.
     pub held: bool,
 }
 
-/// A figure of the prediction and of the measurement.
+/// A statistic of the prediction and of the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcatenatedFigure {
-    /// `mean`, `median`, `p95` or `p99`; no median of variable delays, which are those above it.
+    /// `mean`, `median`, `p95` or `p99`. Variable delays have no `median`, as they are relative to it.
     pub name: String,
-    /// Of the delays added up, nanoseconds.
+    /// Value of the predicted delays, nanoseconds.
     pub predicted_ns: f64,
-    /// 95 % interval of it.
+    /// 95 % confidence interval of the prediction, nanoseconds.
     pub predicted_interval_ns: [f64; 2],
-    /// Of the delays measured.
+    /// Value of the measured delays, nanoseconds.
     pub measured_ns: Option<f64>,
-    /// Measured minus predicted.
+    /// Measured minus predicted value, nanoseconds.
     pub difference_ns: Option<f64>,
-    /// 95 % interval of it.
+    /// 95 % confidence interval of the difference, nanoseconds.
     pub difference_interval_ns: Option<[f64; 2]>,
 }

@@ -38,86 +38,86 @@ pub const DOCTOR: &str = "romer/doctor/1";
 /// The name of the schema of a line of `--stream`.
 pub const STREAM: &str = "romer/stream/1";
 
-/// One measured stream.
+/// Results of one measured stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// `romer/measurement/1`.
     pub schema: String,
-    /// The target as it was given; of a file, its name.
+    /// Target as given; name of a file.
     pub target: String,
-    /// The address and port that the probes went to; `null` where none was found, and where packets were read from a file.
+    /// Address and port of the target; `null` if the name was not resolved, and for files.
     #[serde(default)]
     pub address: Option<String>,
-    /// The file that the packets were read from; `null` where romer measured them itself.
+    /// Name of the file that was read; `null` for a measurement by romer.
     #[serde(default)]
     pub source: Option<String>,
-    /// When the first probe was due, UTC (RFC 3339); empty if a file does not say.
+    /// Scheduled time of the first probe, UTC (RFC 3339); empty if a file does not state it.
     pub started: String,
-    /// When the last reflection was waited for, UTC (RFC 3339).
+    /// End time, with the wait for the last replies, UTC (RFC 3339).
     pub ended: Option<String>,
-    /// The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the log of
-    /// the responder or of this host is incomplete: the statistics are those of a part.
+    /// Whether the results cover a part of the run only: it ended early, sent nothing, this target of several
+    /// did not answer, or, for one-way probes, the records of the responder or of this host are incomplete.
     pub partial: bool,
-    /// Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
-    /// `received_at_least` of the packets says so.
+    /// Reason why the stream ended early; `null` if it did not. Counts may then be lower bounds: see
+    /// `received_at_least`.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
-    /// The responder's log was received completely: packets that are not in it did not arrive there, or were not sent.
-    /// `null` if there is none.
+    /// Whether all records of the responder were received: packets without a record did not arrive there, or
+    /// were not sent. `null` if the responder keeps no records.
     #[serde(default)]
     pub responder_log_complete: Option<bool>,
     /// Entries missing from this host's packet log, by kind. It is unknown whether a packet in their range arrived
     /// unless an entry says so. Omitted if none is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,
-    /// What was sent.
+    /// Traffic: model, sizes, direction.
     pub traffic: Traffic,
-    /// The tool's own baseline on this machine, where `romer calibrate` has found it.
+    /// Measurement error of romer on this machine, if `romer calibrate` has measured it.
     pub calibration: Option<Calibration>,
-    /// Limits that were stated, and whether they passed.
+    /// Requested limits, and whether each passed.
     pub limits: Vec<Limit>,
-    /// Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none.
+    /// Rejected and unusual datagrams at the initiator's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,
-    /// Datagrams that both hosts dropped as damaged.
+    /// Datagrams that the hosts dropped because of a wrong UDP checksum.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
-    /// Circumstances.
+    /// Hosts, command, comment and route.
     pub metadata: Metadata,
-    /// Where each of the four stamps was taken.
+    /// Sources of the four time stamps.
     pub stamps: StampPlaces,
-    /// How much later or earlier the program's own stamps were than the best ones (Chen et al. 2013): departure = best -
-    /// user, arrival = user - best.
+    /// Difference between user-space time stamps and the best time stamps, nanoseconds (Chen et al. 2013):
+    /// departure = best - user, arrival = user - best.
     pub location_error_ns: LocationError,
-    /// From sender to responder.
+    /// Forward direction (initiator to responder).
     pub forward: DirectionResults,
-    /// From responder to sender.
+    /// Reverse direction (responder to initiator).
     pub reverse: DirectionResults,
-    /// There and back, without the responder's own time: (t4-t1)-(t3-t2).
+    /// Round trip, without the processing time of the responder: (t4-t1)-(t3-t2).
     pub round_trip: DirectionResults,
     /// The first packets of each direction, to which the clocks are fitted (`--calibration`). They are excluded from
     /// all other figures, losses and ratings; times are from the first packet after them. Events are of the whole run.
     /// Omitted without calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_phase: Option<Box<CalibrationPhase>>,
-    /// What can be said of the two clocks.
+    /// Relation of the two clocks.
     pub clock: ClockState,
-    /// Events of the hosts and of the path during it, in order of time.
+    /// Events of the hosts and of the path during the run, in order of time.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// Patterns in the packets that chance does not explain.
+    /// Significant patterns in delay, loss, duplication and TTL.
     #[serde(default)]
     pub findings: Vec<crate::finding::Finding>,
-    /// The rating of each direction as a telephone call (ITU-T G.107); empty where the stream is no call.
+    /// Voice rating of each direction (ITU-T G.107); empty if the stream is no call.
     #[serde(default)]
     pub voice: Vec<crate::voice::Voice>,
-    /// The directions of a call that have no rating, and why.
+    /// Directions of a call without a rating, and the reason.
     #[serde(default)]
     pub voice_unrated: Vec<crate::voice::Unrated>,
-    /// How the intervals of the summaries were found.
+    /// Method of the confidence intervals.
     #[serde(default)]
     pub interval_method: String,
-    /// What a reader should know before relying on the figures.
+    /// Warnings about the results.
     pub warnings: Vec<MeasurementWarning>,
 }
 
@@ -130,90 +130,91 @@ impl Measurement {
     }
 }
 
-/// Several streams measured side by side.
+/// Results of several streams measured at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurements {
     /// `romer/measurement/1`.
     pub schema: String,
-    /// One for each target.
+    /// Results of each stream.
     pub measurements: Vec<Measurement>,
 }
 
 /// What was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// The direction of the probes. With `both`, the random schedule of the target has the seed with a last number that
-    /// is higher by one (2^32 - 1 is followed by 0).
+    /// Direction of the probes. With `both`, the seed of the responder's random schedule has a last number
+    /// that is one higher (2^32 - 1 is followed by 0).
     #[serde(default)]
     pub direction: ProbeDirection,
-    /// The schedule, as `--traffic` takes it.
+    /// Traffic model, as for `--traffic`.
     pub model: String,
-    /// How the sender perturbed its schedule, as `--departure-jitter` takes it; `null` where it did not.
+    /// Random offsets of the departures, as for `--departure-jitter`; `null` if none.
     #[serde(default)]
     pub departure_jitter: Option<String>,
-    /// Mean time between departures, nanoseconds; silence included where the model falls silent.
+    /// Mean time between departures, nanoseconds, including silence of the model.
     pub interval_ns: i64,
-    /// Codec frames in a packet; `null` where the packets are of no codec.
+    /// Codec frames per packet; `null` without a codec.
     #[serde(default)]
     pub frames_per_packet: Option<u32>,
-    /// Payload of UDP, octets; where sizes vary, the mean that the model has, rounded.
+    /// UDP payload, bytes; for varying sizes the rounded mean of the model.
     pub payload_octets: u32,
-    /// The smallest payload that the model has, octets; `null` where sizes do not vary.
+    /// Minimum UDP payload of the model, bytes; `null` if sizes do not vary.
     #[serde(default)]
     pub payload_octets_min: Option<u32>,
-    /// The largest payload that the model has, octets; `null` where sizes do not vary.
+    /// Maximum UDP payload of the model, bytes; `null` if sizes do not vary.
     #[serde(default)]
     pub payload_octets_max: Option<u32>,
-    /// IP packet with `payload_octets` of payload, octets; `null` where the version of IP is not known.
+    /// Size of an IP packet with `payload_octets` of payload, bytes; `null` if the IP version is unknown.
     pub packet_octets: Option<u32>,
-    /// Probes requested; `null` where a duration was.
+    /// Requested number of probes; `null` with a duration.
     pub count: Option<u64>,
-    /// Time requested; `null` where a count was.
+    /// Requested duration, nanoseconds; `null` with a count.
     pub duration_ns: Option<i64>,
-    /// Code point requested; `null` where it is not known.
+    /// Requested DSCP; `null` if unknown.
     pub dscp: Option<u8>,
-    /// ECN bits requested: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
+    /// Requested ECN codepoint: `not-ect`, `ect0`, `ect1` or `ce`; `null` if unknown.
     #[serde(default)]
     pub ecn: Option<String>,
-    /// TTL or hop limit requested; `null` for the system's default.
+    /// Requested TTL or hop limit; `null` for the default of the system.
     pub ttl: Option<u8>,
     /// Seed of random schedules, six unsigned 32-bit integers.
     pub seed: Option<[u32; 6]>,
-    /// How long a reflection is waited for; later ones count as lost.
+    /// Waiting time for replies, nanoseconds; later ones count as lost.
     pub waiting_time_ns: i64,
-    /// The protocol of the probes, in words.
+    /// Protocol of the probes, as text.
     pub protocol: String,
 }
 
-/// The packets that were sent to fit the clocks by.
+/// Packets for the calibration of the clocks (`--calibration`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationPhase {
-    /// How many were stated to be for it, of each direction.
+    /// Requested number of packets of each direction.
     pub packets: u64,
-    /// From sender to responder.
+    /// Forward packets of the calibration.
     pub forward: DirectionResults,
-    /// From responder to sender.
+    /// Reverse packets of the calibration.
     pub reverse: DirectionResults,
-    /// There and back.
+    /// Round trips of the calibration.
     pub round_trip: DirectionResults,
 }
 
-/// The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places.
+/// Measurement error of romer on this machine, from `romer calibrate`, for the sources of these time stamps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// Minimum delay that the tool itself adds to a round trip.
+    /// Minimum delay that romer and the host add to a round trip, nanoseconds.
     pub baseline_ns: Option<f64>,
-    /// How far above the baseline its share of a round trip goes (99 % of the packets of the calibration).
+    /// Added delay of a round trip above the baseline, for 99 % of the packets of the calibration,
+    /// nanoseconds.
     pub uncertainty_ns: Option<f64>,
-    /// Whether the baselines are subtracted in this document.
+    /// Whether the baselines are subtracted from the delays of this document.
     pub subtracted: bool,
-    /// The share of a delay from sender to responder; `null` where such delays are not absolute.
+    /// Added forward delay; `null` if forward delays are not absolute.
     #[serde(default)]
     pub forward: Option<Share>,
-    /// The same from responder to sender.
+    /// Added reverse delay; `null` if reverse delays are not absolute.
     #[serde(default)]
     pub reverse: Option<Share>,
-    /// When the machine was calibrated, UTC (RFC 3339).
+    /// Time of the calibration, UTC (RFC 3339).
     #[serde(default)]
     pub measured: Option<String>,
 }
@@ -242,103 +243,105 @@ pub struct Limit {
     pub held: bool,
 }
 
-/// Where each stamp was taken; `null` where the responder does not say.
+/// Sources of the time stamps; `null` if the responder does not state them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampPlaces {
-    /// t1; `null` where nothing left.
+    /// Source of departures at the initiator (t1); `null` if nothing left.
     pub sender_departure: Option<Place>,
-    /// t4; `null` where nothing came back.
+    /// Source of arrivals at the initiator (t4); `null` if nothing arrived.
     pub sender_arrival: Option<Place>,
-    /// t2; `null` if nothing arrived there, or if its place is unknown.
+    /// Source of arrivals at the responder (t2); `null` if nothing arrived there, or if unknown.
     pub responder_arrival: Option<Place>,
-    /// t3; `null` if nothing left there, or if its place is unknown.
+    /// Source of departures at the responder (t3); `null` if nothing left there, or if unknown.
     pub responder_departure: Option<Place>,
-    /// What the delays of each direction span.
+    /// Definition of the delays of each direction.
     pub delay_definition: Vec<DelayDefinition>,
-    /// The round trips contain the time that the responder took to answer, because its stamps do not give that time.
+    /// Whether round-trip delays include the processing time of the responder, because its time stamps do not
+    /// give it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub round_trip_includes_responder: bool,
-    /// Stamps that never came, by moment.
+    /// Missing time stamps, by event.
     pub missing: MissingStamps,
     /// Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<NicStamps>,
 }
 
-/// Network cards' stamps.
+/// Quality of the time stamps of network cards.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NicStamps {
-    /// Maximum error of any of them from the conversion of the card's clock to the host's.
+    /// Maximum error of the conversion from the card's clock to the host's clock, nanoseconds.
     pub error_ns: u32,
-    /// How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
-    /// kernel - card.
+    /// Difference between kernel time stamps and those of the card, inwards, nanoseconds: departure = card -
+    /// kernel, arrival = kernel - card.
     pub kernel_error_ns: LocationError,
 }
 
 /// Location errors by host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocationError {
-    /// At the sender.
+    /// Location error at the initiator.
     pub sender: LocationErrors,
-    /// At the responder.
+    /// Location error at the responder.
     pub responder: LocationErrors,
 }
 
 /// Location errors by moment, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocationErrors {
-    /// Best stamp minus user stamp.
+    /// Best time stamp minus user-space time stamp of departures.
     pub departure: Summary,
-    /// User stamp minus best stamp.
+    /// User-space time stamp minus the best time stamp of arrivals.
     pub arrival: Summary,
 }
 
-/// What can be said of the two clocks. The offset is the responder's clock minus the sender's.
+/// Relation of the two clocks. The offset is the responder's clock minus the initiator's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockState {
-    /// `shared` (one clock), or the estimator's name, or `none`.
+    /// Estimation method; `shared` for one clock, `none` without a method.
     pub method: String,
-    /// Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted without
-    /// calibration, and with methods that follow the clocks through the whole run.
+    /// Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted
+    /// without calibration, and with methods that follow the clocks through the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_packets: Option<u64>,
-    /// Whether skew could be identified.
+    /// Whether the skew was estimated.
     pub identifiable: bool,
-    /// How much faster the responder's clock runs, parts in a million.
+    /// Skew: rate of the responder's clock relative to the initiator's, ppm; positive if it is faster.
     pub skew_ppm: Option<f64>,
-    /// 95 % interval of the skew.
+    /// 95 % confidence interval of the skew, ppm.
     pub skew_interval_ppm: Option<[f64; 2]>,
-    /// By how much corrected one-way delays may be off because of the clocks, at most, at 95 %; `null` where they are not
-    /// corrected.
+    /// Bound of the error of corrected one-way delays caused by the clocks, at 95 %, nanoseconds; `null` if
+    /// they are not corrected.
     #[serde(default)]
     pub delay_error_ns: Option<f64>,
-    /// Bounds of the offset at the first packet that causality guarantees, no symmetry assumed.
+    /// Bounds of the clock offset at the first packet that follow from causality alone, without assuming
+    /// symmetric delays, nanoseconds.
     pub offset_bounds_ns: Option<[i64; 2]>,
-    /// Steps, slews, path changes.
+    /// Clock steps, slews and path changes.
     pub events: Vec<ClockEvent>,
 }
 
-/// Something that happened to a clock or to the path.
+/// A change of a clock or of the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockEvent {
-    /// When, after the start.
+    /// Start of the event, nanoseconds after the start of the run.
     pub at_ns: i64,
-    /// When it was over, after the start; `null` where it came at once.
+    /// End of the event, nanoseconds after the start of the run; `null` if it is instantaneous.
     #[serde(default)]
     pub until_ns: Option<i64>,
     /// `clock-step`, `slew` or `path-change`.
     pub kind: String,
-    /// What it may be as well, of these three, because the data do not decide: delays are as for `kind`, and `delay_error_ns` has in it
-    /// that it may have been the other. `null` where it is known.
+    /// Other possible kind, if the data do not decide between them: delays are those for `kind`, and
+    /// `delay_error_ns` covers both. `null` if the kind is known.
     #[serde(default)]
     pub alternative_kind: Option<String>,
-    /// `forward`, `reverse` or `both`.
+    /// Affected direction: `forward`, `reverse` or `both`.
     pub direction: Option<String>,
-    /// Size. Of a clock: change of the offset, which is the responder's clock minus the sender's (a sender's step of -5
-    /// ms gives +5 ms). Of a path: change of its delay.
+    /// Size, nanoseconds. Of a clock: change of the offset, which is the responder's clock minus the
+    /// initiator's (a step of -5 ms at the initiator gives +5 ms). Of a path: change of its delay.
     pub size_ns: Option<i64>,
-    /// Lower and upper bound of that: from the host's clocks if they show the step, else at 95 % from the delays before
-    /// and after it. `null` if the method of `--skew` has none.
+    /// Lower and upper bound of the size, nanoseconds: from the host's clocks if they show the step, else at
+    /// 95 % from the delays before and after it. `null` if the method of `--skew` has none.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
 }
@@ -350,175 +353,178 @@ impl ClockEvent {
     }
 }
 
-/// The demonstration: an emulated path, measured.
+/// Results of the demonstration: an emulated path and its measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demo {
     /// `romer/demo/1`.
     pub schema: String,
-    /// The streams that were measured.
+    /// Measured streams.
     pub measurement: Measurements,
-    /// The requested emulation between the hosts, and its counts; `null` where it said nothing.
+    /// Requested emulation and its counters; `null` if the emulator reported nothing.
     pub emulation: Option<crate::emulation::Emulation>,
-    /// The requested emulation, compared with what was measured; `null` where nothing was.
+    /// Requested emulation compared with the measurement; `null` if nothing was measured.
     pub comparison: Option<crate::fidelity::Fidelity>,
 }
 
-/// What this machine can do.
+/// Abilities of this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Doctor {
     /// `romer/doctor/1`.
     pub schema: String,
     /// Version of romer.
     pub software: String,
-    /// The findings, the important ones first.
+    /// Results of the checks, most important first.
     pub findings: Vec<DoctorFinding>,
 }
 
-/// How a finding is to be taken.
+/// Result of a check: good, limited or missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
-    /// As good as it gets.
+    /// Fully available.
     Good,
-    /// Works, with a consequence to know.
+    /// Available with a limitation.
     Limited,
-    /// Does not work here.
+    /// Not available on this machine.
     Missing,
 }
 
-/// One thing the doctor looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorFinding {
-    /// What was looked at, a stable name.
+    /// Name of the check (stable).
     pub name: String,
-    /// How it stands.
+    /// Result: good, limited or missing.
     pub verdict: CheckVerdict,
-    /// What was found, in words.
+    /// Observation, as text.
     pub found: String,
-    /// What follows for the user.
+    /// Consequence for the user.
     pub consequence: String,
-    /// What to do about it, where something can be done.
+    /// Remedy; `null` if there is none.
     pub fix: Option<String>,
-    /// Values behind it, by name.
+    /// Observed values, by name.
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// One line of `--stream`.
+/// One line of `romer measure --stream`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamLine {
-    /// What has happened up to now.
+    /// State of the stream up to now.
     Interval(Box<StreamInterval>),
-    /// An event, or another note.
+    /// An event or a note.
     Event {
         /// `romer/stream/1`.
         schema: String,
-        /// Which stream, from 0.
+        /// Stream number, from 0.
         stream: u16,
-        /// What it is: an event, or another note.
+        /// Event or note.
         #[serde(flatten)]
         note: Note,
-        /// The same as a sentence.
+        /// Description as text.
         text: String,
     },
-    /// Lines were skipped, because their reader was too slow. The counts of the next interval are from the start of the
-    /// run and include the skipped intervals; their delays are missing.
+    /// Lines were skipped because their reader was too slow. The counters of the next interval include the
+    /// skipped intervals; their delays are missing.
     Skipped {
         /// `romer/stream/1`.
         schema: String,
-        /// How many lines, since the last line of this kind.
+        /// Number of skipped lines, since the last line of this kind.
         lines: u64,
     },
-    /// The whole document, at the end.
+    /// Final measurement document.
     Final {
         /// `romer/stream/1`.
         schema: String,
-        /// Which stream, from 0.
+        /// Stream number, from 0.
         stream: u16,
         /// The measurement.
         measurement: Box<Measurement>,
-        /// How many lines were skipped in all, of any streams; left out where none was.
+        /// Number of all skipped lines, of all streams; omitted if none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skipped_lines: Option<u64>,
     },
 }
 
-/// The state of a running stream.
+/// State of a running stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamInterval {
     /// `romer/stream/1`.
     pub schema: String,
-    /// Which stream, from 0.
+    /// Stream number, from 0.
     pub stream: u16,
-    /// The target as it was given.
+    /// Target as given.
     pub target: String,
-    /// Since the start.
+    /// Time since the start, nanoseconds.
     pub elapsed_ns: i64,
     /// Probes that both hosts have sent since the start; of the responder's, those that are known.
     pub sent: u64,
-    /// Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
+    /// Replies received since the start; of one-way probes, those known to have arrived.
     pub returned: u64,
-    /// Of `sent`, the probes of which it is known by now whether they came (a running total): those that left at least the waiting
-    /// time ago; of one-way probes, those up to the last that has arrived.
+    /// Probes counted by `sent` that are known to be received or lost, since the start: those that left at
+    /// least the waiting time ago; of one-way probes, those up to the last that has arrived.
     #[serde(default)]
     pub settled: u64,
-    /// Of `settled`, those that did not come, or came after the waiting time (a running total). A one-way probe that others have
-    /// overtaken is among them until it arrives.
+    /// Packets counted by `settled` that did not arrive within the waiting time, since the start. A one-way
+    /// probe that others have overtaken is included until it arrives.
     #[serde(default)]
     pub lost: u64,
-    /// Probes that were sent, have not come and are not counted as lost: on their way, or lost.
+    /// Probes sent that are neither received nor counted as lost.
     #[serde(default)]
     pub outstanding: u64,
-    /// Entries of the packet log that are safe from a kill of the program.
+    /// Entries of the packet log that are stored, even if the process is killed.
     pub kept_entries: u64,
-    /// All probes with numbers below this one have a stored departure.
+    /// The departures of all probes with numbers below this one are stored.
     pub durable_sent: u64,
-    /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
-    /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
+    /// Round-trip delays within this interval, nanoseconds, with the time stamps available during the run:
+    /// user space for the departure. The final document uses the time stamps nearest to the wire, which give
+    /// lower delays.
     pub round_trip_delay_ns: Summary,
-    /// Of one-way probes with the responder's log during the run (`--live-delays`), results of the forward direction:
-    /// delays that became known within this interval, counts from the start. Omitted if nothing is known.
+    /// Forward results of one-way probes during the run (`--live-delays`): delays that became known within
+    /// this interval, counters since the start. Omitted if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<StreamWay>,
-    /// The same of the reverse direction.
+    /// Reverse results of one-way probes during the run (`--live-delays`): delays that became known within
+    /// this interval, counters since the start. Omitted if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<StreamWay>,
-    /// What can be said of the two ends' clocks by now; `None` where they are one, and where it is known at the end only.
-    /// For those who look on; it is not written.
+    /// Relation of the two clocks so far; omitted if both ends use one clock, or if it is estimated at the
+    /// end only.
     #[serde(skip)]
     pub clock: Option<ClockSoFar>,
 }
 
-/// Results of one-way probes during the run, of those in the logs of both hosts so far, up to one interval after their
-/// arrival.
+/// Results of one-way probes during the run, from the records of both hosts so far, up to one interval after
+/// their arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamWay {
-    /// What the delays are: absolute, or above the least that came so far. How far one clock runs from the other is still in
-    /// the latter; the final document takes it out.
+    /// Kind of the delays: absolute, or relative to the minimum so far. Relative delays still include the
+    /// clock skew, which the final document removes.
     pub delay_kind: DelayKind,
-    /// How many delays became known within this interval.
+    /// Number of delays that became known within this interval.
     pub delays: u64,
-    /// Their median.
+    /// Median of these delays, nanoseconds.
     pub delay_median_ns: Option<f64>,
-    /// Their 99 % quantile.
+    /// 99 % quantile of these delays, nanoseconds.
     pub delay_p99_ns: Option<f64>,
-    /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+    /// Interarrival jitter (RFC 3550, section 6.4.1) since the start, nanoseconds.
     pub jitter_rfc3550_ns: Option<f64>,
-    /// Probes from the start up to now (a running total) of which it is time that they have arrived.
+    /// Probes since the start that should have arrived by now.
     pub sent: Option<u64>,
-    /// Those of them that have, as far as it is known: a running total as well.
+    /// Probes counted by `sent` that are known to have arrived, since the start.
     pub arrived: Option<u64>,
 }
 
 /// What is known of two clocks while packets are measured, from the stamps that are at hand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockSoFar {
-    /// How it was found.
+    /// Estimation method.
     pub method: String,
-    /// How much faster the responder's clock runs, parts in a million; `None` where it is not identifiable yet.
+    /// Skew: rate of the responder's clock relative to the initiator's, ppm; `null` if it cannot be estimated
+    /// yet.
     pub skew_ppm: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of the skew, ppm.
     pub skew_interval_ppm: Option<[f64; 2]>,
-    /// Why it is not identifiable yet.
+    /// Reason why it cannot be estimated yet.
     pub why_not: Option<SkewUnknown>,
 }

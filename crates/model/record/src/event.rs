@@ -12,15 +12,15 @@ pub use detail::{
     TEXT_LENGTH_MAX, Unsent, UnusableInterface, schemas,
 };
 
-/// Where something happened.
+/// Place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventLocation {
-    /// At the sending host.
+    /// Host of the initiator.
     Sender,
-    /// At the responding host.
+    /// Host of the responder.
     Responder,
-    /// Between them.
+    /// Network between the hosts.
     Path,
 }
 
@@ -35,11 +35,11 @@ impl EventLocation {
     }
 }
 
-/// What happened: the `code` of an event.
+/// Kind of an event: its `code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// The real-time clock was set. The step is removed from the time stamps.
+    /// A real-time clock was set. The step is removed from the time stamps.
     ClockStep,
     /// The host was suspended.
     Suspend,
@@ -55,16 +55,16 @@ pub enum EventKind {
     Resumed,
     /// The control connection was lost and not resumed.
     ResponderLost,
-    /// The largest packet that can leave changed.
+    /// The largest packet that the host sends changed.
     MtuChange,
     /// The route to the target changed.
     RouteChange,
     /// Packets were not sent: the host refused them, dropped them after it had accepted them, or romer was late with them.
     NotSent,
-    /// Routers or the far host reported errors about probes (ICMP).
+    /// Routers or the destination host reported errors about packets (ICMP).
     PathError,
-    /// The kernel dropped datagrams that had arrived, because romer did not read them in time. They came between the last one that
-    /// was read before them and the first one after.
+    /// The kernel dropped datagrams that had arrived, because romer did not read them in time. They arrived
+    /// between two datagrams that romer read; the event has the times of both.
     ReceiveOverflow,
     /// Some events were not recorded, because too many occurred at once.
     Missed,
@@ -111,9 +111,9 @@ impl EventKind {
 /// The code of an event as it is written, with its severity.
 #[derive(Serialize, JsonSchema)]
 struct Code {
-    /// What happened.
+    /// Kind of the event.
     code: EventKind,
-    /// How much it limits the use of the figures.
+    /// Effect on the results.
     severity: Severity,
 }
 
@@ -136,53 +136,57 @@ mod code {
     }
 }
 
-/// A sudden change of a host's real-time clock, in readings of that clock.
+/// A step of a host's real-time clock, by readings of that clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockStep {
-    /// How much was added.
+    /// Size of the step, nanoseconds: positive if the clock was set forward.
     pub size_ns: i64,
-    /// Lower and upper bound of that, from the times between readings of the host's clocks and their possible slew;
-    /// `null` if unknown.
+    /// Lower and upper bound of the size, nanoseconds, from the times between readings of the host's clocks
+    /// and their possible slew; `null` if unknown.
     #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
-    /// The last reading that is known to be from before.
+    /// Last reading that is known to be before the step, nanoseconds.
     pub before_ns: i64,
-    /// The first reading that is known to be from after.
+    /// First reading that is known to be after the step, nanoseconds.
     pub after_ns: i64,
 }
 
-/// Something that happened.
+/// An event of a host or of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When it began, or was noticed (see `detection_latency_ns`), nanoseconds after the start.
+    /// Start of the event, or its detection (see `detection_latency_ns`), nanoseconds after the start of the
+    /// run.
     pub at_ns: i64,
-    /// When it ended, nanoseconds after the start; `null` if it has no duration, or had not ended at the end of the run.
+    /// End of the event, nanoseconds after the start of the run; `null` if it is instantaneous, or had not
+    /// ended at the end of the run.
     pub until_ns: Option<i64>,
-    /// What happened.
+    /// Kind of the event.
     #[serde(flatten, with = "code")]
     #[schemars(with = "Code")]
     pub kind: EventKind,
-    /// Where it happened.
+    /// Place of the event.
     pub side: EventLocation,
-    /// What exactly happened, with its fields; absent if the code says all.
+    /// Detail with its fields; absent if the code says all.
     #[serde(flatten)]
     pub detail: Option<EventDetail>,
-    /// How long it took, nanoseconds. Only the part within the run lies between `at_ns` and `until_ns`.
+    /// Duration, nanoseconds. `at_ns` and `until_ns` cover only the part within the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<i64>,
-    /// The real-time clock of that host at `at_ns`, nanoseconds; for the path, that of the measuring host.
+    /// Real-time clock of the host at `at_ns`, nanoseconds; for the path, that of the initiator.
     pub clock_ns: i64,
     /// Of a `clock-step`: its size, and the readings of the clock before and after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<ClockStep>,
-    /// Of a `receive-overflow`: datagrams that the kernel dropped. Of a `not-sent` with `queue-drops`: packets that the queue dropped.
+    /// Of a `receive-overflow`: number of datagrams that the kernel dropped. Of a `not-sent` with
+    /// `queue-drops`: number of packets that the queue dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
-    /// The largest IP packet, octets. Of an `mtu-change`: that the interface sends from then on. Of a `path-error`: that the path carries.
-    /// Of a `not-sent`: that the host sends to the destination.
+    /// Largest IP packet, bytes. Of an `mtu-change`: new MTU of the interface. Of a `path-error`: MTU of the
+    /// path. Of a `not-sent`: largest packet that the host sends to the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// It happened while romer got no processor time there, at most this long before `at_ns`, nanoseconds.
+    /// Maximum time between the event and its detection at `at_ns`, nanoseconds, because romer got no
+    /// processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection_latency_ns: Option<i64>,
 }

@@ -15,7 +15,7 @@ pub const MODEL: &str = "romer/model/1";
 pub struct Fidelity {
     /// `romer/fidelity/1`.
     pub schema: String,
-    /// How the expectation was found, in words.
+    /// Method of the prediction, as text.
     pub method: String,
     /// Each direction that was measured.
     pub directions: Vec<FidelityDirection>,
@@ -30,19 +30,19 @@ pub struct FidelityDirection {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// In how many runs of the scenario in virtual time, over the same departures, the expectation was found.
+    /// Number of simulated runs of the scenario, with the departures of the measurement.
     pub replicates: u32,
     /// What the data show.
     pub verdict: FidelityVerdict,
-    /// Share of such runs in which some figure lies as far out as the farthest one measured.
+    /// Share of simulated runs in which some figure deviates as much as the most deviating measured one.
     pub p_value: f64,
-    /// The verdict in words.
+    /// Verdict as text.
     pub words: String,
-    /// What hosts and links around the emulator added to a delay on average, as far as `--allow` permits: each delay counts by
-    /// what it is above the expected delay of its rank.
+    /// Mean delay that hosts and links around the emulator added, as far as `--allow` permits: each delay
+    /// counts by its excess over the expected delay of its rank.
     pub added_ns: f64,
-    /// With an allowance (`--allow`) of this many nanoseconds the measurement would be consistent; `null` where it is consistent,
-    /// and where no allowance up to the median delay of the scenario is sufficient.
+    /// Allowance (`--allow`) in nanoseconds with which the measurement would be consistent. `null` if it is
+    /// consistent without one, or if no allowance up to the median delay of the scenario is sufficient.
     pub sufficient_allowance_ns: Option<f64>,
     /// Each figure.
     pub figures: Vec<FidelityFigure>,
@@ -54,43 +54,44 @@ pub struct FidelityDirection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FidelityVerdict {
-    /// Nothing speaks against it that the network did what the scenario says.
+    /// The measurement is consistent with the scenario.
     AsRequested,
-    /// Fewer than one run of the scenario in a hundred lies as far out.
+    /// The measurement differs: fewer than 1 % of simulated runs deviate as much.
     Differs,
-    /// There are too few packets to decide.
+    /// Too few packets to decide.
     TooFew,
 }
 
 /// A figure, requested and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FidelityFigure {
-    /// `loss_ratio` (of the packets that were sent; those that the scenario damages without repairing their checksums are
-    /// among the lost), `duplicated_ratio` and `reordered_ratio` (further copies, and reordered packets of RFC 4737, of the
-    /// packets that arrived), `delay_ns.mean`, `delay_ns.p25`, ...
+    /// Metric. `loss_ratio`: of the sent packets; packets that the scenario damages without repairing their
+    /// checksums count as lost. `duplicated_ratio` and `reordered_ratio` (RFC 4737): of the packets that
+    /// arrived. `delay_ns.mean`, `delay_ns.p25`, ...: delays in nanoseconds.
     pub figure: String,
-    /// What the scenario makes one expect; in the unit that the figure's name says.
+    /// Value expected from the scenario, in the unit of the figure.
     pub asked: f64,
-    /// In 95 of 100 runs of the scenario it lies in here, without an allowance.
+    /// Range of 95 % of the simulated runs, without an allowance, in the unit of the figure.
     pub asked_interval: [f64; 2],
     /// What was measured, without an allowance.
     pub measured: f64,
-    /// 95 %: of a share by Wilson, of a delay by moving blocks drawn anew; `null` where the data do not allow one.
+    /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
+    /// bootstrap; `null` if there are too few values.
     pub measured_interval: Option<[f64; 2]>,
-    /// Share of runs of the scenario in which this figure deviates as much, on either side. With `--allow`, a delay of the
-    /// measurement or of a run that is above the expected one is first reduced towards it, by at most the allowance.
+    /// Share of simulated runs in which this figure deviates as much, in either direction. With `--allow`, a
+    /// delay of the measurement or of a run that is above the expected one is first reduced towards it, by at
+    /// most the allowance.
     pub p_value: f64,
 }
 
 /// Two distributions of delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// The greatest difference of the cumulative distributions (Kolmogorov and Smirnov).
+    /// Maximum difference of the distribution functions (Kolmogorov-Smirnov distance).
     pub ks_distance: f64,
-    /// Share of runs of the scenario that are as far from the distribution of all of them.
+    /// Share of simulated runs that deviate as much from the distribution of all simulated runs.
     pub p_value: f64,
-    /// How many independent delays would lie as far from their distribution as such a run does: successive delays are
-    /// alike.
+    /// Effective sample size of the delays of a run, as consecutive delays are correlated.
     pub effective_values: f64,
 }
 
@@ -122,19 +123,19 @@ pub struct DirectionModel {
     pub loss: String,
     /// Share of packets lost.
     pub loss_ratio: Option<f64>,
-    /// 95 %, by Wilson.
+    /// 95 % confidence interval of the loss ratio (Wilson).
     pub loss_ratio_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: chance that a packet after an arrived one is lost.
+    /// Gilbert-Elliott: probability that a packet after a received one is lost.
     pub p: Option<f64>,
-    /// 95 %, by Wilson.
+    /// 95 % confidence interval of `p` (Wilson).
     pub p_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: chance that a packet after a lost one arrives.
+    /// Gilbert-Elliott: probability that a packet after a lost one is received.
     pub r: Option<f64>,
-    /// 95 %, by Wilson.
+    /// 95 % confidence interval of `r` (Wilson).
     pub r_interval: Option<[f64; 2]>,
-    /// Values of the empirical distribution of delay.
+    /// Number of values of the empirical delay distribution.
     pub delays: u64,
-    /// Lag-one autocorrelation of normal scores of delay that the scenario asks for; 0 where the data show none.
+    /// Lag-one autocorrelation of the normal scores of delay in the scenario; 0 if the data show none.
     pub delay_correlation: f64,
     /// Share of packets displaced.
     pub reordered_ratio: Option<f64>,

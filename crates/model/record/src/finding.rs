@@ -6,138 +6,145 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe_direction::ProbeDirection;
 
-/// A pattern that was found. Only significant patterns are reported: `false_alarm_probability` bounds the probability
-/// that a stream without the pattern shows one as clear at any period, place and size. It is at most 1e-6.
+/// A detected pattern. Only significant patterns are reported: `false_alarm_probability` bounds the
+/// probability that a stream without the pattern shows one as clear at any period, position and size. It is
+/// at most 1e-6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Where it was found: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays of the two
-    /// directions are unknown, and for losses by length if their direction is unknown.
+    /// Direction of the pattern: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays
+    /// of the two directions are unknown, and for losses by length if their direction is unknown.
     pub direction: ProbeDirection,
-    /// When it begins, after the first departure of that direction; `null` where it holds throughout.
+    /// Start of the pattern, nanoseconds after the first departure of the direction; `null` if the pattern
+    /// covers the whole run.
     pub at_ns: Option<i64>,
-    /// Its end, in the same unit; `null` if it has no length, or lasts to the end of the run.
+    /// End of the pattern, nanoseconds after the first departure of the direction; `null` if it is
+    /// instantaneous, or lasts until the end of the run.
     pub until_ns: Option<i64>,
-    /// The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
+    /// Bound of the probability of a false alarm; `null` for facts that are not inferred statistically, such
+    /// as a changed TTL.
     pub false_alarm_probability: Option<f64>,
-    /// What it is.
+    /// Kind and parameters of the pattern.
     pub pattern: Pattern,
 }
 
-/// What kinds of pattern there are, with what each is described by. Times are nanoseconds.
+/// Kinds of pattern with their parameters. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Packets wait long at moments that repeat.
+    /// Periodic delay spikes.
     PeriodicDelaySpikes {
-        /// The time between two spikes.
+        /// Time between two spikes.
         period_ns: f64,
-        /// 95 % interval of it.
+        /// 95 % confidence interval of the period.
         period_interval_ns: [f64; 2],
-        /// When the first was due, after the first departure.
+        /// Time of the first expected spike after the first departure.
         phase_ns: f64,
-        /// By how much a spike's first packet lies above the median, in the median of the spikes.
+        /// Height: median over the spikes of the delay of the first packet above the median delay.
         height_ns: f64,
-        /// Spikes that were seen.
+        /// Number of observed spikes.
         spikes: u64,
-        /// Spikes that would have been seen, had none been left out; those in which nothing was sent do not count.
+        /// Number of expected spikes in the run; periods without departures do not count.
         cycles: u64,
-        /// Seen of all: how strong it is.
+        /// Strength: observed / expected spikes.
         strength_ratio: f64,
-        /// A shorter period that was found too, and of which this one is a multiple.
+        /// Shorter period that was also detected, and of which this one is a multiple.
         multiple_of_ns: Option<f64>,
     },
-    /// Delays, or the differences of consecutive ones, lie near the multiples of a step.
+    /// Delays, or differences of consecutive delays, are near multiples of a step (quantization).
     DelayGrid {
-        /// Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays.
+        /// Quantised values: `delay`, or `ipdv`, the difference of consecutive delays.
         of: GridOf,
-        /// The step.
+        /// Step between two multiples.
         step_ns: f64,
-        /// 95 % interval of it.
+        /// 95 % confidence interval of the step.
         #[serde(default)]
         step_interval_ns: Option<[f64; 2]>,
-        /// Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
+        /// Offset of the multiples, from 0 to less than a step; `null` for a variable delay, where it has no
+        /// meaning.
         offset_ns: Option<f64>,
-        /// 95 % interval of it, which may begin below 0 or end above a step: multiples of the step do not count.
+        /// 95 % confidence interval of the offset, modulo the step: it may begin below 0 or end above the
+        /// step.
         #[serde(default)]
         offset_interval_ns: Option<[f64; 2]>,
-        /// Points of the grid that hold values.
+        /// Number of multiples with values.
         points: u64,
-        /// Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
+        /// Strength: share of the values within an eighth of a step of a multiple; 0.25 by chance.
         strength_ratio: f64,
-        /// The step is hardly larger than the resolution of the time stamps: it may be an effect of the clocks, and not
-        /// of the path.
+        /// Whether the step is hardly larger than the resolution of the time stamps, so that it may be an
+        /// effect of the clocks and not of the path.
         #[serde(default)]
         doubtful: bool,
     },
-    /// The delay changed at once, and stayed so for a while.
+    /// A lasting change of the delay at one time.
     DelayStep {
-        /// 95 % interval of the moment: from the last packet that surely left before the step to the first that surely left
-        /// after it, nanoseconds after the first departure. `at_ns` is the first packet after the step.
+        /// 95 % confidence interval of the time of the change, nanoseconds after the first departure: from
+        /// the last packet that left before it to the first packet that left after it. `at_ns` is the first
+        /// packet after the change.
         #[serde(default)]
         at_interval_ns: Option<[i64; 2]>,
-        /// Change of the path's delay, by the medians.
+        /// Change of the median delay of the path.
         size_ns: f64,
-        /// 95 % interval of it.
+        /// 95 % confidence interval of the change.
         size_interval_ns: Option<[f64; 2]>,
-        /// Its size in inter-quartile ranges of the delay around it.
+        /// Strength: size of the change / inter-quartile range of the neighbouring delays.
         strength_ratio: f64,
     },
-    /// Packets came another way: their hops changed, and perhaps their delay.
+    /// A route change: another number of hops, and perhaps another delay.
     RouteChange {
-        /// TTL, or hop limit, on arrival before.
+        /// TTL or hop limit on arrival before the change.
         ttl_from: u8,
-        /// And after.
+        /// TTL or hop limit on arrival after the change.
         ttl_to: u8,
-        /// Change of the path's delay; `null` if the delay did not change.
+        /// Change of the delay of the path; `null` if the delay did not change.
         delay_step_ns: Option<f64>,
     },
-    /// Packets that follow each other come by several ways: their hops differ from packet to packet.
+    /// Several routes at the same time: the number of hops differs from packet to packet.
     SeveralRoutes {
-        /// The least TTL, or hop limit, on arrival.
+        /// Minimum TTL or hop limit on arrival.
         ttl_min: u8,
-        /// The greatest.
+        /// Maximum TTL or hop limit on arrival.
         ttl_max: u8,
-        /// How often it changed from a packet to the next.
+        /// Number of changes between consecutive packets.
         changes: u64,
-        /// Changes over packets: how strong it is.
+        /// Strength: changes / packets.
         strength_ratio: f64,
     },
-    /// Consecutive packets came more than once.
+    /// A burst of duplicates: consecutive packets arrived more than once.
     DuplicateBurst {
-        /// The first of them.
+        /// Sequence number of the first packet of the burst.
         first_sequence: u64,
-        /// How many packets.
+        /// Number of duplicated packets in the burst.
         packets: u64,
-        /// How many copies too many.
+        /// Number of duplicates in the burst.
         copies: u64,
-        /// Its packets among all that came more than once: how strong it is.
+        /// Strength: share of all duplicated packets that are in the burst.
         strength_ratio: f64,
     },
-    /// All packets beyond a length were lost, as if a host on the path drops longer ones.
+    /// All packets above a length were lost, as if a host on the path drops longer ones (MTU).
     LossByLength {
-        /// The longest packet that arrived, octets of the payload of UDP.
+        /// UDP payload of the longest packet that arrived, bytes.
         longest_arrived_bytes: u32,
-        /// The shortest lost one among those longer than that, in the same unit.
+        /// UDP payload of the shortest lost packet above `longest_arrived_bytes`, bytes.
         shortest_lost_bytes: u32,
-        /// Packets of at least this length.
+        /// Number of packets of at least `shortest_lost_bytes`.
         packets: u64,
-        /// They among all that were lost: how strong it is.
+        /// Strength: share of all lost packets that are that long.
         strength_ratio: f64,
     },
-    /// Packets that were sent apart arrive together.
+    /// Packets that were sent apart arrive together (coalescing).
     CoalescedArrivals {
-        /// They arrive within this time of the one before.
+        /// Maximum time between two arrivals of a group.
         within_ns: f64,
-        /// Groups of such packets.
+        /// Number of groups.
         groups: u64,
-        /// Packets in a group, on average.
+        /// Mean number of packets in a group.
         mean_packets: f64,
-        /// Packets that arrive right behind another, of all: how strong it is.
+        /// Strength: share of all packets that arrive immediately after another.
         strength_ratio: f64,
     },
 }
 
-/// What lies on a grid.
+/// Values near multiples of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GridOf {

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::log::Entry;
 
-/// What an entry of the packet log is about.
+/// Kind of an entry of the packet log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A probe left this host, or did not.
+    /// Departure of a probe, or its failure.
     Departure,
-    /// The kernel's stamp of a departure.
+    /// Kernel time stamp of a departure.
     DepartureStamp,
-    /// A packet arrived here.
+    /// Arrival of a packet.
     Arrival,
-    /// What the responder's log has of a packet.
+    /// Record of the responder about a packet.
     FarRecord,
-    /// A network card's stamp.
+    /// Time stamp of a network card.
     CardStamp,
 }
 
@@ -41,13 +41,13 @@ impl EntryKind {
 /// Entries of one kind that are not in a packet log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotLogged {
-    /// What they are about.
+    /// Kind of the missing entries.
     pub kind: EntryKind,
-    /// How many.
+    /// Number of missing entries.
     pub entries: u64,
-    /// The least number of a packet that they are about.
+    /// Lowest packet number that a missing entry may concern.
     pub first: u64,
-    /// The greatest.
+    /// Highest packet number that a missing entry may concern.
     pub last: u64,
 }
 
@@ -58,18 +58,18 @@ impl NotLogged {
     }
 }
 
-/// Why a stream ended before it was to.
+/// Reason why a stream ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CutShort {
-    /// Its user ended it.
+    /// Interrupted by the user.
     Interrupted,
-    /// The responder went away.
+    /// The responder was no longer reachable.
     ResponderLost,
-    /// The responder broke the control protocol, and its conversation was closed.
+    /// The responder violated the control protocol, and its connection was closed.
     ResponderFault,
-    /// This host had no way to the responder any more.
+    /// This host had no route to the responder any more.
     NoRoute,
-    /// Its program was killed, and the run completed from its log.
+    /// The process was killed; the run was completed from its log.
     Killed,
 }

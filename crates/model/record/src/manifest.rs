@@ -16,148 +16,153 @@ pub const MANIFEST: &str = "romer/manifest/1";
 /// The most streams of a run. Each has threads and sockets while it is measured, and a document.
 pub const MOST_STREAMS: usize = 1_024;
 
-/// How far a run came.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It is being written, or its program was killed.
+    /// Running, or its process was killed.
     Running,
-    /// It ended as requested.
+    /// Ended as requested.
     Complete,
-    /// It was interrupted; the results until then are stored.
+    /// Interrupted; the results up to then are stored.
     Partial,
-    /// Its program was killed; what was acknowledged has been recovered from the log.
+    /// Its process was killed; the stored entries were recovered from the log.
     Recovered,
 }
 
-/// A run folder's table of contents.
+/// Table of contents of a run folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// `romer/manifest/1`.
     pub schema: String,
-    /// The folder's name.
+    /// Name of the run and its folder.
     pub name: String,
-    /// When it was begun, UTC (RFC 3339).
+    /// Start time, UTC (RFC 3339).
     pub created: String,
-    /// How far it came.
+    /// State of the run.
     pub status: Status,
-    /// Version of romer that made it.
+    /// Version of romer that wrote the run.
     pub software: String,
-    /// The streams, by their number in the log.
+    /// Streams, by stream number.
     pub streams: Vec<Stream>,
 }
 
-/// How the two ends' clocks are related.
+/// Relation of the two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockRelation {
-    /// Both ends read one clock (one host, one boot).
+    /// One clock for both ends (one host, one boot).
     Shared,
     /// Two clocks with unknown offset.
     Unknown,
 }
 
-/// What is needed, in addition to its log, to compute the measurement document of a stream.
+/// Settings and state of a stream that are needed, in addition to its log, to compute its measurement
+/// document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stream {
-    /// The target as it was given.
+    /// Target as given.
     pub target: String,
-    /// The address and port that the probes go to; `null` where none was found, and of files.
+    /// Address and port of the target; `null` if the name was not resolved, and for files.
     #[serde(default)]
     pub address: Option<String>,
-    /// When the first probe was due, UTC (RFC 3339).
+    /// Scheduled time of the first probe, UTC (RFC 3339).
     pub started: String,
-    /// When it ended; `null` while it runs.
+    /// End time, UTC (RFC 3339); `null` while the stream is running.
     pub ended: Option<String>,
-    /// What was sent.
+    /// Traffic: model, sizes, direction.
     pub traffic: Traffic,
-    /// Circumstances.
+    /// Hosts, command, comment and route.
     pub metadata: Metadata,
-    /// The two clocks.
+    /// Relation of the two clocks.
     pub clock_relation: ClockRelation,
-    /// The responder stores a log and returns it; without it, the direction of a loss is unknown.
+    /// Whether the responder stores records and returns them; without them, the direction of a loss is
+    /// unknown.
     pub responder_log: bool,
-    /// The far log was brought back whole.
+    /// Whether all records of the responder were received.
     pub responder_log_complete: bool,
-    /// What is missing from it, and why; of several directions each. Omitted if nothing is known to be missing.
+    /// Missing records of the responder, with the reason, by direction. Omitted if none are known to be
+    /// missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responder_log_gaps: Vec<LogGap>,
     /// Entries missing from this host's packet log. Omitted if none is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,
-    /// Why it ended before it was to; `null` where it did not.
+    /// Reason why the stream ended early; `null` if it did not.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
-    /// Why nothing was measured: the target, one of several, did not answer or refused; `null` where it did not.
+    /// Reason why the target, one of several, was not measured; `null` if it was.
     #[serde(default)]
     pub unreachable: Option<String>,
-    /// Stamps requested.
+    /// Requested source of the time stamps.
     pub stamp_request: StampRequest,
-    /// How the clocks are to be related, where they are not one.
+    /// Requested clock correction, if there are two clocks.
     #[serde(default)]
     pub skew: SkewRequest,
-    /// What the user states of the telephone call that the stream is.
+    /// Parameters of the call, as stated by the user.
     #[serde(default)]
     pub voice: VoiceRequest,
-    /// Limits that were stated, as they were written.
+    /// Requested limits, as text.
     #[serde(default)]
     pub limits: Vec<String>,
-    /// The calibration of the measuring host, where it has one.
+    /// Calibration of the initiator's machine, if there is one.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
-    /// The measuring host ignores ICMP errors about packets too long for a link of the path (this is the value of
-    /// `net.ipv4.ip_no_pmtu_disc`, 2 or 3), and some probes may be too long. Omitted otherwise.
+    /// Set if the initiator's host ignores ICMP errors about packets too long for the path, and some probes
+    /// may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routers_unheard: Option<u32>,
-    /// The same of the responder's host, and of its replies and probes.
+    /// Set if the responder's host ignores ICMP errors about packets too long for the path, and some of its
+    /// replies or probes may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder_routers_unheard: Option<u32>,
-    /// Packets other than valid replies that arrived at the measuring host's port. Omitted if there are none.
+    /// Rejected and unusual datagrams at the initiator's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,
-    /// Datagrams that both hosts dropped as damaged.
+    /// Datagrams that the hosts dropped because of a wrong UDP checksum.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
-    /// Events during it.
+    /// Events of the hosts and of the path during the run.
     #[serde(default)]
     pub events: Vec<Event>,
 }
 
-/// How the error of the clocks is to be taken out of one-way delays.
+/// Requested removal of clock errors from one-way delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkewRequest {
-    /// The method, as `--skew` has it; empty: the best.
+    /// Method, as for `--skew`; empty: best method.
     pub method: String,
     /// Number of first packets of a direction to which alone the clocks are fitted.
     pub calibration: Option<u64>,
-    /// Minimum delay of each direction, which narrows the bounds of the offset.
+    /// Stated minimum delay of each direction (`--path-minimum`), which narrows the offset bounds,
+    /// nanoseconds.
     pub path_minimum_ns: Option<i64>,
 }
 
-/// A calibration as a run uses it, so that its documents can be made again on any machine.
+/// Calibration used by a run, so that its documents can be computed again on any machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationUse {
-    /// When the machine was calibrated, UTC (RFC 3339).
+    /// Time of the calibration, UTC (RFC 3339).
     pub measured: String,
-    /// The tool's error by the place of the stamps.
+    /// Measurement error by the source of the time stamps.
     pub places: Vec<PlaceError>,
-    /// Whether the baseline was to be subtracted.
+    /// Whether the baseline is to be subtracted (`--subtract-baseline`).
     pub subtract: bool,
-    /// Why the calibration is not used, where it is not: it is of another machine.
+    /// Reason why the calibration is not used: it is of another machine; `null` if it is used.
     pub refused: Option<CalibrationUnused>,
 }
 
-/// Stamps requested (`--stamp`).
+/// Requested source of the time stamps (`--stamp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StampRequest {
-    /// The nearest to the wire that both ends have.
+    /// Source nearest to the wire that both hosts support.
     #[default]
     Best,
-    /// By the network card.
+    /// Network card.
     Nic,
-    /// By the kernel.
+    /// Kernel.
     Kernel,
-    /// By the program.
+    /// User space.
     User,
 }

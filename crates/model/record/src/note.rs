@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, EventLocation, ProtocolFault};
 use crate::probe_direction::ProbeDirection;
 
-/// Something worth a line.
+/// An event or a notice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Note {
-    /// What happened to a host or to the path.
+    /// Event of a host or of the path.
     Event(Box<Event>),
-    /// Anything else.
+    /// Other notice.
     Notice(Notice),
 }
 
@@ -28,18 +28,18 @@ impl From<Notice> for Note {
     }
 }
 
-/// Records of the responder that are missing.
+/// Missing records of the responder, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum LogGap {
-    /// The responder broke the control protocol.
+    /// The responder violated the control protocol.
     ProtocolFault {
-        /// How.
+        /// Kind of violation.
         fault: ProtocolFault,
     },
-    /// The responder could not send its records as fast as they came, and dropped some.
+    /// The responder could not send its records fast enough, and dropped some.
     RecordsLost {
-        /// The records.
+        /// Number of dropped records.
         records: u64,
         /// The direction of the stream.
         direction: ProbeDirection,
@@ -49,14 +49,14 @@ pub enum LogGap {
         /// The direction of the stream.
         direction: ProbeDirection,
     },
-    /// The measuring host had no route to the responder at the end.
+    /// The initiator's host had no route to the responder at the end.
     RouteLost {
         /// The direction of the stream.
         direction: ProbeDirection,
     },
-    /// The packet log of the measuring host did not store records that came.
+    /// The packet log of the initiator did not store some records that it received.
     NotStored {
-        /// The records.
+        /// Number of these records.
         records: u64,
     },
 }
@@ -66,41 +66,42 @@ pub enum LogGap {
 pub struct SkippedAddress {
     /// The address.
     pub address: String,
-    /// The error; `null` if no reflector answered there.
+    /// Error; `null` if no reflector answered there.
     pub error: Option<String>,
 }
 
 crate::warning::family::warnings! {
-/// A note of a program that runs.
+/// A notice of a running program.
 Notice {
     /// The run is saved in a folder.
     Note RunSaved {
-        /// The folder.
+        /// Folder of the run.
         folder: String,
     },
-    /// The records of the responder are received.
+    /// The records of the responder are being received.
     Note LogArriving {
-        /// The records up to now.
+        /// Number of records received so far.
         records: u64,
     },
-    /// The records of the responder did not arrive completely.
+    /// Some records of the responder are missing.
     Warning LogIncomplete {
-        /// What is missing, and why.
+        /// Missing records and the reason.
         gap: LogGap,
     },
-    /// The drivers of some interrupts keep them on their processors (`--irq-cpu`).
+    /// Some interrupts could not be moved to the requested processor (`--irq-cpu`), because their drivers do
+    /// not permit it.
     Note InterruptsNotMoved {
-        /// The interrupts.
+        /// Numbers of these interrupts.
         interrupts: u64,
     },
-    /// The run begins late, because its preparation took long.
+    /// The run starts late, because its preparation took long.
     Warning StartsLate {
-        /// By this time, nanoseconds.
+        /// Lateness, nanoseconds.
         late_ns: i64,
     },
     /// The responder does not send probes.
     Warning ResponderObjects {
-        /// What it reports.
+        /// Reason reported by the responder.
         error: String,
     },
     /// One of several targets is not measured.
@@ -108,69 +109,71 @@ Notice {
         /// The error.
         error: String,
     },
-    /// The responder is out of reach for the rest of the run.
+    /// The responder is no longer reachable.
     Warning ResponderUnreachable {
-        /// The measurement ends; otherwise the records of the responder will be incomplete.
+        /// Whether the measurement ends; otherwise records of the responder will be missing.
         ends: bool,
-        /// This host has a route to the responder.
+        /// Whether this host has a route to the responder.
         has_route: bool,
     },
-    /// A network card stamps packets of one direction only. The kernel stamps the others.
+    /// A network card takes time stamps of one direction only. The kernel takes the others.
     Note NicStampsOneDirection {
         /// The interface.
         interface: String,
-        /// It stamps departures, not arrivals.
+        /// Whether the card stamps departures; otherwise arrivals.
         departures: bool,
     },
-    /// The responder does not take time stamps in its network card.
+    /// The responder takes no time stamps in its network card.
     Note ResponderWithoutNicStamps,
-    /// A host ignores routers that return packets of IPv4 as too long. Packets that are too long for the path will look like losses.
+    /// A host ignores ICMP errors about IPv4 packets that are too long. Packets that are too long for the
+    /// path appear as losses.
     Warning PacketTooBigIgnored {
-        /// The host.
+        /// Host.
         side: EventLocation,
-        /// The value of `net.ipv4.ip_no_pmtu_disc`.
+        /// Value of `net.ipv4.ip_no_pmtu_disc` on that host.
         ip_no_pmtu_disc: u32,
-        /// It sends probes.
+        /// Whether the host sends probes.
         probes: bool,
-        /// It sends replies.
+        /// Whether the host sends replies.
         replies: bool,
     },
     /// A random schedule has few packets or none.
     Warning FewPackets {
-        /// The host that sends them.
+        /// Host that sends them.
         side: EventLocation,
-        /// The packets.
+        /// Number of scheduled packets.
         packets: u64,
-        /// The traffic model.
+        /// Traffic model.
         model: String,
-        /// Its mean interval, nanoseconds.
+        /// Mean interval of the schedule, nanoseconds.
         interval_ns: i64,
-        /// The duration, nanoseconds.
+        /// Duration, nanoseconds.
         duration_ns: i64,
-        /// The packets that are expected on average.
+        /// Mean number of packets that the model gives in this duration.
         expected: u64,
     },
-    /// A host has several addresses, and the first ones are not measured.
+    /// A host has several addresses, and does not answer at the first ones.
     Note AddressChosen {
-        /// The host.
+        /// Name of the host.
         host: String,
-        /// The address that is measured.
+        /// Address that is measured.
         address: String,
-        /// The addresses before it.
+        /// Addresses before it.
         skipped: Vec<SkippedAddress>,
     },
-    /// No romer answers, and the STAMP reflector of the host is measured. It does not show the direction of a loss.
+    /// No romer answers at the target. Its STAMP reflector is measured, which does not report the direction
+    /// of a loss.
     Note StampReflectorUsed {
-        /// The address of the control channel.
+        /// Address of the control channel.
         address: String,
-        /// Why there is no session.
+        /// Reason why there is no control connection.
         error: String,
-        /// This host has no route to that address.
+        /// Whether this host has no route to that address.
         no_route: bool,
-        /// The UDP port of the reflector.
+        /// UDP port of the reflector.
         port: u16,
     },
-    /// What the emulation did during the measurement is not saved with the run.
+    /// The settings and counters of the emulation during the measurement are not stored with the run.
     Warning EmulationNotSaved {
         /// The error.
         error: String,

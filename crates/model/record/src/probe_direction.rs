@@ -4,20 +4,20 @@ use romer_units::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The direction of a stream's probes, or of a figure.
+/// Direction of the probes of a stream, or of a metric.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeDirection {
-    /// To the target, which reflects them.
+    /// To the responder and back (reflected).
     #[default]
     RoundTrip,
-    /// From the measuring host to the target only.
+    /// From the initiator to the responder only.
     Forward,
-    /// From the target to the measuring host only.
+    /// From the responder to the initiator only.
     Reverse,
-    /// Both directions at the same time: each end sends its own packets.
+    /// Both directions at the same time: each host sends its own packets.
     Both,
 }
 

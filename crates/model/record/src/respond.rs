@@ -8,50 +8,51 @@ use crate::event::Event;
 /// The name of the responder's schema.
 pub const RESPOND: &str = "romer/respond/1";
 
-/// A responder up to now. All counts are since its start.
+/// Counters of a responder since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Respond {
-    /// [`RESPOND`].
+    /// `romer/respond/1`.
     pub schema: String,
     /// Name and version of the program.
     pub software: String,
-    /// When it started, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// The time that the counts are of, RFC 3339: just after the signal that requested them.
+    /// Time of the counters, RFC 3339: just after the signal that requested them.
     pub at: String,
-    /// Where test packets are received.
+    /// Listening addresses for test packets.
     pub test_addresses: Vec<String>,
-    /// Where control conversations are received.
+    /// Listening addresses of the control channel.
     pub control_addresses: Vec<String>,
-    /// Only authenticated tests are answered.
+    /// Whether only authenticated tests are answered.
     pub authenticated: bool,
-    /// The replies of each session are numbered.
+    /// Whether the replies of each session are numbered.
     pub stateful: bool,
-    /// The clock, as the replies state it.
+    /// State of the clock, as stated in the replies.
     pub clock: RespondClock,
-    /// What came.
+    /// Datagrams received.
     pub requests: RespondRequests,
-    /// What was answered.
+    /// Replies.
     pub replies: RespondReplies,
-    /// Probes of the responder's own, in one-way sessions.
+    /// Probes sent in one-way sessions.
     #[serde(default)]
     pub probes: RespondProbes,
-    /// What was not answered, by cause.
+    /// Requests without a reply, by cause.
     pub refused: RespondRefused,
-    /// Extensions of the answered requests.
+    /// TLV extensions of the answered requests.
     pub tlvs: RespondTlvs,
     /// Sessions.
     pub sessions: RespondSessions,
-    /// Datagrams and turns of its work that the thread that reflects gave up because of a fault of the responder's own.
+    /// Datagrams and loop iterations that the reflector thread abandoned because of an internal fault of
+    /// romer.
     #[serde(default)]
     pub failed_turns: u64,
-    /// Pieces of work of one of its threads that took longer than five seconds: a fault of romer's.
+    /// Loop iterations of a thread that took longer than 5 s: an internal fault of romer.
     #[serde(default)]
     pub stuck_turns: u64,
-    /// The latest 256 events of the responder and its host; times are from its start.
+    /// Latest 256 events of the responder and its host; times are since its start.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// Events before those.
+    /// Number of earlier events that are no longer listed.
     #[serde(default)]
     pub events_forgotten: u64,
 }
@@ -59,142 +60,146 @@ pub struct Respond {
 /// The responder's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondClock {
-    /// A daemon synchronises it.
+    /// Whether a daemon synchronises the clock.
     pub synchronised: bool,
-    /// The bound of its error that the replies state.
+    /// Error bound of the clock that the replies state, nanoseconds.
     pub error_ns: Option<i64>,
 }
 
-/// What came to a responder.
+/// Datagrams that the responder received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondRequests {
     /// Datagrams read.
     pub received: u64,
-    /// Their octets of UDP payload.
+    /// UDP payload of the received datagrams, bytes.
     pub octets: u64,
-    /// Probes of one-way sessions among them; nothing answers these.
+    /// Probes of one-way sessions; not answered.
     #[serde(default)]
     pub one_way: u64,
-    /// Probes of one-way sessions that came from another address than their session's, as they do where a NAT has got
-    /// another outer address, until the session has followed there. Each is taken once.
+    /// Probes of one-way sessions from another address than the session's, as after a NAT replaced its
+    /// mapping, until the session uses the new address. Each is accepted once.
     #[serde(default)]
     pub elsewhere: u64,
-    /// Datagrams that name a one-way session of their host and were not made with its key: no probes of it, and judged as
-    /// any other request is.
+    /// Datagrams that name a one-way session of their source and have an invalid tag: no probes, and
+    /// processed as other requests.
     #[serde(default)]
     pub bad_tag: u64,
-    /// Probes of one-way sessions that had ended, up to two minutes before; none is answered, and none is in `one_way`.
+    /// Probes of one-way sessions that had ended up to two minutes before; not answered, and not counted by
+    /// `one_way`.
     #[serde(default)]
     pub after_end: u64,
-    /// Datagrams by which senders proved their address; none is answered.
+    /// Association datagrams, by which initiators validate their address; not answered.
     pub associations: u64,
-    /// Requests with octets that must be zero and are not; answered.
+    /// Requests with nonzero bytes in fields that must be zero; answered.
     pub nonzero_mbz: u64,
-    /// Requests with an error estimate with multiplier 0; they are answered.
+    /// Requests with an Error Estimate of multiplier 0; answered.
     pub bad_error_estimate: u64,
-    /// Datagrams that the kernel dropped before they could be read, damaged ones among them.
+    /// Datagrams that the kernel dropped before they were read, including damaged ones.
     pub kernel_drops: u64,
 }
 
-/// What a responder answered.
+/// Replies of the responder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondReplies {
     /// Replies sent.
     pub sent: u64,
-    /// Their octets of UDP payload. With the headers of IP, a reply has at most 1.72 times the octets of its request: a
-    /// request of 14 octets is answered with 44.
+    /// UDP payload of the replies, bytes. With IP headers, a reply has at most 1.72 times the bytes of its
+    /// request: a request of 14 bytes is answered with 44.
     pub octets: u64,
-    /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
+    /// Replies that the kernel refused, or that were more than 10 s late.
     pub not_sent: u64,
 }
 
-/// Probes that a responder sent in one-way sessions.
+/// Probes that the responder sent in one-way sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondProbes {
     /// Probes sent.
     pub sent: u64,
-    /// Their octets of UDP payload.
+    /// UDP payload of the sent probes, bytes.
     pub octets: u64,
-    /// Probes that were due and not sent, because they exceeded a limit.
+    /// Probes that were due and not sent because of a limit.
     pub held_back: RespondHeldBack,
 }
 
-/// Probes that were due and not sent, by the limit that they exceeded. Networks are a /24 of IPv4 or a /56 of IPv6.
+/// Probes that were due and not sent because of a limit, by limit. Networks are a /24 of IPv4 or a /56 of
+/// IPv6.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondHeldBack {
-    /// Packets a second to one network (`--rate`).
+    /// By the packet rate limit to one network (`--rate`).
     pub packet_rate: u64,
-    /// Bits a second to one network, of a responder that is open to all: 10 Mbit/s.
+    /// By the bit rate limit to one network, for a responder that is open to all: 10 Mbit/s.
     pub network_bits: u64,
-    /// Bits a second in total, of a responder that is open to all: 100 Mbit/s.
+    /// By the total bit rate limit, for a responder that is open to all: 100 Mbit/s.
     pub total_bits: u64,
 }
 
-/// What a responder did not answer, by cause.
+/// Requests without a reply, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondRefused {
-    /// Shorter than any test packet; with `--symmetric-only`, also those below 36 octets of a sender that is not proved.
+    /// Shorter than any test packet; with `--symmetric-only`, also requests below 36 bytes from an address
+    /// that is not validated.
     pub too_short: u64,
-    /// From port 0, from the port of a service that answers anything, or from an address that is not of a single host.
+    /// Sent from port 0, from the port of a service that answers any datagram, or from an address that is not
+    /// that of a single host.
     pub bad_source: u64,
-    /// From the responder's own address and port.
+    /// Sent from the responder's own address and port.
     pub r#loop: u64,
     /// Replies of reflectors.
     pub not_request: u64,
-    /// From outside the allowed ranges.
+    /// Source outside the allowed ranges.
     pub not_allowed: u64,
-    /// Over the rate of its prefix.
+    /// Above the rate limit of the source network.
     pub rate_limited: u64,
-    /// Arrived with a TTL below the least, or with none that is known.
+    /// TTL below the minimum, or unknown.
     pub below_min_ttl: u64,
-    /// Not made with the key.
+    /// Not authenticated with the key.
     pub auth_fail: u64,
-    /// Made with the key, and received before, or too old to decide.
+    /// Authenticated, but received before, or too old to decide.
     pub replay: u64,
-    /// Made with the key, and no place to remember it.
+    /// Authenticated, but no session slot was free.
     pub table_full: u64,
 }
 
-/// Extensions of the requests that a responder answered.
+/// TLV extensions of the answered requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondTlvs {
     /// TLVs answered.
     pub answered: u64,
-    /// TLVs returned with U.
+    /// TLVs returned with flag U (unrecognized).
     pub unrecognized: u64,
-    /// Requests with a TLV that was returned with M.
+    /// Requests with a TLV that was returned with flag M (malformed).
     pub malformed: u64,
-    /// Requests with TLVs that were returned with flag I.
+    /// Requests with TLVs that were returned with flag I (integrity).
     pub auth_fail: u64,
 }
 
-/// Sessions that a responder's control channel did not grant, by cause.
+/// Sessions rejected by the control channel, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondSessionsRefused {
-    /// All sessions, or all that one network (a /24 or a /56) may have, were taken.
+    /// All sessions, or all that one network (a /24 or a /56) may have, were in use.
     pub busy: u64,
-    /// The request exceeded the packets per second that one network, or all networks, may send or receive in all
+    /// Request that exceeds the packet rate that one network, or all networks, may send or receive in all
     /// sessions together.
     pub rate: u64,
-    /// The request was for more time than a session may take.
+    /// Request for a longer session than permitted.
     pub length: u64,
-    /// The request was for larger packets than the responder sends.
+    /// Request for larger packets than the responder sends.
     pub size: u64,
-    /// The request was for something impossible.
+    /// Invalid request.
     pub invalid: u64,
-    /// Was to go on, and is not there any more.
+    /// Request to resume a session that no longer exists.
     pub gone: u64,
-    /// Connections from outside the allowed ranges, which are hung up before a word is said.
+    /// Connections from outside the allowed ranges, which are closed at once.
     pub not_allowed: u64,
-    /// Connections that were cut off unheard, because there were too many of their network or of all, or because what they had
-    /// begun to say took too much memory.
+    /// Connections closed before their request was read, because there were too many of their network or in
+    /// total, or because their first message used too much memory.
     pub unheard: u64,
-    /// Conversations that came to nothing and in which something was said that is no frame of the protocol, or one out of its
-    /// turn: as by a program that speaks another. They are counted when they end.
+    /// Connections without a session that sent a message that is not in the protocol, or out of order, such
+    /// as those of programs with another protocol. Counted when they end.
     #[serde(default)]
     pub invalid_message: u64,
-    /// Conversations that ended without a request for a session, and in which nothing was wrong: nothing was said within 5 s, or
-    /// nothing more, or the other end hung up.
+    /// Connections that ended without a request and without an invalid message: silent for 5 s, or closed by
+    /// the client.
     #[serde(default)]
     pub no_request: u64,
 }
@@ -207,28 +212,28 @@ impl RespondSessionsRefused {
     }
 }
 
-/// Sessions of a responder.
+/// Sessions of the responder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondSessions {
-    /// Sessions that the control channel granted.
+    /// Sessions accepted by the control channel.
     pub granted: u64,
-    /// Control connections whose sender did not prove that it has the key.
+    /// Control connections whose client did not prove that it has the key.
     pub proofs_refused: u64,
-    /// Sessions that the control channel did not grant, by cause.
+    /// Sessions rejected by the control channel, by cause.
     #[serde(default)]
     pub refused: RespondSessionsRefused,
-    /// Control conversations that were closed because of a fault of the responder's own.
+    /// Control connections that were closed because of an internal fault of the responder.
     #[serde(default)]
     pub failed: u64,
     /// Idle sessions that were ended in favour of others.
     #[serde(default)]
     pub evicted_sessions: u64,
-    /// Sessions remembered now: those that are numbered, or guarded against replays.
+    /// Current sessions with state: numbered, or protected against replays.
     pub remembered: u64,
-    /// How many can be.
+    /// Maximum number of sessions.
     pub places: u64,
-    /// Requests answered without state, because their session found no place.
+    /// Requests answered without state, because no session slot was free.
     pub without_place: u64,
-    /// Sessions that lost their place to another after a silence.
+    /// Idle sessions whose slot was given to another session.
     pub evicted: u64,
 }

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
-/// deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
-/// the sample does not allow them.
+/// Statistical summary of a sample. Quantiles are interpolated linearly between order statistics; the
+/// standard deviation has n-1 in its denominator; confidence intervals are at 95 %. All are `null` if the
+/// sample does not allow them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Number of values.
     pub count: u64,
-    /// Least value.
+    /// Minimum.
     pub min: Option<f64>,
-    /// Greatest value.
+    /// Maximum.
     pub max: Option<f64>,
     /// Arithmetic mean.
     pub mean: Option<f64>,
@@ -34,8 +34,8 @@ pub struct Summary {
     pub p99: Option<f64>,
     /// 99.9 % quantile.
     pub p99_9: Option<f64>,
-    /// 95 % confidence interval of the mean. `null` below six values, and where dependence between values leaves too
-    /// small an effective sample size. The same holds for intervals of quantiles.
+    /// 95 % confidence interval of the mean; `null` below six values, and if correlation between values
+    /// leaves too small an effective sample size. The same applies to intervals of quantiles.
     pub mean_interval: Option<[f64; 2]>,
     /// 95 % confidence interval of the median.
     pub median_interval: Option<[f64; 2]>,
@@ -45,11 +45,12 @@ pub struct Summary {
     /// 95 % confidence interval of p99.
     #[serde(default)]
     pub p99_interval: Option<[f64; 2]>,
-    /// Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
+    /// Block length of the bootstrap for the interval of the mean, in values; above 1 if consecutive values
+    /// are correlated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_length: Option<u64>,
-    /// Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
-    /// those that a live emulation counts.
+    /// Relative error of the quantiles if a sketch replaced the sorted sample: above 10^7 values, and above
+    /// 4,096 values of a live emulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantile_error: Option<f64>,
 }

@@ -62,24 +62,24 @@ impl FromStr for Scale {
     }
 }
 
-/// A codec as the E-model has to know it.
+/// Parameters of a codec for the E-model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Codec {
-    /// Its name, as `--codec` takes it, or `custom`.
+    /// Name, as for `--codec`, or `custom`.
     pub name: String,
-    /// The scale of `ie`, and of the ratings.
+    /// Scale of `ie` and of the ratings.
     #[serde(default)]
     pub scale: Scale,
     /// Equipment impairment factor without loss (G.113); `null` where none is published and none was given.
     pub ie: Option<f64>,
-    /// Packet-loss robustness factor (G.113), above 0; `null` in the same cases.
+    /// Packet-loss robustness factor (G.113), above 0; `null` if none is published or given.
     pub bpl: Option<f64>,
     /// Speech in a frame, nanoseconds.
     pub frame_ns: i64,
     /// Speech in a packet, nanoseconds.
     #[serde(default)]
     pub packet_ns: i64,
-    /// Speech after a packet's own that the coder has to hear, nanoseconds.
+    /// Look-ahead of the coder, nanoseconds.
     pub lookahead_ns: i64,
 }
 
@@ -261,22 +261,22 @@ fn shown(text: &str) -> String {
     romer_units::excerpt(text, 64)
 }
 
-/// What a user states of the call. What is not stated follows from the traffic.
+/// Parameters of the call that the user stated. Others follow from the traffic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VoiceRequest {
-    /// The codec's name; `null` for that of the traffic.
+    /// Name of the codec; `null` for that of the traffic.
     #[serde(default)]
     pub codec_name: Option<String>,
-    /// Ie; `null` for the published one.
+    /// Equipment impairment factor Ie; `null` for the published value.
     #[serde(default)]
     pub ie: Option<f64>,
-    /// Bpl; `null` for the published one.
+    /// Packet-loss robustness factor Bpl; `null` for the published value.
     #[serde(default)]
     pub bpl: Option<f64>,
-    /// The scale of these; `null` for the codec's.
+    /// Scale of Ie and Bpl; `null` for that of the codec.
     #[serde(default)]
     pub scale: Option<Scale>,
-    /// The jitter buffer, nanoseconds; `null` for the one with the best rating.
+    /// Length of the jitter buffer, nanoseconds; `null` for the one with the best rating.
     #[serde(default)]
     pub jitter_buffer_ns: Option<i64>,
 }
@@ -316,156 +316,157 @@ impl VoiceRequest {
     }
 }
 
-/// Whence the delay of the path is known.
+/// Source of the path delay used for the rating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayBasis {
-    /// The one-way delay is known.
+    /// One-way delay.
     OneWay,
-    /// Half of the round trip, which is the mean of both ways.
+    /// Half of the round-trip delay (mean of both directions).
     HalfRoundTrip,
 }
 
-/// Whence it is known which packets were lost on this way.
+/// Source of the losses of this direction used for the rating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossBasis {
-    /// Of each packet.
+    /// The fate of each packet in this direction is known.
     #[default]
     OneWay,
-    /// Some packets are only known not to have come back: they count as lost on this way, so that `loss_ratio` is the
-    /// most that it can be, and `r` and `mos` the least.
+    /// Of some packets only the loss of the round trip is known. They count as lost in this direction, so
+    /// that `loss_ratio` is an upper bound, and `r` and `mos` are lower bounds.
     RoundTrip,
 }
 
-/// Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it.
+/// Source of the delay variation used by the jitter buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VariationBasis {
-    /// From the one-way delays.
+    /// One-way delays.
     #[default]
     OneWay,
-    /// There are no one-way delays. The round trip's variation holds that of both ways and of the responder, so that `discard_ratio`
-    /// is the most that it can be, and `r` and `mos` the least.
+    /// Round-trip delays, as there are no one-way delays. They include the variation of both directions and
+    /// of the responder, so that `discard_ratio` is an upper bound, and `r` and `mos` are lower bounds.
     RoundTrip,
 }
 
-/// What users think of such calls (G.107 table B.1).
+/// User satisfaction (G.107, table B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rating {
-    /// R from 90.
+    /// R of 90 or more: very satisfied.
     VerySatisfied,
-    /// R from 80.
+    /// R of 80 or more: satisfied.
     Satisfied,
-    /// R from 70.
+    /// R of 70 or more: some users dissatisfied.
     SomeDissatisfied,
-    /// R from 60.
+    /// R of 60 or more: many users dissatisfied.
     ManyDissatisfied,
-    /// R from 50.
+    /// R of 50 or more: nearly all users dissatisfied.
     NearlyAllDissatisfied,
-    /// Below.
+    /// R below 50: not recommended.
     NotRecommended,
 }
 
-/// Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1.
+/// Class of a call by delay and loss alone, for any codec (targets for conversational voice, ITU-T G.1010,
+/// table I.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayAndLoss {
-    /// More than 400 ms from mouth to ear, or 3 % of the packets or more are lost.
+    /// Beyond limits: mouth-to-ear delay above 400 ms, or loss of 3 % or more.
     BeyondLimits,
-    /// At most 400 ms, and less than 3 %.
+    /// Within limits: at most 400 ms, and less than 3 %.
     WithinLimits,
-    /// At most 150 ms, and less than 3 %.
+    /// Preferred: at most 150 ms, and less than 3 %.
     Preferred,
 }
 
-/// How the jitter buffer was chosen.
+/// Choice of the jitter buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferChoice {
-    /// The constant one with the best rating.
+    /// The constant length with the best rating.
     #[default]
     Optimal,
-    /// By the user.
+    /// Length given by the user.
     Fixed,
 }
 
-/// A call with a jitter buffer of one length.
+/// Result of a call with a jitter buffer of constant length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Playout {
-    /// How long the receiver holds the quickest packet back.
+    /// Length of the jitter buffer, nanoseconds: delay added to the packet with the minimum delay.
     pub jitter_buffer_ns: i64,
-    /// From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
-    /// where the path's delay is not known.
+    /// Mouth-to-ear delay, nanoseconds: minimum delay of the path, jitter buffer, packet and look-ahead of
+    /// the codec; `null` if the path delay is unknown.
     pub mouth_to_ear_ns: Option<f64>,
-    /// Lost in the network or discarded, of those sent.
+    /// Share of the sent packets that were lost in the network or discarded.
     pub loss_ratio: f64,
-    /// Discarded because they came after their moment to be played, of those sent.
+    /// Share of the sent packets that arrived after their playout time and were discarded.
     #[serde(default)]
     pub discard_ratio: f64,
-    /// The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+    /// Burst ratio (G.107: BurstR): mean length of loss bursts / mean length with independent losses.
     pub burst_ratio: f64,
-    /// The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
-    /// of a lossy call Bpl, is not known.
+    /// Transmission rating factor R of the E-model on the scale of the codec, with perfect echo cancellation;
+    /// `null` if Ie, or with losses Bpl, is unknown.
     pub r: Option<f64>,
-    /// The mean opinion score that goes with it, 1 to 4.5.
+    /// Mean opinion score, 1 to 4.5.
     pub mos: Option<f64>,
-    /// In a word; `null` on other scales than the narrowband one.
+    /// User satisfaction; `null` on other scales than narrowband.
     pub rating: Option<Rating>,
-    /// By delay and loss alone; `null` where the path's delay is not known and may decide it.
+    /// Class by delay and loss alone; `null` if the path delay is unknown and may decide it.
     #[serde(default)]
     pub delay_and_loss: Option<DelayAndLoss>,
 }
 
-/// The rating of a call's one direction.
+/// Voice rating of one direction of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Voice {
-    /// Which way the speech goes.
+    /// Direction of the speech.
     pub direction: ProbeDirection,
-    /// The codec.
+    /// Codec.
     pub codec: Codec,
-    /// How the jitter buffer was chosen.
+    /// Choice of the jitter buffer.
     #[serde(default)]
     pub jitter_buffer: BufferChoice,
-    /// Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds.
+    /// Source of the path delay; `null` if unknown, in which case `r` and `mos` are upper bounds.
     pub delay_basis: Option<DelayBasis>,
-    /// Whence the losses are known.
+    /// Source of the losses.
     #[serde(default)]
     pub loss_basis: LossBasis,
-    /// Whence the delays' variation is known.
+    /// Source of the delay variation.
     #[serde(default)]
     pub variation_basis: VariationBasis,
-    /// With that jitter buffer.
+    /// Result with the chosen jitter buffer.
     #[serde(flatten)]
     pub playout: Playout,
-    /// With jitter buffers of 20, 40, 60, 80 and 100 ms; those shorter than a frame are left out.
+    /// Results with jitter buffers of 20, 40, 60, 80 and 100 ms, except those shorter than a frame.
     #[serde(default)]
     pub jitter_buffers: Vec<Playout>,
 }
 
-/// A direction of a call that has no rating, and why.
+/// A direction of a call without a rating, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unrated {
-    /// Which way the speech goes.
+    /// Direction of the speech.
     pub direction: ProbeDirection,
-    /// Why it has none.
+    /// Reason.
     pub reason: UnratedReason,
-    /// Packets of which it is known whether they were lost, or which count as lost.
+    /// Packets that are known to be received or lost, or that count as lost.
     pub packets: u64,
-    /// Minimum for a rating.
+    /// Minimum number of packets for a rating.
     pub packets_min: u64,
 }
 
-/// Why a direction of a call has no rating.
+/// Reason why a direction of a call has no rating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnratedReason {
     /// `packets` is less than `packets_min`.
     TooFewPackets,
-    /// Nothing is known to have arrived, and not whether this way lost it.
+    /// No packet is known to have arrived, and the direction of the losses is unknown.
     LossesUnknown,
-    /// What arrived has neither one-way delays nor round trips.
+    /// The received packets have neither one-way delays nor round-trip delays.
     DelaysUnknown,
 }
 

@@ -363,17 +363,17 @@ impl<C: Clock> Sub<Duration> for Timestamp<C> {
     }
 }
 
-/// Where in a host a stamp was taken, from the wire inwards.
+/// Source of a time stamp, from the wire inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// By the network card, on its own clock.
+    /// Network card, with its own clock.
     Nic,
-    /// By the kernel, at the driver's edge.
+    /// Kernel, at the driver.
     Kernel,
-    /// By a program in the kernel (eBPF).
+    /// eBPF program in the kernel.
     Program,
-    /// By this program, before the send call or after the receive call.
+    /// User space, before the send call or after the receive call.
     User,
 }
 

@@ -18,8 +18,8 @@ pub(crate) fn schema() -> Value {
         properties.insert(name, schema);
     }
     properties.insert("procedure".into(), procedures());
-    properties.insert("stream".into(), list("Streams side by side; without, there is one.", &streams()));
-    properties.insert("case".into(), list("States of the device, each set by a command.", &cases()));
+    properties.insert("stream".into(), list("Streams of test frames, sent at the same time; default: one stream.", &streams()));
+    properties.insert("case".into(), list("Device configurations, each set by a command.", &cases()));
     properties.insert(
         "dut".into(),
         json!({ "type": "object", "additionalProperties": { "type": "string" },
@@ -53,7 +53,7 @@ fn of_option(name: &str, option: &Arg) -> Value {
 
 fn procedures() -> Value {
     let names: Vec<String> = known::procedures().iter().map(|one| one.get_name().to_owned()).collect();
-    json!({ "type": "string", "enum": names, "description": "Procedure." })
+    json!({ "type": "string", "enum": names, "description": "Benchmark procedure." })
 }
 
 fn streams() -> Value {

@@ -95,27 +95,33 @@ pub(super) fn table() -> Vec<Endpoint> {
     let mut table = vec![
         Endpoint {
             open: true,
-            ..file("/api/openapi.json", "openapi", "This description.", "application/json", |app, _| {
-                let content = app.openapi.clone().into_bytes();
-                Ok(HandlerReply::File { kind: "application/json", content, name: None })
-            })
+            ..file(
+                "/api/openapi.json",
+                "openapi",
+                "OpenAPI description of this interface.",
+                "application/json",
+                |app, _| {
+                    let content = app.openapi.clone().into_bytes();
+                    Ok(HandlerReply::File { kind: "application/json", content, name: None })
+                },
+            )
         },
         act(
             "/api/session",
             "openSession",
-            "Open a session of a browser: the answer sets a cookie.",
+            "Open a browser session; the answer sets its cookie.",
             |app, _| Ok(HandlerReply::Cookie(app.session_cookie())),
         ),
-        get::<About>("/api/about", "about", "What this server is and may do.", |app, _| {
+        get::<About>("/api/about", "about", "Version, host and rights of this server.", |app, _| {
             HandlerReply::json(&app.about())
         }),
-        get::<Doctor>("/api/doctor", "doctor", "Examine the machine, for about a second.", |app, _| {
+        get::<Doctor>("/api/doctor", "doctor", "Check this machine (takes about 1 s).", |app, _| {
             HandlerReply::json(&app.doctor())
         }),
         get::<Vec<Interface>>(
             "/api/interfaces",
             "interfaces",
-            "Interfaces that can be ports, also of other namespaces.",
+            "Interfaces usable as ports, in all network namespaces.",
             |app, _| HandlerReply::json(&app.interfaces()),
         ),
     ];
@@ -128,19 +134,16 @@ pub(super) fn table() -> Vec<Endpoint> {
 
 fn emulating() -> Vec<Endpoint> {
     vec![
-        get::<Vec<PresetShown>>("/api/presets", "presets", "Scenarios that come with romer.", |_, _| {
+        get::<Vec<PresetShown>>("/api/presets", "presets", "Scenario presets.", |_, _| {
             HandlerReply::json(&scenario::presets())
         }),
-        get::<InForce>(
-            "/api/scenario",
-            "scenario",
-            "The scenario in force, with its entity tag.",
-            |app, _| in_force(&*app.emulation()?),
-        ),
+        get::<InForce>("/api/scenario", "scenario", "Current scenario, with its entity tag.", |app, _| {
+            in_force(&*app.emulation()?)
+        }),
         get::<BTreeMap<String, String>>(
             "/api/scenario/files",
             "scenarioFiles",
-            "The files that the scenario in force names, each with its text.",
+            "Files of the current scenario, as text by name.",
             |app, _| HandlerReply::json(&app.emulation()?.files()),
         ),
         Endpoint {
@@ -150,14 +153,14 @@ fn emulating() -> Vec<Endpoint> {
                 Method::PUT,
                 "/api/scenario",
                 "putScenario",
-                "Put another scenario in force; If-Match names the one that is known (or * for any).",
+                "Replace the current scenario. If-Match: its entity tag, or * for any.",
                 put_scenario,
             )
         },
         post::<Given, ScenarioForms>(
             "/api/scenario/check",
             "checkScenario",
-            "Read a scenario without putting it in force.",
+            "Check a scenario without applying it.",
             |app, call| {
                 let held = app.held_files();
                 HandlerReply::json(&scenario::read(strict::read::<Given>(&call.body)?, &held)?.shown())
@@ -166,19 +169,19 @@ fn emulating() -> Vec<Endpoint> {
         get::<Vec<Applied>>(
             "/api/scenario/history",
             "history",
-            "Scenarios that were in force, newest first.",
+            "Scenarios applied so far, newest first.",
             |app, _| HandlerReply::json(&app.emulation()?.history()),
         ),
         get::<BTreeMap<String, String>>(
             "/api/scenario/history/{id}/files",
             "historyFiles",
-            "The files that one of those named, each with its text.",
+            "Files of an earlier scenario, as text by name.",
             history_files,
         ),
         get::<Explained<EmulationDocument>>(
             "/api/statistics",
             "statistics",
-            "The fate of the packets so far.",
+            "Statistics of the emulation up to now (romer/emulation/1).",
             |app, _| {
                 let emulation = app.emulation()?;
                 let snapshot = emulation.snapshot()?;
@@ -188,7 +191,7 @@ fn emulating() -> Vec<Endpoint> {
         act(
             "/api/statistics/reset",
             "resetStatistics",
-            "Begin the summaries anew; the counts go on.",
+            "Reset the delay summaries; the packet counters continue.",
             |app, _| app.emulation()?.reset().map(|()| HandlerReply::Nothing),
         ),
         Endpoint {
@@ -198,25 +201,25 @@ fn emulating() -> Vec<Endpoint> {
                 Method::GET,
                 "/api/events",
                 "events",
-                "What happens, as server-sent events.",
+                "Live state of the emulation and jobs, as server-sent events.",
                 |_, _| Ok(HandlerReply::Nothing),
             )
         },
         Endpoint {
             query: &[
-                ("packets", false, "How many, from 1 to 10000; 1000 where nothing is said."),
-                ("every", false, "Only packets with an ordinal that is a multiple of this; default 1."),
-                ("wait", false, "How long to wait for them, up to 20s; 2s where nothing is said."),
+                ("packets", false, "Maximum number of packets, 1 to 10000 (default 1000)."),
+                ("every", false, "Sample every nth packet (default 1: all)."),
+                ("wait", false, "Maximum wait for the packets, with unit, up to 20s (default 2s)."),
             ],
             ..file(
                 "/api/samples",
                 "samples",
-                "Packets from now on, a line for each and for each copy.",
+                "Packets emulated from now on, as CSV with one row per packet or duplicate.",
                 "text/csv",
                 samples,
             )
         },
-        get::<Standing>("/api/emulation", "emulation", "The emulation of this server.", |app, _| {
+        get::<Standing>("/api/emulation", "emulation", "Status of the emulation.", |app, _| {
             HandlerReply::json(&app.emulation()?.standing())
         }),
         Endpoint {
@@ -224,7 +227,7 @@ fn emulating() -> Vec<Endpoint> {
             ..post::<Start, Standing>(
                 "/api/emulation",
                 "startEmulation",
-                "Start to emulate between two ports.",
+                "Start an emulation between two ports.",
                 |app, call| {
                     let started = app.start_emulation(strict::read(&call.body)?)?;
                     HandlerReply::json_with(StatusCode::CREATED, &started, None)
@@ -237,13 +240,13 @@ fn emulating() -> Vec<Endpoint> {
             query: &[(
                 "keep",
                 false,
-                "Whether it is stored as a run (default true). An emulation of romer emulate is \
-                 kept by its --out.",
+                "Store the emulation as a run (default true). Emulations of romer emulate are stored \
+                 by its option --out.",
             )],
             ..act(
                 "/api/emulation/stop",
                 "stopEmulation",
-                "End the emulation, and give the fate of the packets.",
+                "End the emulation; the answer is its final statistics (romer/emulation/1).",
                 stop_emulation,
             )
         },
@@ -253,7 +256,7 @@ fn emulating() -> Vec<Endpoint> {
             ..act(
                 "/api/emulation/pass",
                 "passThrough",
-                "Let everything pass through untouched; the scenario is kept.",
+                "Disable all impairments (master switch off); the scenario is stored.",
                 |app, _| HandlerReply::json(&app.switch(true)?),
             )
         },
@@ -263,7 +266,7 @@ fn emulating() -> Vec<Endpoint> {
             ..act(
                 "/api/emulation/impair",
                 "impairAgain",
-                "Put the scenario in force again that was kept while everything passed through.",
+                "Enable the impairments of the stored scenario again (master switch on).",
                 |app, _| HandlerReply::json(&app.switch(false)?),
             )
         },
@@ -275,7 +278,7 @@ fn benchmarking() -> Vec<Endpoint> {
         get::<Vec<BenchmarkJob>>(
             "/api/benchmarks",
             "benchmarks",
-            "Benchmarks that were started here, newest first.",
+            "Benchmarks started by this server, newest first.",
             |app, _| HandlerReply::json(&app.benchmarks.list()),
         ),
         Endpoint {
@@ -283,7 +286,7 @@ fn benchmarking() -> Vec<Endpoint> {
             ..post::<Planned, BenchmarkJob>(
                 "/api/benchmarks",
                 "startBenchmark",
-                "Start a benchmark by its plan.",
+                "Start a benchmark from a plan.",
                 |app, call| {
                     let job = app.plans.start(&app.benchmarks, &app.runs, &strict::read(&call.body)?)?;
                     HandlerReply::json_with(StatusCode::CREATED, &job, None)
@@ -293,10 +296,10 @@ fn benchmarking() -> Vec<Endpoint> {
         post::<Planned, Preview>(
             "/api/benchmarks/check",
             "checkBenchmark",
-            "Read a plan, and forecast its trials and duration, without running it.",
+            "Check a plan and forecast its trials and duration, without running it.",
             |app, call| HandlerReply::json(&app.plans.preview(&strict::read(&call.body)?)?),
         ),
-        get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "One of them.", |app, call| {
+        get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "Status of a benchmark.", |app, call| {
             HandlerReply::json(&app.benchmarks.get(number(call)?)?)
         }),
         Endpoint {
@@ -305,20 +308,20 @@ fn benchmarking() -> Vec<Endpoint> {
             ..act(
                 "/api/benchmarks/{id}/stop",
                 "stopBenchmark",
-                "End one early; what was found is kept.",
+                "Stop a benchmark; completed trials are stored.",
                 |app, call| HandlerReply::json(&app.benchmarks.stop(number(call)?)?),
             )
         },
         get::<Explained<Benchmark>>(
             "/api/benchmarks/{id}/document",
             "benchmarkDocument",
-            "What a benchmark that is over has found.",
+            "Results of a finished benchmark (romer/benchmark/1).",
             |app, call| HandlerReply::json(&Explained(&*benchmark_result(app, call)?)),
         ),
         file(
             "/api/benchmarks/{id}/report.html",
             "benchmarkReport",
-            "The same as a page of its own.",
+            "HTML report of a finished benchmark.",
             "text/html; charset=utf-8",
             |app, call| {
                 let content = romer_report::benchmark::page(&*benchmark_result(app, call)?).into_bytes();
@@ -338,23 +341,28 @@ fn measuring() -> Vec<Endpoint> {
         get::<Vec<Job>>(
             "/api/measurements",
             "measurements",
-            "Measurements that were started here, newest first.",
+            "Measurements started by this server, newest first.",
             |app, _| HandlerReply::json(&app.measurements.list()),
         ),
         Endpoint {
             status: 201,
-            ..post::<Asked, Job>("/api/measurements", "startMeasurement", "Start to measure.", |app, call| {
-                let job = app.measure(strict::read(&call.body)?)?;
-                HandlerReply::json_with(StatusCode::CREATED, &job, None)
-            })
+            ..post::<Asked, Job>(
+                "/api/measurements",
+                "startMeasurement",
+                "Start a measurement.",
+                |app, call| {
+                    let job = app.measure(strict::read(&call.body)?)?;
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
         },
-        get::<Job>("/api/measurements/{id}", "measurement", "One of them.", |app, call| {
+        get::<Job>("/api/measurements/{id}", "measurement", "Status of a measurement.", |app, call| {
             HandlerReply::json(&app.measurements.get(number(call)?)?)
         }),
         get::<Vec<Interval>>(
             "/api/measurements/{id}/intervals",
             "measurementIntervals",
-            "What came of its last intervals, 1,200 of each stream: what the curves of a page show.",
+            "Last 1,200 intervals of each stream of a measurement, for charts.",
             |app, call| HandlerReply::json(&app.measurements.get(number(call)?)?.watched.all()),
         ),
         Endpoint {
@@ -363,7 +371,7 @@ fn measuring() -> Vec<Endpoint> {
             ..act(
                 "/api/measurements/{id}/stop",
                 "stopMeasurement",
-                "End it early; what was measured is kept.",
+                "Stop a measurement; its results up to now are stored.",
                 |app, call| HandlerReply::json(&app.measurements.stop(number(call)?)?),
             )
         },
@@ -375,12 +383,12 @@ fn run_endpoints() -> Vec<Endpoint> {
         get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
             HandlerReply::json(&runs::list(&app.runs)?)
         }),
-        get::<Opened>("/api/runs/{name}", "run", "A run with its documents.", |app, call| {
+        get::<Opened>("/api/runs/{name}", "run", "Documents of a run.", |app, call| {
             HandlerReply::json(&runs::open(&app.runs, name(call))?)
         }),
         Endpoint {
             status: 204,
-            ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Take a run away.", |app, call| {
+            ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Delete a run.", |app, call| {
                 if measuring::is_written(&app.measurements, name(call)) {
                     let detail = "the run is being measured; stop it first";
                     return Err(Problem::conflict("running", detail));
@@ -391,7 +399,7 @@ fn run_endpoints() -> Vec<Endpoint> {
         file(
             "/api/runs/{name}/report.html",
             "report",
-            "The report of a run, a page of its own.",
+            "HTML report of a run.",
             "text/html; charset=utf-8",
             |app, call| {
                 let page = runs::report(&app.runs, name(call))?;
@@ -405,28 +413,28 @@ fn run_endpoints() -> Vec<Endpoint> {
         file(
             "/api/runs/{name}/measurement.json",
             "measurementDocument",
-            "The document of a measurement, romer/measurement/1; of several streams, romer/measurements/1.",
+            "Results of a measurement (romer/measurement/1; of several streams, romer/measurements/1).",
             "application/json",
             |app, call| saved(call, "application/json", ".json", exports::document(&app.runs, name(call))?),
         ),
         file(
             "/api/runs/{name}/packets.parquet",
             "packetsParquet",
-            "The packets of all streams, as they are kept.",
+            "Packets of all streams, as a Parquet file.",
             PARQUET,
             |app, call| saved(call, PARQUET, ".parquet", exports::parquet(&app.runs, name(call))?),
         ),
         file(
             "/api/runs/{name}/frames.pcapng",
             "frames",
-            "The frames of a run that keeps them.",
+            "Frames of a run, as a pcapng file, if the run stores them.",
             PCAPNG,
             |app, call| saved(call, PCAPNG, ".pcapng", exports::frames(&app.runs, name(call))?),
         ),
         packets(
             "/api/runs/{name}/packets.csv",
             "packets",
-            "The packets of a stream, and in the last column the fate of each.",
+            "Packets of a stream, as CSV; the last column states whether each was received or lost.",
             "text/csv",
             |app, call| {
                 let which = which(call)?;
@@ -437,36 +445,36 @@ fn run_endpoints() -> Vec<Endpoint> {
         packets(
             "/api/runs/{name}/packets.raw",
             "packetsRaw",
-            "The packets of a stream and way as Qtcp logs them.",
+            "Packets of a stream and direction, as a Qtcp .raw file.",
             "text/plain",
             |app, call| of_qtcp(app, call, Qtcp::Raw, "raw"),
         ),
         packets(
             "/api/runs/{name}/packets.log",
             "packetsLog",
-            "The same normalised and without skew, as Qtcp converts them.",
+            "Packets of a stream and direction, as a Qtcp .log file (normalised, skew removed).",
             "text/plain",
             |app, call| of_qtcp(app, call, Qtcp::Log, "log"),
         ),
         packets(
             "/api/runs/{name}/packets.sta",
             "packetsSta",
-            "What Qtcp says of them.",
+            "Statistics of a stream and direction, as a Qtcp .sta file.",
             "text/plain",
             |app, call| of_qtcp(app, call, Qtcp::Sta, "sta"),
         ),
         Endpoint {
             query: &[
-                ("a", true, "The run that is compared with."),
-                ("b", true, "The run that is compared."),
-                ("by", false, "The figure of the verdict: delay_ns.median, loss.ratio, ..."),
-                ("stream_a", false, "Which of its streams, from 0; the first."),
-                ("stream_b", false, "Which of its streams, from 0; the first."),
+                ("a", true, "Name of run A, the reference."),
+                ("b", true, "Name of run B; differences are B minus A."),
+                ("by", false, "Metric that decides the verdict: delay_ns.median, loss.ratio, ..."),
+                ("stream_a", false, "Stream number in run A, from 0 (default 0)."),
+                ("stream_b", false, "Stream number in run B, from 0 (default 0)."),
             ],
             ..get::<Explained<Comparison>>(
                 "/api/comparison",
                 "comparison",
-                "The difference of two runs, with intervals.",
+                "Differences between two runs, with confidence intervals (romer/comparison/1).",
                 |app, call| {
                     let of = |key: &str| {
                         let missing = || Problem::bad("query", format!("the query has no {key}; name a run"));
@@ -499,8 +507,8 @@ fn packets(
 ) -> Endpoint {
     Endpoint {
         query: &[
-            ("stream", false, "Which stream, from 0."),
-            ("direction", false, "forward or reverse, of a run in both directions."),
+            ("stream", false, "Stream number, from 0 (default 0)."),
+            ("direction", false, "forward or reverse; needed if the run has both directions."),
         ],
         ..file(path, id, summary, kind, handler)
     }

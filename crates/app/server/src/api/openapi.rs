@@ -22,7 +22,7 @@ pub(crate) fn document() -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
-    // What the stream of events tells each second.
+    // The event that is sent each second.
     let tick = generator.subschema_for::<Tick>().to_value();
     paths["/api/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-tick"] = tick;
     let schemas = generator.take_definitions(true);
@@ -31,8 +31,8 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "Rømer",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The interface of `romer console` and `romer emulate --api`. Every request but those for \
-                the page and this document carries the token that romer printed when it started.",
+            "description": "HTTP interface of `romer console` and `romer emulate --api`. Every request except those for \
+                the page and this document must have the token that romer printed at its start.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
         "security": [{ "token": [] }, { "session": [] }],
@@ -47,6 +47,14 @@ pub(crate) fn document() -> Value {
     })
 }
 
+fn path_parameter(name: &str) -> &'static str {
+    if name == "name" {
+        "Name of the run, from GET /api/runs."
+    } else {
+        "Identifier, from the list of these resources."
+    }
+}
+
 fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerator) -> Value {
     let content = match &endpoint.answer {
         AnswerKind::Json(schema) => Some(("application/json", schema(generator).to_value())),
@@ -54,13 +62,13 @@ fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerat
         AnswerKind::Events => Some(("text/event-stream", json!({ "type": "string" }))),
         AnswerKind::Nothing => None,
     };
-    let mut good = json!({ "description": "Done." });
+    let mut good = json!({ "description": "Success." });
     if let Some((kind, schema)) = content {
         let kind = kind.split(';').next().unwrap_or(kind);
         good["content"] = json!({ kind: { "schema": schema } });
     }
     let refused = json!({
-        "description": "Refused; the problem says why and what to do.",
+        "description": "Rejected. The body states the cause and the remedy.",
         "content": { "application/problem+json": { "schema": problem } },
     });
     let mut operation = json!({
@@ -72,7 +80,10 @@ fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerat
         .path
         .split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .map(|name| {
+            json!({ "name": name, "in": "path", "required": true, "description": path_parameter(name),
+                    "schema": { "type": "string" } })
+        })
         .collect();
     parameters.extend(endpoint.query.iter().map(|(name, required, description)| {
         json!({ "name": name, "in": "query", "required": required, "description": description,
@@ -80,6 +91,7 @@ fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerat
     }));
     if endpoint.method == "PUT" {
         parameters.push(json!({ "name": "If-Match", "in": "header", "required": true,
+                                "description": "Entity tag of the scenario to replace, from GET /api/scenario; * for any.",
                                 "schema": { "type": "string" } }));
     }
     if !parameters.is_empty() {

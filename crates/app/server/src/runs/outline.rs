@@ -14,21 +14,21 @@ use crate::{benchmarking, limits};
 /// Octets of a document that is read for the list.
 const LARGEST: u64 = 16 << 20;
 
-/// The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS.
+/// Results of one direction of a run. Of several streams: the highest delay and loss, and the lowest MOS.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "RunFigures")]
 pub(crate) struct FigureOutline {
-    /// The direction.
+    /// Direction.
     direction: ProbeDirection,
     /// Median of the delay, nanoseconds.
     delay_median_ns: Option<f64>,
     /// 99 % quantile of the delay, nanoseconds.
     delay_p99_ns: Option<f64>,
-    /// Whether the delay is absolute, or the part above its minimum.
+    /// Kind of the delays: absolute, or relative to the minimum.
     delay_kind: Option<DelayKind>,
-    /// Lost packets / sent packets.
+    /// Loss ratio: lost packets / sent packets.
     loss_ratio: Option<f64>,
-    /// The rating of a call in this direction.
+    /// Mean opinion score of a call in this direction.
     mos: Option<f64>,
 }
 

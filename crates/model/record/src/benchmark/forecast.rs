@@ -10,70 +10,70 @@ use serde::{Deserialize, Serialize};
 /// The name of the schema of what a benchmark would do (`--dry-run --json`).
 pub const BENCHMARK_FORECAST: &str = "romer/benchmark-forecast/1";
 
-/// What a benchmark would do, without anything having been sent.
+/// Forecast of a benchmark: its trials and duration. No frame is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkForecast {
     /// `romer/benchmark-forecast/1`.
     pub schema: String,
-    /// As in the benchmark's document.
+    /// Procedure, with the values of romer/benchmark/1.
     pub procedure: String,
-    /// By what a result would be found, in words.
+    /// Criterion of the results, as text.
     pub criterion: String,
-    /// The interface that would send, `[NETNS/]IFACE`.
+    /// Transmit port, `[NETNS/]IFACE`.
     pub tx: String,
-    /// The interface that would receive.
+    /// Receive port, `[NETNS/]IFACE`.
     pub rx: String,
     /// Source address of the test frames.
     pub source: String,
-    /// Their destination.
+    /// Destination address of the test frames.
     pub destination: String,
-    /// The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+    /// Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
     pub line_rate_bps: f64,
-    /// The streams, in words.
+    /// Streams, as text.
     pub streams: Vec<String>,
-    /// What is to be known before.
+    /// Warnings about the plan.
     pub warnings: Vec<BenchmarkWarning>,
-    /// The cases, and the commands that would set them.
+    /// Cases (device configurations) and the commands that set them.
     pub cases: BTreeMap<String, Option<String>>,
-    /// How often each trial would be made.
+    /// Number of repeats of each trial.
     pub repeats: u32,
-    /// Seed of the order of trials, of random sizes and gaps: with `--seed` the trials are these.
+    /// Seed of the order of trials, of random sizes and gaps. `--seed` with this value gives these trials.
     pub seed: [u32; 6],
-    /// The trials in their order; empty if each depends on the previous result.
+    /// Trials in their order; empty if each trial depends on the previous result.
     pub trials: Vec<ForecastTrial>,
-    /// Number of trials if the device forwards in long trials what it forwards in the short trials that lead a search;
-    /// without such trials, the maximum.
+    /// Expected number of trials, if long trials confirm the short first trials of a search; without a
+    /// search, the maximum.
     #[serde(default)]
     pub trials_usual: u64,
-    /// How long all of it would take then.
+    /// Expected duration with that number of trials, nanoseconds.
     #[serde(default)]
     pub time_usual_ns: i64,
-    /// Maximum number of trials without repeated ones. For a multiple loss ratio search, of a device with losses that
-    /// depend on the load and length of a trial only.
+    /// Maximum number of trials, without repeated ones. For a multiple loss ratio search, it assumes that the
+    /// losses of the device depend on load and duration only.
     pub trials_at_most: u64,
-    /// Maximum duration, with self-test, settling times and tests whether the device forwards; without the commands of
+    /// Maximum duration in nanoseconds, with self-test, waits and forwarding tests; without the commands of
     /// cases and without repeated trials.
     pub time_at_most_ns: i64,
 }
 
-/// A trial that would be made.
+/// A planned trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastTrial {
-    /// Its case.
+    /// Case (device configuration).
     pub case: String,
-    /// What it is for: `measure`, `reset`; of a self-test the name of the test, such as `line-rate` or `gap-100us`.
+    /// Purpose: `measure`, `reset`; of a self-test, the name of the test, such as `line-rate` or `gap-100us`.
     #[serde(default)]
     pub purpose: String,
-    /// Octets of its frames with check sequence; `null` for a mixture.
+    /// Frame size in bytes, including FCS; `null` for a mixture.
     pub frame_size: Option<u32>,
-    /// The mixture; `null` for frames of one size.
+    /// Mixture of frame sizes; `null` if all frames have one size.
     pub mixture: Option<String>,
-    /// The load, percent of the line rate.
+    /// Load, percent of the line rate.
     pub load_percent: f64,
-    /// The same in frames a second, of frames as the trial has them.
+    /// Load in frames per second, with the frame sizes of the trial.
     pub pps: f64,
-    /// How long it would send.
+    /// Duration of the transmission, nanoseconds.
     pub duration_ns: i64,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
 }

@@ -3,27 +3,27 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Of which kind the reason is.
+/// Reason why a trial is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvalidCause {
-    /// Stalls of the tester made the load another one, or may have cost the frames.
+    /// A pause of the tester changed the load, or may have caused losses.
     TesterStalled,
-    /// The tester dropped frames unread.
+    /// The tester received frames and dropped them before it read them.
     TesterDropped,
-    /// The tester sent too few frames.
+    /// The tester sent fewer frames than requested.
     TesterSlow,
-    /// The rate is above the one that the tester has proved.
+    /// The rate exceeds the highest rate that the self-test verified.
     NotProven,
-    /// The sending port refused frames.
+    /// The transmit port rejected frames.
     PortRefused,
-    /// A port of the tester was down on this host, renamed or removed.
+    /// A port of the tester was down, renamed or removed.
     PortDown,
-    /// A clock of this host was set.
+    /// A clock of the testing host was set.
     ClockSet,
-    /// The device was away.
+    /// The device did not forward (outage).
     DeviceUnreachable,
-    /// The device, or its host, paused, so that a claim is not decided.
+    /// The device, or its host, paused, so that the trial does not decide the claim.
     DeviceStalled,
 }
 

@@ -5,61 +5,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::Summary;
 
-/// The tester's own part of a latency.
+/// Latency of the tester itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// Least latency of a direct connection.
+    /// Minimum latency of a direct connection, nanoseconds.
     pub least_ns: Option<f64>,
-    /// Its median.
+    /// Median latency of a direct connection, nanoseconds.
     pub median_ns: Option<f64>,
-    /// Its standard deviation.
+    /// Standard deviation of this latency, nanoseconds.
     pub stddev_ns: Option<f64>,
-    /// How it was measured, in words.
+    /// Method of the measurement, as text.
     pub method: String,
-    /// Whether it is subtracted.
+    /// Whether the latency of the tester is subtracted from the results.
     pub subtracted: bool,
 }
 
-/// The tests of Chadda 2004, section 2.7, on the tester itself.
+/// Self-test of the tester (Chadda 2004, section 2.7).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
-    /// Each by itself.
+    /// Result of each test.
     pub tests: Vec<SelfTestItem>,
-    /// What the report may claim for it, in words.
+    /// Claims about the tester that the self-test supports, as text.
     pub claims: Vec<String>,
-    /// The highest rate that generator and analyser sustained together, frames per second.
+    /// Highest rate that transmitter and receiver sustained together, frames per second.
     pub highest_pps: Option<f64>,
-    /// Losses of the tester itself: every repeat of each test, passed or not.
+    /// Losses of the tester itself, for every repeat of each test, passed or not.
     #[serde(default)]
     pub ledger: Vec<Accounted>,
 }
 
-/// What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of.
+/// Losses in one trial of the self-test, which has no device under test, and losses that the tester can
+/// explain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounted {
-    /// Frames that left, a second.
+    /// Frames sent per second.
     pub offered_pps: f64,
-    /// Frames that left.
+    /// Frames sent.
     pub offered: u64,
-    /// Of these, frames that did not come.
+    /// Lost frames of those sent.
     pub lost: u64,
-    /// Upper bound of the lost frames that neither a drop counter nor a pause explains: in a trial they would pass for the
-    /// device's loss.
+    /// Upper bound of the lost frames that neither a drop counter nor a pause of the tester explains. In a
+    /// trial they would be attributed to the device.
     pub unaccounted: u64,
 }
 
-/// One test of the tester.
+/// One test of the self-test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestItem {
     /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
     /// `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
     pub name: String,
-    /// Whether it was met.
+    /// Whether the test passed.
     pub held: bool,
-    /// The requirement, in words.
+    /// Requirement, as text.
     pub asked: String,
-    /// What was found, in words.
+    /// Observed result, as text.
     pub found: String,
-    /// The gaps between departures, or the latency.
+    /// Gaps between departures, or latency, nanoseconds.
     pub values_ns: Summary,
 }

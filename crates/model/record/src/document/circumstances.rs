@@ -3,91 +3,92 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Circumstances of a measurement.
+/// Hosts, command, comment and route of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metadata {
-    /// The user's words.
+    /// Comment of the user.
     pub comment: Option<String>,
-    /// Name of the measuring host.
+    /// Name of the initiator's host.
     pub host: String,
-    /// Its kernel.
+    /// Kernel version of the initiator's host.
     pub kernel: String,
     /// Driver of the outgoing interface.
     pub nic_driver: Option<String>,
-    /// Its clock source.
+    /// Clock source of the initiator's kernel.
     pub clock_source: Option<String>,
-    /// Its synchronisation.
+    /// Synchronisation of the initiator's clock.
     pub clock_sync: ClockSync,
     /// The route to the target, hop by hop, at the start and at the end; `null` if not requested.
     pub route: Option<Vec<Hop>>,
-    /// The command that repeats this measurement.
+    /// Equivalent command line.
     pub command: String,
     /// Version of romer.
     pub software: String,
-    /// Version of romer at the responder, where it is one.
+    /// Version of romer at the responder; `null` for other reflectors.
     pub responder_software: Option<String>,
     /// Synchronisation of the responder's clock, if its romer reports it.
     #[serde(default)]
     pub responder_clock_sync: Option<ClockSync>,
 }
 
-/// What a host says of its clock's synchronisation.
+/// Synchronisation of a host's clock, as reported by the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockSync {
-    /// The kernel holds its clock for synchronised.
+    /// Whether the clock is synchronised, according to the kernel.
     pub synchronised: Option<bool>,
-    /// The kernel's estimate of its error.
+    /// Estimated error of the clock by the kernel, nanoseconds.
     pub estimated_error_ns: Option<i64>,
-    /// The kernel's bound of its error.
+    /// Maximum error of the clock by the kernel, nanoseconds.
     pub maximum_error_ns: Option<i64>,
-    /// `ok`, `leap-second` or `error`, as the kernel says (adjtimex).
+    /// State of the clock by the kernel (adjtimex): `ok`, `leap-second` or `error`.
     #[serde(default)]
     pub state: Option<String>,
-    /// By how much the kernel speeds the clock up (positive) or slows it down.
+    /// Frequency correction by the kernel, ppm: positive if the clock is sped up.
     #[serde(default)]
     pub frequency_ppm: Option<f64>,
-    /// International atomic time minus this clock, seconds; 0 if the kernel does not know it.
+    /// TAI minus this clock, seconds; 0 if the kernel does not know it.
     #[serde(default)]
     pub tai_offset_s: Option<i32>,
-    /// Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
+    /// Running synchronisation daemons: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`,
+    /// `phc2sys`.
     #[serde(default)]
     pub sync_daemons: Vec<String>,
-    /// What chrony says, where it runs and answers.
+    /// State reported by chrony; `null` if it does not run or answer.
     #[serde(default)]
     pub chrony: Option<Chrony>,
 }
 
-/// What chrony reports about the clock.
+/// State of the clock as reported by chrony.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chrony {
-    /// The server that it follows; empty for none.
+    /// Reference server; empty if none.
     pub reference: String,
     /// Distance from a reference clock; 0 without a reference.
     pub stratum: u8,
-    /// By how much the clock is behind (positive) or ahead of what chrony holds for true.
+    /// Offset of the clock by chrony, nanoseconds: positive if the clock is behind, negative if it is ahead.
     pub offset_ns: i64,
-    /// The bound that chrony states for the clock's error.
+    /// Maximum error of the clock by chrony, nanoseconds.
     pub bound_ns: i64,
-    /// How well the clock's rate is known.
+    /// Uncertainty of the clock rate, ppm.
     pub skew_ppm: f64,
 }
 
 /// One hop of the route to the target: the address that reported an expired TTL or hop limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hop {
-    /// Its number, from 1.
+    /// Number of the hop, from 1.
     pub hop: u8,
-    /// Who answered before the first probe; `null` if no host did, or if the route had ended.
+    /// Address that replied before the first probe; `null` if none did, or if the path ended before this hop.
     pub at_start: Option<HopAnswer>,
-    /// Who answered after the last probe, in the same form.
+    /// Address that replied after the last probe; `null` if none did, or if the path ended before this hop.
     pub at_end: Option<HopAnswer>,
 }
 
-/// Who answered from a hop.
+/// Reply from a hop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HopAnswer {
-    /// Its address.
+    /// Address of the hop.
     pub address: String,
-    /// It is the target: the path ends here.
+    /// Whether the address is the target: the path ends here.
     pub target: bool,
 }

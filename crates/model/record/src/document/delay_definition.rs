@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe_direction::ProbeDirection;
 
-/// What the delays of a direction span.
+/// Definition of the delays of a direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DelayDefinition {
     /// The direction.
     pub direction: ProbeDirection,
-    /// From where to where.
+    /// Start and end of the delay.
     #[serde(flatten)]
     pub span: DelaySpan,
-    /// The calibrated baseline, which is subtracted from the delays, nanoseconds; absent if none is.
+    /// Calibrated baseline that is subtracted from the delays, nanoseconds; absent if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_ns: Option<f64>,
 }
@@ -23,31 +23,31 @@ pub struct DelayDefinition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "span", rename_all = "kebab-case")]
 pub enum DelaySpan {
-    /// From the stamp of the departure to that of the arrival.
+    /// From the departure to the arrival.
     OneWay {
-        /// Where the departure is stamped; `null` if the responder or the file does not state it.
+        /// Source of the departure time stamp; `null` if the responder or the file does not state it.
         departure: Option<Place>,
-        /// Where the arrival is stamped, likewise.
+        /// Source of the arrival time stamp; `null` if the responder or the file does not state it.
         arrival: Option<Place>,
-        /// It contains the time that the responder took to answer.
+        /// Whether the delay includes the processing time of the responder.
         includes_responder: bool,
     },
-    /// (t4-t1)-(t3-t2).
+    /// Round trip without the processing time of the responder: (t4-t1)-(t3-t2).
     RoundTrip,
-    /// t4-t1, with the time that the responder took to answer.
+    /// Round trip with the processing time of the responder: t4-t1.
     RoundTripWithResponder,
-    /// There is no delay.
+    /// No delay is known.
     None {
-        /// Why.
+        /// Reason.
         reason: NoDelay,
     },
 }
 
-/// Why a direction has no delays.
+/// Reason why a direction has no delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoDelay {
-    /// Nothing is known to have arrived.
+    /// No packet is known to have arrived.
     NothingArrived,
     /// The time stamps of the responder are unusable.
     ResponderStampsUnusable,

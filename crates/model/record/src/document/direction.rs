@@ -7,50 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::summary::Summary;
 
-/// Whether a delay is the whole of it, or what it has above its least value.
+/// Kind of a delay: absolute, or relative to the minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayKind {
-    /// The whole delay.
+    /// Absolute delay.
     Absolute,
-    /// The part above the minimum; the clocks' offset is not known.
+    /// Delay minus the minimum delay; the clock offset is unknown.
     Variable,
 }
 
-/// One direction's results.
+/// Results of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResults {
     /// Packet counts.
     pub packets: Packets,
-    /// What `delay_ns` is; `null` where there is none.
+    /// Kind of the delays in `delay_ns`; `null` if there are none.
     pub delay_kind: Option<DelayKind>,
-    /// Delay after clock correction (RFC 7679; RFC 2681 for the round trip).
+    /// Delay after clock correction, nanoseconds (RFC 7679; RFC 2681 for the round trip).
     pub delay_ns: Summary,
-    /// Delay variation of consecutive packets, signed (RFC 3393).
+    /// Delay variation of consecutive packets, signed, nanoseconds (RFC 3393).
     pub ipdv_ns: Summary,
-    /// Delay above the least one (RFC 5481).
+    /// Delay minus the minimum delay, nanoseconds (RFC 5481).
     pub pdv_ns: Summary,
-    /// The jitters, each by its definition.
+    /// Jitter by several methods, nanoseconds.
     pub jitter_ns: Jitter,
-    /// Between departures.
+    /// Time between consecutive departures, nanoseconds.
     pub inter_departure_ns: Summary,
-    /// Between arrivals.
+    /// Time between consecutive arrivals, nanoseconds.
     pub inter_arrival_ns: Summary,
-    /// Real departure minus scheduled one.
+    /// Actual minus scheduled departure time, nanoseconds.
     pub departure_error_ns: Option<Summary>,
-    /// Distributions.
+    /// Histograms.
     pub histograms: Histograms,
-    /// Loss and its pattern.
+    /// Loss and its pattern (RFC 7680, RFC 3357).
     pub loss: Loss,
-    /// Reordering.
+    /// Reordering (RFC 4737).
     pub reordering: Reordering,
-    /// Duplication.
+    /// Duplication (RFC 5560).
     pub duplicates: Duplicates,
-    /// Hops.
+    /// TTL or hop limit on arrival.
     pub ttl: Ttl,
-    /// Code points sent and received.
+    /// DSCPs sent and received.
     pub dscp: DscpSeen,
-    /// ECN bits sent and received.
+    /// ECN codepoints sent and received.
     #[serde(default)]
     pub ecn: EcnSeen,
 }
@@ -58,80 +58,84 @@ pub struct DirectionResults {
 /// Packet counts of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Packets {
-    /// Left the sending host: received, lost, dropped by the destination host, in flight, or of unknown fate.
+    /// Packets that left the sending host: received, lost, dropped by the destination host, in flight, or of
+    /// unknown fate.
     pub sent: Option<u64>,
-    /// Arrived in time, each counted once; a lower bound where `received_at_least` is true.
+    /// Packets that arrived within the waiting time, each counted once; a lower bound if `received_at_least`
+    /// is true.
     pub received: Option<u64>,
-    /// `received` is a lower bound: it is unknown whether other packets arrived, because their log was not received.
-    /// Omitted if false.
+    /// Whether `received` is a lower bound: the records of other packets are missing. Omitted if false.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub received_at_least: bool,
-    /// Left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4), whatever the cause; `null`
-    /// where the direction of the loss cannot be known.
+    /// Packets that left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4),
+    /// whatever the cause; `null` if the direction of a loss is unknown.
     pub lost: Option<u64>,
-    /// Where `lost` is `null`: the lower bound of the packets that did not arrive in time.
+    /// Lower bound of the lost packets, if `lost` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at_least: Option<u64>,
-    /// Further copies that arrived.
+    /// Duplicates that arrived.
     pub duplicated: Option<u64>,
-    /// Arrived after a packet with a higher number (RFC 4737); `null` where the time stamps that give the order are missing or refused.
+    /// Packets that arrived after one with a higher sequence number (RFC 4737); `null` if the time stamps
+    /// that give the order are missing or rejected.
     pub reordered: Option<u64>,
-    /// Arrived at the destination host, which dropped them before the program read them (`receive-overflow`; RFC 7680
-    /// sections 2.7 and 2.8.3): sent and not lost. Of round trips, those that either host dropped. Left out where there are
-    /// none.
+    /// Packets that arrived at the destination host, which dropped them before the program read them
+    /// (`receive-overflow`; RFC 7680 sections 2.7 and 2.8.3): sent, and not lost. Of round trips, those that
+    /// either host dropped. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_drops: Option<u64>,
-    /// Left less than the waiting time before a run that was killed, and had not arrived: neither received nor lost. Left out
-    /// where there are none.
+    /// Packets that left within the waiting time before a run was killed, and had not arrived: neither
+    /// received nor lost. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u64>,
-    /// Arrived after the waiting time; among the lost.
+    /// Lost packets that arrived after the waiting time.
     pub late: Option<u64>,
-    /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
+    /// Packets that arrived with wrong contents; `null`, because the kernel drops packets with a wrong UDP
+    /// checksum.
     pub corrupted: Option<u64>,
-    /// The host itself refused to send; neither sent nor lost. Of the reverse direction of round trips, the replies of
-    /// the responder's host.
+    /// Packets that the sending host refused to send: neither sent nor lost. Of the reverse direction of
+    /// round trips, replies that the responder's host refused.
     pub not_sent: Option<u64>,
 }
 
-/// The jitters: Chadda 2004's four methods in its order and on its terms, and RFC 3550's.
+/// Jitter: the four methods of Chadda 2004, with its names, and the interarrival jitter of RFC 3550. All in
+/// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jitter {
-    /// Method 1: greatest delay minus least (one value).
+    /// Method 1: maximum delay minus minimum delay (one value).
     pub peak_to_peak: Summary,
-    /// Method 2: absolute difference of consecutive inter-arrival times, packets in order of sending.
+    /// Method 2: absolute difference of consecutive inter-arrival times, packets in order of departure.
     pub inter_arrival_difference: Summary,
-    /// Method 2 with packets in order of arrival; only where packets were reordered.
+    /// Method 2 with packets in order of arrival; only if packets were reordered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inter_arrival_difference_in_order_of_arrival: Option<Summary>,
     /// Method 3: absolute difference of consecutive delays.
     pub delay_difference: Summary,
     /// Method 4: absolute deviation of each delay from the mean.
     pub deviation_from_mean: Summary,
-    /// RFC 3550 section 6.4.1, in order of arrival, after the last packet.
+    /// Interarrival jitter (RFC 3550, section 6.4.1), in order of arrival, after the last packet.
     pub rfc3550: Option<f64>,
 }
 
-/// Distributions of a direction.
+/// Histograms of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histograms {
-    /// Of `delay_ns`.
+    /// Histogram of `delay_ns`.
     pub delay: Histogram,
-    /// Of the absolute differences of consecutive delays.
+    /// Histogram of the absolute differences of consecutive delays.
     pub jitter: Histogram,
-    /// Of `inter_departure_ns`.
+    /// Histogram of `inter_departure_ns`.
     pub inter_departure: Histogram,
-    /// Of `inter_arrival_ns`.
+    /// Histogram of `inter_arrival_ns`.
     pub inter_arrival: Histogram,
 }
 
-/// Counts between edges: `counts[i]` values lie in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`), the last edge
-/// included. Empty where there are no values.
+/// Histogram: `counts[i]` values are in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`); the last bin includes its
+/// upper edge. Empty if there are no values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
-    /// One more than there are counts.
+    /// Edges of the bins, nanoseconds; one more than `counts`.
     pub bin_edges_ns: Vec<i64>,
-    /// Values in each bin.
+    /// Number of values in each bin.
     pub counts: Vec<u64>,
 }
 
@@ -145,80 +149,83 @@ impl Histogram {
 /// Loss and its pattern (RFC 7680, RFC 3357).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Lost over sent, without what was in flight at the end.
+    /// Loss ratio: lost / sent packets, without packets in flight at the end.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio (Wilson), with the effective sample size, so that losses in bursts widen it. `null`
-    /// below six loss periods that are not all of one packet; unreliable below twenty periods, or where they occur in a
-    /// few bursts. Where the number of losses is known, but not which packets, losses are assumed to be independent.
+    /// 95 % confidence interval of the loss ratio (Wilson), with the effective sample size, so that loss
+    /// bursts widen it. `null` below six loss periods that are not all of one packet; unreliable below twenty
+    /// loss periods, or if they occur in few bursts. If the number of losses is known, but not which packets,
+    /// losses are assumed to be independent.
     pub ratio_interval: Option<[f64; 2]>,
-    /// Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
-    /// which: then they do not add up to what was lost.
+    /// Lengths of the loss periods, in packets: the first 10,000. Empty if the number of lost packets is
+    /// known, but not which.
     pub periods: Vec<u64>,
-    /// What all periods are, where there are more than `periods` lists.
+    /// Statistics of all loss periods, if there are more than `periods` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub periods_all: Option<Tally>,
-    /// The longest period, and of several as long the first, where it is of two packets or more.
+    /// Longest loss period of at least two packets; the first of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<LossPeriod>,
-    /// Distances between consecutive losses, in packets: the first 10,000; empty with `periods`.
+    /// Distances between consecutive losses, in packets: the first 10,000; empty if `periods` is.
     pub distances: Vec<u64>,
-    /// What all distances are, where there are more than `distances` lists.
+    /// Statistics of all distances, if there are more than `distances` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distances_all: Option<Tally>,
-    /// The losses by cause. The counts add up to `lost` where that is known packet by packet. A cause changes no count.
+    /// Losses by cause. The counts add up to `lost` if the lost packets are known individually. A cause
+    /// changes no other count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<LossesByCause>,
 }
 
-/// The losses that have one cause.
+/// Lost packets with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LossesByCause {
     /// The cause.
     pub cause: LossCause,
-    /// How many packets.
+    /// Number of lost packets.
     pub count: u64,
-    /// The sequence number of the first of them.
+    /// Sequence number of the first lost packet.
     pub first: u64,
-    /// The sequence number of the last of them.
+    /// Sequence number of the last lost packet.
     pub last: u64,
 }
 
-/// An event that was under way when a packet was lost. Of several, the first in this order.
+/// Event during which a packet was lost. Of several events, the first in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossCause {
-    /// An interface that it left or was to arrive by was down (`link-down`).
+    /// An interface of its source or destination host was down (`link-down`).
     InterfaceDown,
     /// The address of a host changed (`address-change`).
     AddressChange,
     /// A NAT replaced its mapping (`address-change` on the path).
     NatRebinding,
-    /// It was longer than the interface of the destination host accepts (`mtu-change`).
+    /// It was longer than the MTU of the receiving interface (`mtu-change`).
     InterfaceMtu,
-    /// It was longer than a link of the path accepts (`path-error` or `not-sent` with an `mtu`).
+    /// It was longer than the MTU of the path (`path-error` or `not-sent` with an `mtu`).
     PathMtu,
-    /// The sending host refused packets or its queue dropped them (`not-sent`). Of a round trip also: the responder's host did
-    /// not send the reply.
+    /// The sending host refused packets, or its queue dropped them (`not-sent`). Of a round trip, this
+    /// includes replies that the responder's host did not send.
     SenderQueue,
     /// The responder was not reachable, or was restarted (`responder-lost`).
     ResponderRestart,
-    /// The path or the far host reported packets as undeliverable (`path-error`).
+    /// A router or the destination host reported packets as undeliverable (`path-error`).
     IcmpUnreachable,
-    /// No event is known.
+    /// No event at that time is known.
     Unknown,
 }
 
-/// Consecutive packets that were lost (RFC 3357).
+/// A loss period: consecutive lost packets (RFC 3357).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LossPeriod {
-    /// How many.
+    /// Number of lost packets.
     pub packets: u64,
-    /// The number of the first of them.
+    /// Sequence number of the first lost packet.
     pub sequence: u64,
-    /// When that one was sent, after the first packet of the direction; `null` where it is not known.
+    /// Departure of the first lost packet, nanoseconds after the first packet of the direction; `null` if
+    /// unknown.
     pub at_ns: Option<i64>,
-    /// From then until the next packet was sent that was not lost, or, at the end of the stream, the last of them; `null`
-    /// where it is not known.
+    /// Time from that departure to the departure of the next packet that was not lost, nanoseconds. At the
+    /// end of the stream: to that of the last lost packet. `null` if unknown.
     pub duration_ns: Option<i64>,
 }
 
@@ -229,12 +236,12 @@ pub const LISTED: usize = 10_000;
 /// Statistics of all values, including those that are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// How many there are.
+    /// Number of values.
     pub count: u64,
-    /// The greatest.
+    /// Maximum.
     pub max: u64,
-    /// How many are 1, 2 or 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` of them lie from 2 to the power of i up to, but
-    /// without, twice that.
+    /// Number of values that are 1, 2 to 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` values are at
+    /// least 2^i and less than 2^(i+1).
     pub by_power_of_two: Vec<u64>,
 }
 
@@ -266,11 +273,11 @@ impl Tally {
 /// Reordering (RFC 4737).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
-    /// Reordered over received.
+    /// Reordered / received packets.
     pub ratio: Option<f64>,
-    /// Extents of the reordered packets (RFC 4737 section 4.2.3), in order of arrival: of the first 10,000.
+    /// Reordering extents (RFC 4737 section 4.2.3), in order of arrival: the first 10,000.
     pub extents: Vec<u64>,
-    /// What all extents are, where there are more than `extents` lists.
+    /// Statistics of all extents, if there are more than `extents` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extents_all: Option<Tally>,
 }
@@ -278,20 +285,20 @@ pub struct Reordering {
 /// Duplication (RFC 5560).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Duplicates {
-    /// Time from the first copy of a packet to each further one.
+    /// Time from the first copy of a packet to each duplicate, nanoseconds.
     pub spacing_ns: Summary,
 }
 
-/// Time to live, or hop limit, on arrival.
+/// TTL or hop limit on arrival.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ttl {
-    /// Least.
+    /// Minimum.
     pub min: Option<u8>,
-    /// Greatest.
+    /// Maximum.
     pub max: Option<u8>,
-    /// Where it changed: the first 10,000 changes.
+    /// Changes of the TTL: the first 10,000.
     pub changes: Vec<TtlChange>,
-    /// How many changes there are, where there are more than `changes` lists.
+    /// Number of all changes, if there are more than `changes` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes_all: Option<u64>,
 }
@@ -305,33 +312,33 @@ impl Ttl {
     }
 }
 
-/// A change of the time to live between packets that arrived, in the order in which they were sent.
+/// A change of the TTL between received packets, in order of departure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlChange {
-    /// First packet with the new value.
+    /// Sequence number of the first packet after the change.
     pub sequence: u64,
-    /// Value before.
+    /// TTL before the change.
     pub from: u8,
-    /// Value after.
+    /// TTL after the change.
     pub to: u8,
 }
 
-/// Code points on the path.
+/// DSCPs sent and received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DscpSeen {
-    /// Sent. The replies of a `romer respond` have the code point of their requests, as its log shows; `null` if these
-    /// were several, and for other reflectors, which do not report it.
+    /// DSCP sent. Replies of `romer respond` have the DSCP of their requests, as its log records; `null` if
+    /// these were several, and for other reflectors, which do not report it.
     pub sent: Option<u8>,
-    /// Received, with the number of packets that had each.
+    /// DSCPs received, with their number of packets.
     pub received: BTreeMap<String, u64>,
 }
 
-/// ECN bits on the path (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
+/// ECN codepoints sent and received (RFC 3168): `not-ect`, `ect0`, `ect1`, `ce`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EcnSeen {
-    /// Sent. A `romer respond` sends its replies with `not-ect`, also those of round trips; `null` for other
-    /// reflectors, which do not report it.
+    /// ECN codepoint sent. `romer respond` sends its packets with `not-ect`, including replies; `null` for
+    /// other reflectors, which do not report it.
     pub sent: Option<String>,
-    /// Received, with the number of packets that had each.
+    /// ECN codepoints received, with their number of packets.
     pub received: BTreeMap<String, u64>,
 }

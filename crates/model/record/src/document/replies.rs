@@ -5,13 +5,13 @@ use core::ops::AddAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came to the measuring host's port, beyond the counts of packets.
+/// Unusual datagrams at the initiator's port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replies {
-    /// Datagrams that were not counted, by cause.
+    /// Rejected datagrams, by cause.
     #[serde(default)]
     pub rejected: Rejected,
-    /// Replies with another length than their request; `null` if there are none.
+    /// Replies with another length than their requests; `null` if there are none.
     #[serde(default)]
     pub other_length: Option<OtherLength>,
 }
@@ -33,25 +33,25 @@ impl AddAssign<&Self> for Replies {
     }
 }
 
-/// Datagrams that came to the measuring host's port and were no replies (of one-way probes from the responder: no probes) of the
-/// stream, each counted under the first cause that applies.
+/// Datagrams at the initiator's port that are no replies of the stream (of one-way probes from the responder:
+/// no probes), each counted under the first cause that applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejected {
-    /// From another address than the target's.
+    /// Source address other than the target's.
     pub address: u64,
-    /// From the target's address and another port.
+    /// Source port other than the target's.
     pub port: u64,
-    /// Too short to be a reply.
+    /// Too short for a reply.
     pub size: u64,
-    /// Not authenticated with this stream's key.
+    /// Authentication code not made with the stream's key.
     pub code: u64,
-    /// With another session identifier.
+    /// Other session identifier.
     pub session: u64,
-    /// With a sequence number that was not sent; of one-way probes, with a tag that does not fit.
+    /// Sequence number that was not sent; of one-way probes, invalid tag.
     pub sequence: u64,
-    /// With another Session-Sender Timestamp than the probe had.
+    /// Session-Sender Timestamp other than that of the probe.
     pub echo: u64,
-    /// Where the first datagram from another address or port came from; `null` where there was none.
+    /// Source of the first datagram from another address or port; `null` if there was none.
     pub source: Option<String>,
 }
 
@@ -78,14 +78,14 @@ impl AddAssign<&Self> for Rejected {
     }
 }
 
-/// Replies that are longer or shorter than their requests.
+/// Replies with another length than their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherLength {
-    /// How many.
+    /// Number of replies.
     pub replies: u64,
-    /// UDP payload of the shortest of them, octets.
+    /// UDP payload of the shortest of these replies, bytes.
     pub payload_octets_min: u32,
-    /// UDP payload of the longest of them, octets.
+    /// UDP payload of the longest of these replies, bytes.
     pub payload_octets_max: u32,
 }
 
@@ -116,17 +116,17 @@ pub struct ChecksumErrors {
     pub responder: Option<u64>,
 }
 
-/// Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
-/// and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
+/// Missing time stamps of the selected source. These packets count as sent and received, and have no delay. A
+/// missing time stamp of a network card is replaced by that of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingStamps {
-    /// t1.
+    /// Missing departures at the initiator (t1).
     pub sender_departure: u64,
-    /// t4.
+    /// Missing arrivals at the initiator (t4).
     pub sender_arrival: u64,
-    /// t2.
+    /// Missing arrivals at the responder (t2).
     pub responder_arrival: u64,
-    /// t3.
+    /// Missing departures at the responder (t3).
     pub responder_departure: u64,
 }
 

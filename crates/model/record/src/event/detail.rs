@@ -41,138 +41,141 @@ macro_rules! details {
 }
 
 details! {
-/// What exactly happened.
+/// Detail of an event.
 EventDetail {
-    /// The departures in a file go back or shift: the clock of their sender was set.
+    /// Departure times of a file decrease or jump: the sender's clock was set.
     ClockStep DeparturesShift {
-        /// The clock of the other end was set by as much.
+        /// Whether the other host's clock was set by the same amount.
         both_clocks: bool,
-        /// A pause of the sender and a queue that emptied during it would look the same.
+        /// Whether a pause of the sender, with a queue that emptied meanwhile, would have the same effect.
         or_pause: bool,
     },
-    /// The delays of all packets from a moment on shift: the clock of the receiver was set, or the path changed by as much.
+    /// All delays of a file change by one amount at a time: the receiver's clock was set, or the path
+    /// changed.
     ClockStep DelaysShift,
-    /// The packets of a capture are in order, and their time stamps are not.
+    /// The packets of a capture are in order, but their time stamps are not: a clock was set.
     ClockStep CaptureOrder,
-    /// The lines of a file are in order of arrival, and their time stamps are not.
+    /// The lines of a file are in order of arrival, but their time stamps are not: a clock was set.
     ClockStep LineOrder,
 
     /// An interface was disabled or lost its carrier.
     LinkDown InterfaceDown {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// How often.
+        /// Number of times.
         times: u32,
     },
     /// An interface was disabled or had no carrier before the first probe.
     LinkDown InterfaceDownBefore {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// It was enabled and had no carrier.
+        /// Whether it was enabled without a carrier.
         no_carrier: bool,
     },
     /// An interface is enabled and has a carrier again.
     LinkUp InterfaceUp {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
 
     /// The source address of the probes was removed from this host.
     AddressChange AddressRemoved {
-        /// The address.
+        /// Removed address.
         address: IpAddr,
     },
     /// An address was removed and restored.
     AddressChange AddressRestored {
-        /// The address.
+        /// Restored address.
         address: IpAddr,
     },
-    /// This host sends the probes from another address.
+    /// This host sends the probes from another source address.
     AddressChange SourceChanged {
         /// The target.
         target: IpAddr,
-        /// The address.
+        /// New source address.
         address: IpAddr,
-        /// The address before.
+        /// Previous source address.
         address_before: IpAddr,
     },
-    /// The session continues from another address of this host. Packets that were sent before the responder knew it may be lost.
+    /// The session continues from another address of this host. Packets sent before the responder accepted it
+    /// may be lost.
     AddressChange SessionMoved {
-        /// The address.
+        /// New address.
         address: IpAddr,
-        /// The address before.
+        /// Previous address.
         address_before: IpAddr,
     },
-    /// The address of this host changed, and the responder cannot continue the session from another one.
+    /// The address of this host changed, and this version of the responder cannot continue the session from
+    /// another one.
     AddressChange SessionNotMoved {
-        /// The version of the responder.
+        /// Version of the responder.
         software: String,
     },
     /// The responder receives the probes from another address: a NAT made a new mapping, or this host has another address.
     AddressChange MappingChanged {
-        /// The address and port.
+        /// New address and port.
         address: String,
-        /// The address and port before.
+        /// Previous address and port.
         address_before: String,
-        /// Other source addresses of probes during it.
+        /// Other source addresses of probes during the event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<OtherSources>,
     },
-    /// The responder found the sender at another address, and its session continues.
+    /// The responder received a session's probes from a new address, and the session continues.
     AddressChange SenderMoved {
-        /// The address.
+        /// New address.
         address: IpAddr,
-        /// The address before.
+        /// Previous address.
         address_before: IpAddr,
-        /// The address of the measuring host did not change: a NAT made a new mapping.
+        /// Whether a NAT made a new mapping: the address of the initiator's host did not change.
         by_nat: bool,
-        /// Other source addresses of probes during it.
+        /// Other source addresses of probes during the event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<OtherSources>,
     },
-    /// The responder received probes from other addresses before it found the sender.
+    /// The responder received probes from other addresses before it identified the initiator's.
     AddressChange ReceivedFromOthers {
-        /// The addresses.
+        /// Other source addresses.
         others: OtherSources,
     },
 
-    /// The session of a sender continues over another connection.
+    /// The session of an initiator continues over another control connection.
     Resumed ConnectionReplaced {
-        /// The address of the sender.
+        /// Address of the initiator.
         address: IpAddr,
     },
 
     /// The responder did not answer any more.
     ResponderLost Unreachable {
-        /// No more probes are sent or received: the measurement ended.
+        /// Whether the measurement ended: no more probes were sent or received.
         ends: bool,
     },
-    /// The responder broke the control protocol.
+    /// The responder violated the control protocol.
     ResponderLost ProtocolFault {
-        /// How.
+        /// Kind of violation.
         fault: ProtocolFault,
     },
 
-    /// The MTU of an interface changed, to `mtu`.
+    /// The MTU of an interface changed to `mtu`.
     MtuChange InterfaceMtu {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// The MTU before, octets.
+        /// Previous MTU, bytes.
         mtu_before: u32,
     },
 
     /// A route to the other host was added.
     RouteChange RouteAdded {
-        /// The destinations, as a prefix.
+        /// Destinations of the route, as a prefix.
         prefix: String,
-        /// The next hop.
+        /// Next hop of the route.
         gateway: IpAddr,
     },
     /// A route to the other host was removed.
     RouteChange RouteRemoved {
-        /// The destinations, as a prefix.
+        /// Destinations of the route, as a prefix.
         prefix: String,
-        /// The next hop.
+        /// Next hop of the route.
         gateway: IpAddr,
     },
     /// This host has no route to the target any more.
@@ -184,129 +187,133 @@ EventDetail {
     RouteChange RouteRestored {
         /// The target.
         target: IpAddr,
-        /// The source address of the probes.
+        /// Source address of the probes.
         address: IpAddr,
     },
-    /// An interface was removed, and another one has its name.
+    /// An interface was removed, and another one with its name was created.
     RouteChange InterfaceReplaced {
-        /// The name.
+        /// Name of the interface.
         interface: String,
-        /// Why the probes cannot use the new one; `null` if they do.
+        /// Reason why the probes cannot use the new one; `null` if they do.
         error: Option<String>,
     },
-    /// Hops of the path to the target are other ones at the end of the run than at its beginning.
+    /// The hops of the path to the target differ between the start and the end of the run.
     RouteChange PathChanged {
         /// The target.
         target: String,
-        /// The hops.
+        /// Changed hops.
         hops: Vec<ChangedHop>,
     },
 
-    /// The program was late with packets, and did not send them: it was paused, or had too little processor time.
+    /// romer was too late to send packets, and did not send them: it was paused, or had too little processor
+    /// time.
     NotSent TooLate {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// How late a packet may be, nanoseconds.
+        /// Maximum permitted lateness, nanoseconds.
         late_ns: i64,
     },
-    /// The next hop did not answer ARP or neighbour discovery, and the host dropped the packets that waited for it.
+    /// The next hop did not answer ARP or neighbour discovery, and the host dropped the packets that waited
+    /// for it.
     NotSent NextHopUnresolved {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The destination.
+        /// Destination.
         target: IpAddr,
     },
-    /// The packets are too long for the path, as far as the host knows it. `mtu` is the longest that it sends.
+    /// The packets exceed the path MTU that the host knows, or its limit. `mtu` is the largest packet that it
+    /// sends.
     NotSent TooLong {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The destination.
+        /// Destination.
         target: IpAddr,
-        /// Not the path sets this length but the host, which sends short packets only once a router returned one
-        /// (`net.ipv4.ip_no_pmtu_disc` is 1).
+        /// Whether the limit is that of the host and not of the path: after a router returned a packet as too
+        /// long, the host sends short packets only (`net.ipv4.ip_no_pmtu_disc` is 1).
         host_limit: bool,
     },
-    /// The interface did not accept the packets: its queue is full, it has no carrier, or the other end of a virtual link refuses them.
+    /// The interface refused packets: its queue is full, it has no carrier, or the peer of a virtual link
+    /// refuses them.
     NotSent InterfaceRefused {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The error of the system.
+        /// Error number of the system.
         errno: i32,
     },
-    /// The system refused the packets.
+    /// The system refused to send packets.
     NotSent SystemRefused {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The destination.
+        /// Destination.
         target: IpAddr,
-        /// The interface of a link-local destination.
+        /// Interface of a link-local destination.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         link: Option<String>,
-        /// The error of the system.
+        /// Error number of the system.
         errno: i32,
-        /// Interfaces with routes that may be missing.
+        /// Disabled interfaces whose routes may be needed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unusable_interfaces: Vec<UnusableInterface>,
     },
-    /// The responder is open to all networks, and limits what it sends.
+    /// The responder is open to all networks, and limits its bit rate.
     NotSent OpenLimit {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The limit for one network, bit/s.
+        /// Limit for one network, bit/s.
         network_bps: u64,
-        /// The limit for all networks, bit/s.
+        /// Limit for all networks, bit/s.
         total_bps: u64,
     },
-    /// The responder limits the packets for one address or network.
+    /// The responder limits its packet rate to one address or network (`--rate`).
     NotSent RateLimit {
-        /// The packets.
+        /// Packets that were not sent.
         #[serde(flatten)]
         unsent: Unsent,
-        /// The address with packets that exceed the limit.
+        /// Address to which more packets were due.
         target: IpAddr,
-        /// The limit, packets/s.
+        /// Limit, packets per second.
         packets_per_second: u64,
     },
     /// A queue of an interface dropped packets that it had accepted. `datagrams` is their number.
     NotSent QueueDrops {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// The kind of the queue.
+        /// Kind of the queue.
         queue: String,
-        /// All of `datagrams` are packets of this stream, instead of at most as many.
+        /// Whether all dropped packets are of this stream; otherwise some may be of other programs.
         of_stream: bool,
     },
 
     /// Routers or the target reported errors (ICMP).
     PathError IcmpErrors {
-        /// The probes.
+        /// Reported probes.
         packets: u64,
-        /// The most recent report of a router.
+        /// Most recent report of a router.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         report: Option<RouterReport>,
     },
     /// The target reported that nothing listens on the port (ICMP).
     PathError PortUnreachable {
-        /// The probes.
+        /// Reported probes.
         packets: u64,
-        /// The UDP port.
+        /// UDP port.
         port: u16,
     },
-    /// The path returned packets as too long (ICMP). `mtu` is what it carries, if it reported that.
+    /// Routers returned packets as too long (ICMP). `mtu` is the path MTU, if reported.
     PathError PacketTooBig {
-        /// The probes.
+        /// Reported probes.
         packets: u64,
         /// The target.
         target: IpAddr,
     },
 
-    /// The network of the host changed faster than romer could follow.
+    /// The network configuration of the host changed faster than romer could follow.
     Missed NetworkChanges,
     /// More events occurred than a run stores.
     Missed TooMany,
@@ -316,70 +323,70 @@ EventDetail {
 /// Packets that were not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unsent {
-    /// The packets.
+    /// Packets that were not sent.
     pub packets: u64,
-    /// They are replies, not probes.
+    /// Whether they are replies, not probes.
     pub replies: bool,
 }
 
 /// An interface that is disabled or has no carrier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnusableInterface {
-    /// The interface.
+    /// Name of the interface.
     pub interface: String,
-    /// It is enabled and has no carrier.
+    /// Whether it is enabled without a carrier.
     pub no_carrier: bool,
 }
 
-/// Addresses that packets of a session came from.
+/// Source addresses of packets of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherSources {
-    /// Some of them, with the probes that came from each.
+    /// Some of the addresses, with their number of probes.
     pub sources: Vec<OtherSource>,
-    /// The number of further ones.
+    /// Number of further addresses.
     pub more: u64,
 }
 
-/// An address that probes of a session came from.
+/// A source address of probes of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherSource {
-    /// The address and port.
+    /// Address and port.
     pub address: String,
-    /// The probes.
+    /// Number of probes.
     pub packets: u64,
 }
 
-/// A hop of the path that is another one at the end of a run.
+/// A hop that differs between the start and the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedHop {
-    /// Its number, from 1.
+    /// Number of the hop, from 1.
     pub hop: u8,
-    /// At the beginning.
+    /// Address at the start; `null` if none replied.
     pub before: HopAnswer,
-    /// At the end.
+    /// Address at the end; `null` if none replied.
     pub after: HopAnswer,
 }
 
-/// What a router reported of packets that it did not forward (ICMP).
+/// ICMP report of a router about packets that it did not forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterReport {
-    /// The address of the router.
+    /// Address of the router.
     pub router: IpAddr,
-    /// The ICMP or ICMPv6 type.
+    /// ICMP or ICMPv6 type.
     pub icmp_type: u8,
-    /// The ICMP or ICMPv6 code.
+    /// ICMP or ICMPv6 code.
     pub icmp_code: u8,
 }
 
-/// How a responder broke the control protocol.
+/// Violation of the control protocol by a responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProtocolFault {
-    /// It sent more than its probes can cause.
+    /// It sent more records than its probes can cause.
     TooMuch,
-    /// It reported numbers of packets that cannot be.
+    /// It reported impossible packet numbers.
     ImpossibleNumbers,
-    /// It reported times that cannot be.
+    /// It reported impossible times.
     ImplausibleTimes,
     /// It named port 0 for the test packets.
     NoTestPort,

@@ -7,149 +7,150 @@ crate::warning::family::warnings! {
 BenchmarkWarning {
     /// The self-test was skipped or interrupted. The loss and latency of the tester itself are unknown.
     Warning SelfTestMissing {
-        /// It was interrupted, not skipped (`--skip-self-test`).
+        /// Whether it was interrupted; otherwise skipped (`--skip-self-test`).
         interrupted: bool,
     },
     /// The tester failed part of its self-test: see `self_test`.
     Warning SelfTestFailed,
-    /// Another device answered between the ports of a self-test. The results are of both.
+    /// Another device answered between the ports during a self-test. The results are of both.
     Error DeviceInSelfTest {
-        /// Its MAC address.
+        /// MAC address of the other device.
         mac: String,
     },
-    /// Trials were discarded, because they are not evidence about the device: see `invalid` of each.
+    /// Trials were discarded as invalid, because they say nothing about the device: see `invalid` of each.
     Warning TrialsDiscarded {
-        /// The discarded trials.
+        /// Number of discarded trials.
         discarded: u64,
-        /// All trials.
+        /// Number of all trials.
         trials: u64,
     },
     /// Lost frames are attributed to the tester and excluded from `loss_ratio`.
     Warning LossOfTester {
-        /// Trials with such losses.
+        /// Number of trials with such losses.
         trials: u64,
-        /// The frames.
+        /// Number of lost frames.
         frames: u64,
     },
     /// The tester cannot send frames at the requested rate.
     Warning TesterRateLimit {
-        /// The frame size or mixture.
+        /// Frame size or mixture.
         frames: String,
-        /// The highest rate it can send, frames per second.
+        /// Highest rate of the tester, frames per second.
         limit_pps: f64,
-        /// The highest requested rate, frames per second.
+        /// Highest requested rate, frames per second.
         requested_pps: f64,
     },
-    /// Trials lost frames at rates above those of the self-test. The tester may have lost some of them.
+    /// Frames were lost at rates above those of the self-test. The tester may have lost some of them.
     Warning LossBeyondSelfTest {
-        /// The trials.
+        /// Number of affected trials.
         trials: u64,
-        /// The highest rate of the self-test, frames per second.
+        /// Highest rate of the self-test, frames per second.
         proven_pps: f64,
-        /// The largest share that the tester may have lost.
+        /// Upper bound of the loss ratio of the tester.
         tester_loss_ratio: f64,
     },
     /// The ports are virtual and have no line rate. Loads are relative to `--line-rate`.
     Note LineRateVirtual,
     /// Latencies are below zero: the subtracted latency of the tester is lower at other loads and sizes.
     Warning LatencyNegative {
-        /// The trials.
+        /// Number of affected trials.
         trials: u64,
     },
-    /// Requested frames are too short for the headers and the test data. Longer ones were sent.
+    /// Requested frames are too short for the headers and the test data. Longer frames were sent.
     Warning FramesTooShort {
-        /// The requested sizes, bytes.
+        /// Requested frame sizes, bytes.
         requested_bytes: Vec<u32>,
-        /// The size that was sent, bytes.
+        /// Frame size sent, bytes.
         sent_bytes: u32,
     },
-    /// Frames of a stream are too short for its headers and the test data. Longer ones were sent.
+    /// Frames of a stream are too short for its headers and the test data. Longer frames were sent.
     Warning StreamFramesTooShort {
-        /// The stream.
+        /// Number of the stream.
         stream: String,
-        /// The requested size, bytes.
+        /// Requested frame size, bytes.
         requested_bytes: u32,
-        /// The size that was sent, bytes.
+        /// Frame size sent, bytes.
         sent_bytes: u32,
     },
-    /// Streams send evenly. Their phases decide which of them finds a queue full, which may look like a scheduler.
+    /// Streams have constant rates. Their phases decide whose frames find a queue full, which may resemble a
+    /// scheduler.
     Warning StreamsInStep {
-        /// The streams.
+        /// Streams with constant rates.
         streams: Vec<String>,
     },
     /// The classes forwarded more than the stated capacity.
     Warning CapacityExceeded {
-        /// The share of the capacity.
+        /// Forwarded load / stated capacity.
         forwarded_ratio: f64,
     },
-    /// Trials have few frames: one frame is a large part of the load and of the loss.
+    /// Trials have few frames, so that a single frame has a large effect on load and loss.
     Warning FewFrames {
-        /// The trials.
+        /// Number of affected trials.
         trials: u64,
-        /// The number of frames that would suffice.
+        /// Sufficient number of frames.
         needed_frames: u64,
-        /// The smallest number of frames.
+        /// Smallest number of frames of a trial.
         min_frames: u64,
     },
     /// Frames still arrived when the wait after a trial ended. Later ones count as lost.
     Warning FramesStillArriving {
-        /// The trials.
+        /// Number of affected trials.
         trials: u64,
-        /// The wait (`--settle`), nanoseconds.
+        /// Wait after a trial (`--settle`), nanoseconds.
         settle_ns: i64,
     },
-    /// Streams that the device is to drop are offered, and are not part of the results.
+    /// Streams that the device is expected to drop are offered, and are excluded from the results.
     Note DroppedStreamsOffered {
-        /// The streams (`expect=drop`).
+        /// Streams with `expect=drop`.
         streams: Vec<String>,
-        /// Their share of the offered frames.
+        /// Share of the offered frames in these streams.
         offered_ratio: f64,
     },
     /// The device translates or encapsulates frames.
     Note HeadersChanged {
-        /// Frames by the headers with which they arrived.
+        /// Number of frames by their headers on arrival.
         headers: BTreeMap<String, u64>,
     },
-    /// No frame from a size on arrived, and shorter ones did: the MTU of the device may be too small.
+    /// No frame above a size arrived, although shorter ones did: the MTU of the device may be too small.
     Warning LongFramesLost {
-        /// The smallest size of which none arrived, bytes.
+        /// Smallest frame size of which none arrived, bytes.
         lost_bytes: u32,
-        /// The largest size that arrived, bytes.
+        /// Largest frame size that arrived, bytes.
         arrived_bytes: u32,
-        /// The MTU that the lost size needs, bytes.
+        /// MTU that the lost size needs, bytes.
         mtu_bytes: u32,
     },
     /// A reset lost no frame: the device forwards during a reset, or was not reset.
     Warning ResetWithoutLoss {
-        /// The trials.
+        /// Number of affected trials.
         trials: u64,
     },
-    /// Streams are judged by one common token bucket.
+    /// Several streams share one token bucket.
     Warning BucketShared {
-        /// The streams.
+        /// Streams of the bucket.
         streams: u64,
     },
-    /// The host was descheduled. Bursts followed, which a device may not buffer.
+    /// The host was descheduled. The tester then sent bursts, which a device may not buffer.
     Warning HostDescheduled {
-        /// Frames of the longest burst.
+        /// Number of frames of the longest burst.
         burst_frames: u64,
     },
-    /// A trial has a maximum number of frames. Trials of full length at higher loads are skipped, and count as limited by the tester.
+    /// Trials with more than the maximum number of frames are skipped, and count as limited by the tester.
     Warning TrialFramesLimited {
-        /// The maximum.
+        /// Maximum number of frames of a trial.
         max_frames: u64,
-        /// The load from which on trials are skipped, as a share of the line rate.
+        /// Load above which trials are skipped, as a share of the line rate.
         load_ratio: f64,
-        /// The length of a trial, nanoseconds.
+        /// Duration of a trial, nanoseconds.
         trial_ns: i64,
     },
-    /// The line cannot offer all loads at which a scheduler is to be tested. Those above are left out.
+    /// The line rate is too low for some loads of the scheduler test. They are skipped.
     Warning LoadsAboveLine {
-        /// The highest load that can be offered, as a share of the line rate.
+        /// Highest possible load, as a share of the line rate.
         line_ratio: f64,
-        /// That load as a share of the capacity.
+        /// Highest possible load, as a share of the capacity.
         capacity_ratio: f64,
-        /// The highest load of the test, as a share of the capacity.
+        /// Highest load of the test, as a share of the capacity.
         wanted_ratio: f64,
     },
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe_direction::ProbeDirection;
 
-/// Why the skew of two clocks could not be estimated.
+/// Reason why the skew of two clocks could not be estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum SkewUnknown {
@@ -13,106 +13,106 @@ pub enum SkewUnknown {
     NoTimeStamps,
     /// Fewer packets than needed have the time stamps of both hosts.
     FewPackets {
-        /// The number that is needed.
+        /// Number that is needed.
         needed: u64,
     },
     /// There are too few packets, or they are too close in time.
     FewOrClose,
     /// The packets span less than a second.
     ShortSpan,
-    /// The packets were sent at a few moments with pauses between them.
+    /// The packets were sent in a few groups with pauses between them.
     Clustered,
-    /// There are too few packets between the events of the clocks.
+    /// There are too few packets between the clock events.
     FewBetweenEvents,
-    /// No two windows of the method have packets that give a slope.
+    /// No two windows of the method have enough packets for a slope.
     FewPerWindow {
-        /// The length of a window, nanoseconds.
+        /// Length of a window, nanoseconds.
         window_ns: i64,
     },
     /// The minimum delay of a direction changes during a large part of the time.
     MinimumMoves {
         /// The direction.
         direction: ProbeDirection,
-        /// The share of the time.
+        /// Share of the time in which it changes.
         moving_ratio: f64,
     },
     /// The minimum delay of a direction drifts faster than clocks do.
     MinimumDrifts {
         /// The direction.
         direction: ProbeDirection,
-        /// Its drift, ppm.
+        /// Drift of the minimum delay, ppm.
         drift_ppm: f64,
     },
-    /// The directions give different rates, so that the minimum delay of one of them changes.
+    /// The two directions give different skews, so that the minimum delay of one of them changes.
     DirectionsDiffer {
-        /// The rate by the forward direction, ppm.
+        /// Skew by the forward direction, ppm.
         forward_ppm: f64,
-        /// The rate by the reverse direction, ppm.
+        /// Skew by the reverse direction, ppm.
         reverse_ppm: f64,
     },
-    /// There are too few packets to give the uncertainty of the slope.
+    /// There are too few packets for the uncertainty of the slope.
     UncertaintyUnknown {
-        /// The slope, ppm.
+        /// Slope, ppm.
         skew_ppm: f64,
     },
     /// The run is too short for a useful uncertainty.
     RunTooShort {
-        /// The estimate, ppm.
+        /// Estimate, ppm.
         skew_ppm: f64,
-        /// Half the width of its 95 % interval, ppm.
+        /// Half the width of its 95 % confidence interval, ppm.
         error_ppm: f64,
-        /// The resolution of the time stamps, nanoseconds; `null` if they resolve single nanoseconds.
+        /// Resolution of the time stamps, nanoseconds; `null` if it is 1 ns.
         resolution_ns: Option<i64>,
     },
-    /// Both directions show a rate that no clock has.
+    /// Both directions give a skew that is impossible for clocks.
     RateImpossible {
-        /// The rate, ppm.
+        /// Skew, ppm.
         skew_ppm: f64,
     },
-    /// The rate exceeds that of clocks, and the directions differ: a path changes.
+    /// The skew exceeds that of clocks, and the directions differ: the delay of a path changes.
     RateOfPath {
-        /// The rate, ppm.
+        /// Skew, ppm.
         skew_ppm: f64,
     },
-    /// The rate exceeds that of clocks, and one direction alone does not show whether a path changes.
+    /// The skew exceeds that of clocks, and one direction alone does not show whether the path changes.
     RateAmbiguous {
-        /// The rate, ppm.
+        /// Skew, ppm.
         skew_ppm: f64,
     },
-    /// One-way delays with the estimate exceed their round-trip delays.
+    /// With the estimate, one-way delays exceed their round-trip delays.
     Contradicted(OneWayContradiction),
 }
 
 /// Probes with a one-way delay above their round-trip delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneWayContradiction {
-    /// Such probes.
+    /// Number of such probes.
     pub contradicting: u64,
-    /// Probes that were compared.
+    /// Number of compared probes.
     pub compared: u64,
-    /// The largest such one-way delay, nanoseconds.
+    /// Largest one-way delay of these probes, nanoseconds.
     pub one_way_delay_ns: i64,
-    /// The round-trip delay of that probe, nanoseconds.
+    /// Round-trip delay of that probe, nanoseconds.
     pub round_trip_delay_ns: i64,
-    /// The skew that both directions show, where it exceeds that of free-running clocks, ppm.
+    /// Skew in both directions, ppm, if it exceeds that of free-running clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew_ppm: Option<f64>,
-    /// The resolution of the time stamps, where it exceeds the round-trip delay and is the reason, nanoseconds.
+    /// Resolution of the time stamps, nanoseconds, if it exceeds the round-trip delay and is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution_ns: Option<i64>,
 }
 
-/// Packets that arrive before they leave, by the time stamps of one clock.
+/// Packets whose arrival precedes their departure, by the time stamps of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlyArrivals {
-    /// Such packets forward.
+    /// Number of such packets, forward.
     pub forward: u64,
-    /// Forward packets with a delay.
+    /// Number of forward packets with a delay.
     pub forward_compared: u64,
-    /// Such packets in reverse.
+    /// Number of such packets, reverse.
     pub reverse: u64,
-    /// Reverse packets with a delay.
+    /// Number of reverse packets with a delay.
     pub reverse_compared: u64,
-    /// The largest time below zero, nanoseconds.
+    /// Largest time between arrival and later departure, nanoseconds.
     pub most_ns: i64,
 }

@@ -11,7 +11,7 @@ crate::warning::family::warnings! {
 ComparisonWarning {
     /// A measurement is partial: its statistics cover a part of the run.
     Warning Partial {
-        /// The measurement.
+        /// Partial measurement.
         of: Compared,
     },
     /// The packets differ in size or code point, which may cause the difference.
@@ -32,19 +32,19 @@ ComparisonWarning {
     },
     /// The time stamps have different sources, which may cause the difference.
     Warning TimeStampSourcesDiffer {
-        /// The moments.
+        /// Events with different sources.
         moments: Vec<DifferingSource>,
     },
     /// The round trips of one measurement include the processing time of the responder, which may cause the difference.
     Warning ResponderTimeDiffers {
-        /// The measurement that includes it.
+        /// Measurement that includes it.
         included_in: Compared,
     },
     /// The baseline is subtracted from the delays of one measurement. This part of the difference is not due to the path.
     Warning BaselineDiffers {
-        /// The measurement from which it is subtracted.
+        /// Measurement from which it is subtracted.
         subtracted_from: Compared,
-        /// The baselines.
+        /// Subtracted baselines.
         baselines: Vec<SubtractedBaseline>,
     },
 }
@@ -64,21 +64,21 @@ ConcatenationWarning {
 crate::warning::family::warnings! {
 /// A warning of a model of a path.
 ModelWarning {
-    /// Which direction lost some packets is unknown. This direction of the model loses all of them.
+    /// The direction of some losses is unknown. This direction of the model has all of them.
     Warning FatesUnknown {
         /// The direction.
         direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
-    /// One-way delays are unknown. The scenario has half of each round trip as the delay of this direction.
+    /// One-way delays are unknown. The scenario uses half of each round-trip delay in this direction.
     Warning DelaysHalved {
         /// The direction.
         direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
-    /// One-way delays and round trips are unknown. The scenario has no delay in this direction.
+    /// One-way and round-trip delays are unknown. The scenario has no delay in this direction.
     Warning DelaysUnknown {
         /// The direction.
         direction: ProbeDirection,
@@ -94,7 +94,7 @@ ModelWarning {
     },
     /// The clock offset is unknown. Delays are relative to the minimum.
     Note DelaysRelative,
-    /// Runs of the scenario differ from the measurement that it was made from.
+    /// Simulated runs of the scenario differ from the measurement of which it is a model.
     Warning Misfit {
         /// The direction.
         direction: ProbeDirection,
@@ -107,12 +107,12 @@ ModelWarning {
 crate::warning::family::warnings! {
 /// A warning of a comparison with a scenario.
 FidelityWarning {
-    /// The fate of some packets is unknown. The direction is left out.
+    /// The fate of some packets is unknown. The direction is excluded.
     Warning FatesUnknown {
         /// The direction.
         direction: ProbeDirection,
     },
-    /// One-way delays are unknown. The direction is left out.
+    /// One-way delays are unknown. The direction is excluded.
     Warning DelaysUnknown {
         /// The direction.
         direction: ProbeDirection,
@@ -121,40 +121,42 @@ FidelityWarning {
     Note DelaysRelative,
     /// The measured delay includes the links around the emulator, which the scenario does not model.
     Note LinksIncluded,
-    /// It is unknown when the timeline of the scenario began. Each simulated run begins at a random point of it.
+    /// The start of the scenario's timeline is unknown. Each simulated run starts at a random time of the
+    /// timeline.
     Note TimelinePhaseUnknown,
-    /// The scenario corrupts packets without repairing checksums. Such probes are expected to be lost.
+    /// The scenario corrupts packets without repairing checksums. These probes are expected to be lost.
     Note CorruptedProbesLost,
-    /// The scenario corrupts packets and repairs checksums. The contents of such probes may be wrong, which is not modelled.
+    /// The scenario corrupts packets and repairs checksums. The contents of these probes may be wrong, which
+    /// is not modelled.
     Note CorruptedProbesAltered,
 }
 }
 
-/// A measurement of two that are compared.
+/// One of the two compared measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Compared {
-    /// The first.
+    /// Measurement A, the reference.
     A,
-    /// The second.
+    /// Measurement B.
     B,
 }
 
-/// A moment that is stamped at different places.
+/// An event of a packet whose time stamps have different sources in A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferingSource {
-    /// The moment.
+    /// Event of the packet.
     pub moment: StampMoment,
-    /// The source of A; `null` if unknown.
+    /// Source in A; `null` if unknown.
     pub a: Option<romer_units::Place>,
-    /// The source of B; `null` if unknown.
+    /// Source in B; `null` if unknown.
     pub b: Option<romer_units::Place>,
 }
 
-/// A baseline that is subtracted.
+/// A subtracted baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtractedBaseline {
     /// The direction.
     pub direction: ProbeDirection,
-    /// The baseline, nanoseconds.
+    /// Baseline, nanoseconds.
     pub baseline_ns: f64,
 }

@@ -9,56 +9,57 @@ crate::warning::family::warnings! {
 /// A warning of an emulation.
 EmulationWarning {
     // The scenario.
-    /// The scenario impairs nothing.
+    /// The scenario has no impairment.
     Note ScenarioEmpty,
     /// A recorded link delivers nothing for a long time at its beginning.
     Note TraceSilent {
         /// The setting in the scenario.
         setting: String,
-        /// The time, nanoseconds.
+        /// Duration of this time, nanoseconds.
         silence_ns: i64,
     },
-    /// A Markov chain ends in a subset of its states.
+    /// A Markov chain ends in a subset of its states (absorbing).
     Warning ChainAbsorbed {
         /// The setting in the scenario.
         setting: String,
-        /// The states.
+        /// Absorbing states.
         states: Vec<usize>,
-        /// Whether it must end there.
+        /// Whether the chain must end there.
         certainty: Absorption,
-        /// The smallest share of packets that is lost there; absent if it is random.
+        /// Minimum loss ratio in these states; absent if it is random.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min_loss_ratio: Option<f64>,
-        /// The largest share of packets that is lost there; absent if it is random.
+        /// Maximum loss ratio in these states; absent if it is random.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_loss_ratio: Option<f64>,
     },
-    /// A queue is shorter than long frames, which are always lost there.
+    /// A queue is shorter than long frames, which it always drops.
     Warning QueueShort {
         /// The setting in the scenario.
         setting: String,
-        /// The length of the queue, bytes.
+        /// Length of the queue, bytes.
         queue_bytes: u64,
     },
     /// A delay distribution is truncated at 0.
     Note DelayTruncated {
         /// The setting in the scenario.
         setting: String,
-        /// The share below 0, of which none is drawn.
+        /// Share of the distribution below 0, which is not drawn.
         below_zero_ratio: f64,
     },
-    /// A delay distribution exceeds an hour. These packets are delayed by an hour.
+    /// A delay distribution exceeds 1 h. Longer delays are limited to 1 h.
     Note DelayLimited {
         /// The setting in the scenario.
         setting: String,
-        /// The share above an hour.
+        /// Share of the distribution above 1 h.
         above_ratio: f64,
     },
-    /// Packets that are close together have more similar delays than requested, because their order is preserved.
+    /// Packets that are close together have more correlated delays than requested, because their order is
+    /// preserved.
     Note CorrelationRaised {
         /// The setting in the scenario.
         setting: String,
-        /// The time between packets from which on it is as requested, nanoseconds.
+        /// Time between packets above which the correlation is as requested, nanoseconds.
         spacing_ns: f64,
     },
     /// Delays change more slowly than requested, because packets keep their order.
@@ -75,47 +76,48 @@ EmulationWarning {
         /// The setting in the scenario.
         setting: String,
     },
-    /// Recorded delays count from the smallest one. `fixed` adds the minimum delay of the path.
+    /// Recorded delays are relative to their minimum. `fixed` adds the minimum delay of the path.
     Note TraceRelative {
         /// The setting in the scenario.
         setting: String,
     },
-    /// A new scenario has another seed or generator, which is not used: those of the start remain.
+    /// A new scenario has another seed or generator. This run keeps those of its start; the new ones are not
+    /// used.
     Note SeedKept {
-        /// The seed.
+        /// Unused seed, if it differs.
         seed: String,
-        /// The generator.
+        /// Unused generator, if it differs.
         generator: String,
     },
-    /// The scenario has another seed than the run, which is used when another run is started.
+    /// The scenario has another seed. This run keeps its own; the new seed applies at the next start.
     Note SeedOfStart {
-        /// The seed of the run.
+        /// Seed of the run.
         seed: String,
-        /// The seed of the scenario.
+        /// Seed of the scenario.
         scenario_seed: String,
     },
     /// Earlier scenarios are no longer listed.
     Note EarlierScenariosDropped {
-        /// The first revision that is listed.
+        /// First listed revision.
         first_revision: u64,
     },
-    /// The master switch was off at the end. Packets passed unimpaired.
+    /// Impairments were off at the end (master switch). Packets passed unchanged.
     Warning Passing {
-        /// Since when (RFC 3339).
+        /// Start of this time, RFC 3339.
         since: String,
     },
     /// Summaries were reset during the run. Counters cover all packets.
     Note SummariesReset {
-        /// When (RFC 3339).
+        /// Time of the last reset, RFC 3339.
         since: String,
     },
 
     // The ports.
     /// A port has addresses of this host, which answers there and bypasses the emulator.
     Warning PortHasAddresses {
-        /// The port.
+        /// Name of the port.
         port: String,
-        /// The addresses.
+        /// Addresses of the port.
         addresses: Vec<String>,
     },
     /// The link of a port is down. Packets to it are lost.
@@ -127,20 +129,20 @@ EmulationWarning {
     Warning LinkWasDown {
         /// The port, `a` or `b`.
         port: String,
-        /// How often.
+        /// Number of times.
         times: u64,
-        /// For how long in total, nanoseconds.
+        /// Total duration, nanoseconds.
         total_ns: i64,
     },
     /// The MTUs of the ports differ. Longer packets are lost.
     Warning MtusDiffer {
         /// The port with the smaller MTU.
         narrow_port: String,
-        /// Its MTU, bytes.
+        /// Smaller MTU, bytes.
         narrow_mtu_bytes: u32,
         /// The port with the larger MTU.
         wide_port: String,
-        /// Its MTU, bytes.
+        /// Larger MTU, bytes.
         wide_mtu_bytes: u32,
     },
     /// A port could not be returned to its bridge.
@@ -149,101 +151,103 @@ EmulationWarning {
         port: String,
         /// The bridge.
         bridge: String,
-        /// A command that does it.
+        /// Command that returns it.
         command: String,
     },
     /// The offloads of a port could not be restored.
     Error OffloadsNotRestored {
         /// The port.
         port: String,
-        /// The command that restores them.
+        /// Command that restores them.
         command: String,
     },
 
     // The buffer.
-    /// The rates and queues of the scenario hold more short frames than the buffer can.
+    /// With short frames, the queues and rate limits of the scenario need more buffer than is available.
     Warning BufferShortForFrames {
-        /// The bytes that they hold.
+        /// Maximum number of queued bytes.
         held_bytes: u64,
-        /// Capacity of the buffer in frames.
+        /// Capacity of the buffer, frames.
         buffer_frames: u64,
-        /// Frames are lost if the mean frame size is below this, bytes.
+        /// Mean frame size below which frames are lost, bytes.
         mean_frame_bytes: u64,
     },
-    /// At high rates, the delays of the scenario hold more frames than the buffer can.
+    /// At high rates, the delays of the scenario need more buffer than is available.
     Warning BufferShortForDelay {
-        /// The longest delay, nanoseconds.
+        /// Longest delay, nanoseconds.
         delay_ns: i64,
-        /// Capacity of the buffer in frames.
+        /// Capacity of the buffer, frames.
         buffer_frames: u64,
-        /// Frames are lost above this rate, packets per second.
+        /// Rate above which frames are lost, packets per second.
         limit_pps: i64,
-        /// The direction; absent if it is of both.
+        /// Direction; absent for both.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         direction: Option<PortDirection>,
     },
-    /// Packets found the buffer full, and count as lost by a queue.
+    /// Packets arrived while the buffer was full, and count as lost by a queue.
     Warning BufferFull {
         /// The direction.
         direction: PortDirection,
-        /// The packets.
+        /// Number of lost packets.
         packets: u64,
     },
     /// Samples of packets are missing, because writing was too slow. Counters include them.
     Warning SamplesMissing {
-        /// The packets.
+        /// Number of missing samples.
         packets: u64,
     },
-    /// Charts show the first packets of each direction.
+    /// Charts show only the first packets of each direction.
     Note ChartsLimited {
-        /// The packets that are shown of a direction.
+        /// Number of packets shown for a direction.
         shown: u64,
-        /// The others.
+        /// Number of packets not shown.
         more: u64,
     },
 
     // The delays.
-    /// The delay distribution has no finite variance. No run gives a mean that can be compared with the requested one.
+    /// The delay distribution has no finite variance, so that the mean of a run cannot be compared with the
+    /// requested mean.
     Note VarianceInfinite {
         /// The direction.
         direction: PortDirection,
     },
-    /// Delays are correlated, and the run is too short to estimate how far its mean may deviate from the requested one.
+    /// Delays are correlated, and the run is too short to estimate the error of their mean.
     Warning CorrelationLong {
         /// The direction.
         direction: PortDirection,
-        /// The effective sample size is below this.
+        /// Upper bound of the effective sample size.
         max_effective_delays: f64,
     },
     /// The run has few independent delays. Its mean and standard deviation may deviate from the requested ones by chance.
     Note FewIndependentDelays {
         /// The direction.
         direction: PortDirection,
-        /// The delays.
+        /// Number of delays.
         delays: u64,
-        /// The effective sample size.
+        /// Effective sample size.
         effective_delays: f64,
-        /// The possible deviation of the mean (95 %), nanoseconds.
+        /// Possible deviation of the mean (95 %), nanoseconds.
         mean_error_ns: f64,
-        /// The possible deviation of the standard deviation (95 %), as a share of it.
+        /// Possible deviation of the standard deviation (95 %), as a share of it.
         deviation_error_ratio: f64,
     },
-    /// Exact order limits how much delays vary from packet to packet, because packets are close together.
+    /// The order `exact` limits the delay variation from packet to packet, because packets are close
+    /// together.
     Note VariationLimited {
         /// The direction.
         direction: PortDirection,
-        /// The width of 80 % of the delays, nanoseconds.
+        /// Width of the central 80 % of the delays, nanoseconds.
         width_ns: f64,
-        /// The time between packets, nanoseconds.
+        /// Time between packets, nanoseconds.
         spacing_ns: f64,
     },
     /// Displaced packets left before the drawn number of packets had overtaken them, because the flush time expired.
     Warning FlushedEarly {
         /// The direction.
         direction: PortDirection,
-        /// Packets that left early.
+        /// Number of packets that left early.
         flushed: u64,
-        /// Displaced packets.
+        /// Number of displaced packets.
         displaced: u64,
     },
 
@@ -252,34 +256,34 @@ EmulationWarning {
     Error NoArrivals,
     /// Arrivals were sorted by time.
     Note ArrivalsSorted {
-        /// Arrivals after a later one.
+        /// Number of arrivals after a later one.
         packets: u64,
     },
-    /// Arrivals in CSV have no headers. All packets took the settings at the top level.
+    /// Arrivals in CSV have no headers. The settings at the top level apply to all packets.
     Warning ArrivalsWithoutHeaders,
-    /// Packets of a capture had no time or were truncated, and did not arrive.
+    /// Packets of a capture had no time or were truncated, and are ignored.
     Warning CapturePacketsIgnored {
-        /// The packets.
+        /// Number of ignored packets.
         packets: u64,
     },
     /// Frames above the MTU were segmented.
     Note FramesSegmented {
-        /// The frames.
+        /// Number of such frames.
         frames: u64,
-        /// What they became.
+        /// Number of resulting segments.
         segments: u64,
-        /// The MTU, bytes.
+        /// MTU, bytes.
         mtu_bytes: u32,
-        /// The largest of them, bytes.
+        /// Largest frame, bytes.
         largest_bytes: u32,
     },
-    /// Frames above the MTU were not used.
+    /// Frames above the MTU are ignored.
     Warning FramesAboveMtu {
-        /// The frames.
+        /// Number of such frames.
         frames: u64,
-        /// The MTU, bytes.
+        /// MTU, bytes.
         mtu_bytes: u32,
-        /// The largest of them, bytes.
+        /// Largest frame, bytes.
         largest_bytes: u32,
     },
 }
@@ -289,10 +293,10 @@ EmulationWarning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absorption {
-    /// It begins there.
+    /// The chain starts there.
     Initial,
-    /// It may: there are others.
+    /// The chain may end there, or in other states.
     Possible,
-    /// It will.
+    /// The chain always ends there.
     Certain,
 }

@@ -3,15 +3,15 @@
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// How much a warning, event or note limits the use of the figures.
+/// Effect of a warning, event or note on the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The figures hold. It says how they are to be read.
+    /// The results are valid; it explains how to read them.
     Note,
-    /// Some figures are incomplete, less certain, or not those of the path alone.
+    /// Some results are incomplete, less certain, or not those of the path alone.
     Warning,
-    /// There are no figures, or they are wrong.
+    /// Results are missing or wrong.
     Error,
 }
 
