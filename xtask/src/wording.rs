@@ -11,7 +11,7 @@ use crate::literals::literals;
 const LONGEST: usize = 30;
 
 /// Words to avoid, as a pattern, and what to write instead.
-const AVOIDED: [(&str, &str); 28] = [
+const AVOIDED: [(&str, &str); 20] = [
     ("tell|tells|telling|told", "report, show"),
     ("mend|mends|mended|mending", "fix"),
     ("heed|heeds|heeded", "respect, use"),
@@ -32,6 +32,10 @@ const AVOIDED: [(&str, &str); 28] = [
     ("found out", "found"),
     ("what it comes to|what they come to|comes to stay", "the result, ends in"),
     ("is asked for|was asked for|are asked for|were asked for", "is requested"),
+];
+
+/// More of them, for the descriptions of schemas and the console.
+const AVOIDED_IN_DESCRIPTIONS: [(&str, &str); 8] = [
     ("(?:bits|bytes|octets|frames|packets|times) a second", "per second, bit/s"),
     ("in words", "as text"),
     ("anew|once more", "again"),
@@ -60,6 +64,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
 
 struct Rules {
     avoided: Vec<(Regex, &'static str)>,
+    avoided_in_descriptions: Vec<(Regex, &'static str)>,
     /// What of a text is no prose: code, where links lead to, and values that are filled in.
     no_prose: Regex,
     sentence: Regex,
@@ -70,10 +75,11 @@ struct Rules {
 impl Rules {
     fn new() -> Self {
         let pattern = |text: &str| Regex::new(text).expect("a pattern of this file");
-        let avoided =
-            AVOIDED.iter().map(|(words, instead)| (pattern(&format!(r"(?i)\b(?:{words})\b")), *instead));
+        let words =
+            |(words, instead): &(&str, &'static str)| (pattern(&format!(r"(?i)\b(?:{words})\b")), *instead);
         Self {
-            avoided: avoided.collect(),
+            avoided: AVOIDED.iter().map(words).collect(),
+            avoided_in_descriptions: AVOIDED.iter().chain(&AVOIDED_IN_DESCRIPTIONS).map(words).collect(),
             no_prose: pattern(r"`[^`]*`|\]\([^)]*\)|\{[^}]*\}"),
             sentence: pattern(r"[.!?:]\s"),
             console: pattern(r#"'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`|>([^<>{}]*)<"#),
@@ -83,28 +89,28 @@ impl Rules {
     fn places(&self, file: &Text) -> Vec<WordingFault> {
         let path = file.path.as_str();
         if path.ends_with(".md") && !path.starts_with("validation/") {
-            let mut places = self.avoided(&prose(file, true));
+            let mut places = self.avoided(&self.avoided, &prose(file, true));
             places.extend(self.long(&prose(file, false)));
             places
         } else if path.starts_with("docs/") && path.ends_with(".json") {
             let descriptions = descriptions(file);
-            let mut places = self.avoided(&descriptions);
+            let mut places = self.avoided(&self.avoided_in_descriptions, &descriptions);
             places.extend(descriptions.into_iter().flat_map(|description| self.long(&[description])));
             places
         } else if is_console(path) {
-            self.avoided(&self.texts_of_console(file))
+            self.avoided(&self.avoided_in_descriptions, &self.texts_of_console(file))
         } else if path.ends_with(".rs") && is_interface(path) {
-            self.avoided(&texts_of_code(file, path.starts_with("crates/app/cli/src/args")))
+            self.avoided(&self.avoided, &texts_of_code(file, path.starts_with("crates/app/cli/src/args")))
         } else {
             Vec::new()
         }
     }
 
-    fn avoided(&self, lines: &[(usize, String)]) -> Vec<WordingFault> {
+    fn avoided(&self, words: &[(Regex, &'static str)], lines: &[(usize, String)]) -> Vec<WordingFault> {
         let mut places = Vec::new();
         for (line, text) in lines {
             let text = self.no_prose.replace_all(text, " code ");
-            for (pattern, instead) in &self.avoided {
+            for (pattern, instead) in words {
                 places.extend(pattern.find_iter(&text).map(|found| WordingFault {
                     line: *line,
                     what: format!("says {:?}: write {instead}", found.as_str()),
