@@ -18,7 +18,10 @@ pub(crate) fn schema() -> Value {
         properties.insert(name, schema);
     }
     properties.insert("procedure".into(), procedures());
-    properties.insert("stream".into(), list("Streams of test frames, sent at the same time; default: one stream.", &streams()));
+    properties.insert(
+        "stream".into(),
+        list("Streams of test frames, sent at the same time; default: one stream.", &streams()),
+    );
     properties.insert("case".into(), list("Device configurations, each set by a command.", &cases()));
     properties.insert(
         "dut".into(),
