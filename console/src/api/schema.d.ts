@@ -7661,7 +7661,7 @@ export interface components {
              * Format: uint64
              * @description Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
              *     count in the outage of a reset. In other trials frames wait for the link and leave late, and this is
-             *     0.
+             *     zero.
              * @default 0
              */
             unlinked: number;

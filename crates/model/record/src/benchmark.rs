@@ -212,7 +212,7 @@ pub struct Trial {
     pub unsent: u64,
     /// Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
     /// count in the outage of a reset. In other trials frames wait for the link and leave late, and this is
-    /// 0.
+    /// zero.
     #[serde(default)]
     pub unlinked: u64,
     /// Scheduled departures of the first and the last of these frames, nanoseconds after that of the first
