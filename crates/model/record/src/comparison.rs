@@ -18,7 +18,7 @@ pub struct Comparison {
     pub a: ComparedRun,
     /// What is compared.
     pub b: ComparedRun,
-    /// The figure by which the verdicts are given, such as `delay_ns.median`.
+    /// The metric that is named first, such as `delay_ns.median`. With `--by` it decides the verdicts.
     pub by: String,
     /// Method of the confidence intervals.
     pub method: String,
@@ -52,26 +52,30 @@ pub struct ComparedDirection {
     pub direction: String,
     /// Kind of the delays of both; `null` where the kinds differ, and then they are not compared.
     pub delay_kind: Option<DelayKind>,
-    /// The verdict by the metric `by`.
+    /// The verdict.
     pub verdict: ComparisonVerdict,
-    /// The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none.
+    /// The verdict as text, with the clear differences and the metrics without an interval.
     pub words: String,
     /// Each figure.
     pub figures: Vec<ComparedFigure>,
 }
 
-/// What the data show.
+/// The verdict on B, compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
-    /// B is more.
-    More,
-    /// B is less.
-    Less,
+    /// B is better.
+    Improved,
+    /// B is worse.
+    Worse,
+    /// Some metrics are better and some are worse.
+    Mixed,
+    /// The metric differs, and the difference is neither better nor worse.
+    Changed,
     /// No significant difference.
-    NoneShown,
+    NotSignificant,
     /// The difference has no confidence interval.
-    NotKnown,
+    Inconclusive,
 }
 
 /// A figure of both.
