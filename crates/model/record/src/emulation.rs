@@ -184,8 +184,12 @@ pub struct EmulatedDirection {
     /// the rate and, of displaced packets and copies, with what they waited before the delay stage.
     #[serde(default)]
     pub total_delay_ns: Summary,
-    /// Actual minus requested.
+    /// Departure minus the time at which the packet was due: the error of the emulator, without the rate queue and the wait for
+    /// packet order.
     pub delay_error_ns: Summary,
+    /// Wait after the delay, so as not to overtake another packet, of packets that waited.
+    #[serde(default)]
+    pub order_wait_ns: Summary,
     /// In the queue before the rate, and at the rate, of packets that left and met a rate; those that met none do not
     /// count.
     #[serde(default)]
