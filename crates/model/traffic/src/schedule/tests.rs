@@ -93,7 +93,7 @@ fn a_request_that_contradicts_itself_is_refused() {
             Request { limit: Limit::Duration(Duration::from_secs(5)), trace: late.clone(), ..of("trace:x") },
             "is due 5s after the start",
         ),
-        (Request { interval: twenty, ..sized.clone() }, "leave the interval out"),
+        (Request { interval: twenty, ..sized.clone() }, "omit --interval"),
         (Request { size: Some(100), ..sized }, "sizes of its own"),
     ] {
         let error = Schedule::new(&wrong).unwrap_err().to_string();
