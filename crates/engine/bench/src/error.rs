@@ -60,7 +60,7 @@ pub enum BenchError {
     )]
     Silent(String),
     /// The command of a case failed.
-    #[error("the command of case {name} failed (case {name}): {why}; run it yourself: {command}")]
+    #[error("case {name} cannot be set ({command}): {why}; run this command yourself")]
     Case {
         /// Its name.
         name: String,
@@ -70,7 +70,7 @@ pub enum BenchError {
         why: String,
     },
     /// The command that resets the device failed.
-    #[error("the device cannot be reset (--reset): {why}; see what the command says: {command}")]
+    #[error("the device cannot be reset (--reset): {why}; run the command yourself: {command}")]
     Reset {
         /// The command.
         command: String,

@@ -619,11 +619,11 @@ mod tests {
         let one = |interface: &str, no_carrier| UnusableInterface { interface: interface.into(), no_carrier };
         assert_eq!(
             unusable_interfaces(&[one("eth1", false), one("eth2", true)]).unwrap(),
-            "its interface eth1 is down (ip link set eth1 up), its interface eth2 has no carrier (see to its cable, or to the other \
-             end of it): the routes over such a one are gone until it is up"
+            "its interface eth1 is down (ip link set eth1 up), its interface eth2 has no carrier (check its cable and the other \
+             end): routes over an interface that is down are removed until it is up"
         );
         let five = unusable_interfaces(&[1, 2, 3, 4, 5].map(|_| one("eth1", false))).unwrap();
-        assert!(five.contains(", and so it is with 2 more: "), "{five}");
+        assert!(five.contains(" and 2 more: "), "{five}");
         assert_eq!(unusable_interfaces(&[]), None);
     }
 

@@ -343,7 +343,7 @@ mod tests {
         };
         assert_eq!((check(None, "cs0"), check(Some("remark"), "cs0")), (Ok(()), Ok(())));
         assert!(check(Some("remrak"), "cs0").unwrap_err().contains("the cases are remark"));
-        assert!(check(None, "cs1").unwrap_err().contains("no stream has the code point cs1"));
+        assert!(check(None, "cs1").unwrap_err().contains("no stream is sent with the code point cs1"));
         let excess = |out: &str, markings| {
             let claim =
                 MarkingClaim { case: None, field: Field::CodePoint, sent: "cs0".into(), out: out.into() };
@@ -351,7 +351,7 @@ mod tests {
             check_markings(&claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
         };
         assert_eq!(excess("cs1", Vec::new()), Ok(()));
-        assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both come out"));
+        assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both are cs0"));
     }
 
     #[test]

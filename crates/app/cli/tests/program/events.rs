@@ -176,7 +176,7 @@ fn move_house(lab: &Lab, measuring: &mut Measuring) {
     measuring.await_told(&["198.18.0.2, the source of the probes, was removed"]);
     ip(lab, &["address", "add", "198.18.0.9/24", "dev", "t0"]);
     measuring.await_told(&[
-        "the session continues from 198.18.0.9, and was at 198.18.0.2",
+        "the session moved from 198.18.0.2 to 198.18.0.9",
         "a sender moved from 198.18.0.2 to 198.18.0.9",
     ]);
     measuring.await_more();
@@ -240,7 +240,7 @@ fn what_happens_to_a_host_is_told_once_though_each_direction_has_a_session_of_it
     let kept = event_texts(&document);
     for text in [
         "198.18.0.2, the source of the probes, was removed",
-        "the session continues from 198.18.0.9, and was at 198.18.0.2",
+        "the session moved from 198.18.0.2 to 198.18.0.9",
         "a sender moved from 198.18.0.2 to 198.18.0.9",
         theirs[0],
         theirs[1],

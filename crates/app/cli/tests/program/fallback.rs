@@ -228,7 +228,7 @@ fn replies_without_the_code_of_the_key_are_told_as_that() {
     let warnings = warned(&document);
     assert!(
         warnings.contains(
-            "10 datagrams arrived that are not counted as replies: 10 with a code (HMAC) that was not"
+            "10 datagrams arrived that are not counted as replies: 10 with a missing or wrong HMAC"
         ),
         "{warnings}"
     );

@@ -118,7 +118,10 @@ pub(super) fn judge(
     });
     let mut open: Vec<String> = open.map(|(figure, ..)| figure.text()).collect();
     if !is_main_first && of_main == Shown::NoInterval {
-        open.insert(0, leading.text());
+        match main.and_then(|(_, compared)| compared.difference) {
+            Some(_) => open.insert(0, leading.text()),
+            None => parts.push(leading_part(leading, main.map(|(_, compared)| compared), has_packets)),
+        }
     }
     if !open.is_empty() {
         parts.push(format!("no interval: {}", open.join(", ")));

@@ -126,7 +126,7 @@ fn rates_are_bounded_in_total() {
         let actions = say(&mut server, &message);
         let refused = refused(&actions);
         assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Rate, Some(10)));
-        assert!(refused.message.contains("4000 in all sessions together"), "{refused:?}");
+        assert!(refused.message.contains("its limit for all sessions is 4000 packets/s"), "{refused:?}");
     }
 }
 
