@@ -358,7 +358,7 @@ async function run() {
   assert.equal(await delay.getByLabel('Fixed part').inputValue(), '21ms');
   await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"6ms\\"\\n"}' }));
   await those.getByText('b → a › Delay › Fixed part: 5ms → 6ms').waitFor();
-  await theirs.getByRole('button', { name: 'Use their version' }).click();
+  await theirs.getByRole('button', { name: 'Take theirs' }).click();
   await page.getByText('The screen shows what the emulator does.').waitFor();
   const mine = page.locator('.card', { has: page.getByRole('heading', { name: 'b → a', exact: true }) }).first();
   await until('theirs is on the screen', () => mine.getByLabel('Fixed part').inputValue().then((text) => text === '6ms'));
@@ -538,13 +538,13 @@ async function run() {
   await open(page, 'Runs');
   await runsScreen.getByRole('cell', { name: 'at a⟨U+202E⟩rate' }).waitFor();
   await open(page, 'Emulator');
-  await theirs.getByRole('button', { name: 'Use their version' }).click();
+  await theirs.getByRole('button', { name: 'Take theirs' }).click();
   await page.getByText('The screen shows what the emulator does.').waitFor();
 
   step('a trace is entered, and its lines count as changes; other pages and the master switch keep it');
   await open(page, 'Emulator');
   await page.getByRole('button', { name: 'Reset', exact: true }).click();
-  await page.getByRole('button', { name: 'Add a trace' }).click();
+  await page.getByRole('button', { name: 'Enter a trace' }).click();
   await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
   await page.getByText('Applied.').waitFor().catch(async (error) => {
     throw new Error(`${await page.locator('.bar').innerText()}: ${error}`);

@@ -23,7 +23,7 @@ export async function linesOfTraces(page) {
   await reset(page);
   const there = card(page, 'a → b');
   await there.getByText('Trace: recorded packets').click();
-  await there.getByRole('button', { name: 'Add a trace' }).click();
+  await there.getByRole('button', { name: 'Enter a trace' }).click();
   const content = there.getByLabel('File: content');
   const [first, other] = ['10\n20\n30\n40\n', '5\n10\n'];
   const shows = (text) => until(`the lines are ${JSON.stringify(text)}`, async () => (await content.count()) === 1 && (await content.inputValue()) === text);
@@ -54,7 +54,7 @@ export async function longTraces(page) {
   await reset(page);
   const there = card(page, 'a → b');
   await there.getByText('Trace: recorded packets').click();
-  await there.getByRole('button', { name: 'Add a trace' }).click();
+  await there.getByRole('button', { name: 'Enter a trace' }).click();
   const choose = (name, lines) => there.getByLabel('File: choose').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(lines) });
   await choose('huge.trace', '1000000\n'.repeat(2_200_000));
   await there.getByText(/huge\.trace takes 1\d\.\d MB to send; a scenario holds at most 16\.7 MB of files/).waitFor();
@@ -108,7 +108,7 @@ export async function keysOfScenarios(page) {
   await stage(page, 'Delay', 'none');
   const trace = card(page, 'b → a').locator('details.trace');
   await trace.locator('summary').click();
-  await trace.getByRole('button', { name: 'Add a trace' }).click();
+  await trace.getByRole('button', { name: 'Enter a trace' }).click();
   await trace.getByLabel('Format').selectOption('measurement');
   await trace.getByLabel('Fixed part').fill('3ms');
   await trace.getByLabel('Direction of the log').selectOption('forward');

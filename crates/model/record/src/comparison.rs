@@ -9,58 +9,58 @@ use crate::warning::ComparisonWarning;
 /// The name of the comparison's schema.
 pub const COMPARISON: &str = "romer/comparison/1";
 
-/// Two measurements compared. Every difference is B minus A.
+/// Comparison of two measurements. Every difference is B minus A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// `romer/comparison/1`.
     pub schema: String,
-    /// What is compared with.
+    /// Measurement A, the reference.
     pub a: ComparedRun,
-    /// What is compared.
+    /// Measurement B.
     pub b: ComparedRun,
-    /// The metric that is named first, such as `delay_ns.median`. With `--by` it decides the verdicts.
+    /// Metric that is named first, such as `delay_ns.median`. With `--by` it decides the verdicts.
     pub by: String,
     /// Method of the confidence intervals.
     pub method: String,
-    /// Seed of the resampling, six unsigned 32-bit integers; it is always the same.
+    /// Seed of the resampling, six unsigned 32-bit integers; a constant.
     pub seed: [u32; 6],
-    /// The directions that both have.
+    /// Directions that both measurements have.
     pub directions: Vec<ComparedDirection>,
-    /// Limits on differences, and whether each passed.
+    /// Requested limits of differences, and whether each passed.
     pub limits: Vec<Limit>,
-    /// What may affect the verdicts.
+    /// Warnings about the comparison.
     pub warnings: Vec<ComparisonWarning>,
 }
 
-/// One of the two.
+/// A compared measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedRun {
-    /// As it was given.
+    /// Name of the run or file, as given.
     pub name: String,
-    /// Its target.
+    /// Target.
     pub target: String,
-    /// When it was measured, UTC (RFC 3339); `null` where it is not known.
+    /// Start time, UTC (RFC 3339); `null` if unknown.
     pub started: Option<String>,
-    /// The user's comment.
+    /// Comment of the user.
     pub comment: Option<String>,
 }
 
-/// One direction of both.
+/// Comparison of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedDirection {
-    /// `forward`, `reverse` or `round_trip`.
+    /// Direction: `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// Kind of the delays of both; `null` where the kinds differ, and then they are not compared.
+    /// Kind of the delays of both; `null` if the kinds differ, in which case delays are not compared.
     pub delay_kind: Option<DelayKind>,
-    /// The verdict.
+    /// Verdict.
     pub verdict: ComparisonVerdict,
-    /// The verdict as text, with the clear differences and the metrics without an interval.
+    /// Verdict as text, with the significant differences and the metrics without an interval.
     pub words: String,
-    /// Each figure.
+    /// Comparison of each metric.
     pub figures: Vec<ComparedFigure>,
 }
 
-/// The verdict on B, compared with A.
+/// Verdict on B, compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
@@ -78,17 +78,18 @@ pub enum ComparisonVerdict {
     Inconclusive,
 }
 
-/// A figure of both.
+/// Comparison of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
-    /// Its place in a direction of the measurement document, such as `delay_ns.p99`.
+    /// Metric, as its path in a direction of the measurement document, such as `delay_ns.p99`.
     pub figure: String,
-    /// Of A.
+    /// Value of measurement A, in the unit of the metric.
     pub a: Option<f64>,
-    /// Of B.
+    /// Value of measurement B, in the unit of the metric.
     pub b: Option<f64>,
-    /// B minus A.
+    /// B minus A, in the unit of the metric.
     pub difference: Option<f64>,
-    /// 95 % confidence interval of the difference; `null` where the data do not allow one.
+    /// 95 % confidence interval of the difference; `null` if there are too few independent or distinct
+    /// values.
     pub interval: Option<[f64; 2]>,
 }

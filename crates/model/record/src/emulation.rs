@@ -12,54 +12,53 @@ use crate::warning::EmulationWarning;
 /// The name of the emulation document's schema.
 pub const EMULATION: &str = "romer/emulation/1";
 
-/// The requested emulation, and what the emulator did.
+/// Results of an emulation: the requested scenario and the counters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Emulation {
     /// `romer/emulation/1`.
     pub schema: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// When it ended, RFC 3339; the time of the request if it still runs.
+    /// End time, RFC 3339; the current time if the emulation is running.
     pub ended: String,
-    /// What ended it, where that was neither the end of its time nor the user: a port that is gone.
+    /// Fault that ended the emulation early, such as a removed port.
     pub ended_by: Option<String>,
-    /// Six numbers that replay every decision of chance.
+    /// Seed of the random decisions: six numbers.
     pub seed: [u32; 6],
-    /// How chance came about: `counter`, `mrg` or `mrg32k3a`.
+    /// Random number generator: `counter`, `mrg` or `mrg32k3a`.
     pub generator: String,
-    /// How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files.
+    /// Packet I/O: `packet`, `xdp-native` or `xdp-generic`; `offline` for files.
     pub data_plane: String,
-    /// What was requested, as a scenario file says it; where everything passed through untouched at the end, what was requested
-    /// before that.
+    /// Scenario, with the keys of a scenario file; if impairments were off at the end, the stored scenario.
     pub scenario: String,
-    /// Since when everything passed through unchanged until the end (the console's master switch was off), RFC 3339;
-    /// `null` if the scenario was in force at the end.
+    /// Time since which impairments were off (packets passed unchanged) until the end, RFC 3339; `null` if
+    /// the scenario applied at the end.
     #[serde(default)]
     pub passing_since: Option<String>,
-    /// The ports, by letter.
+    /// Ports, by letter.
     pub ports: BTreeMap<String, EmulatedPort>,
-    /// The scenarios in their order, if there were several; the first is that of the start.
+    /// Scenarios of the run in their order, if there were several; the first is that of the start.
     #[serde(default)]
     pub changes: Vec<EmulationChange>,
-    /// What arrived at a.
+    /// Packets that arrived at port a.
     pub a_to_b: EmulatedDirection,
-    /// What arrived at b.
+    /// Packets that arrived at port b.
     pub b_to_a: EmulatedDirection,
-    /// What a reader should know before relying on the figures.
+    /// Warnings about the results.
     #[serde(default)]
     pub warnings: Vec<EmulationWarning>,
 }
 
-/// A scenario that was put in force, or stored from then on.
+/// A scenario that was applied, or stored while impairments were off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulationChange {
-    /// 1 for that of the start, one more with each change.
+    /// Number of the scenario: 1 at the start, one more with each change.
     pub revision: u64,
-    /// When, RFC 3339.
+    /// Time of the change, RFC 3339.
     pub at: String,
-    /// As a scenario file says it.
+    /// Scenario, with the keys of a scenario file.
     pub scenario: String,
-    /// From then on everything passed through unchanged, and the scenario was stored only.
+    /// Whether impairments were off: packets passed unchanged, and the scenario was stored only.
     #[serde(default)]
     pub passing: bool,
 }
@@ -67,138 +66,145 @@ pub struct EmulationChange {
 /// The name of the schema of what is kept of an emulation with a measurement that passed through it.
 pub const EMULATED: &str = "romer/emulated/1";
 
-/// The emulation that a measurement passed through: `emulated.json` in its folder.
+/// Emulation that a measurement passed through: `emulated.json` in its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Emulated {
     /// `romer/emulated/1`.
     pub schema: String,
-    /// Which of the emulation's directions the packets took that went there.
+    /// Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`.
     pub there: PortDirection,
     /// Port a, `[NETNS/]IFACE`.
     pub a: String,
-    /// Port b.
+    /// Port b, `[NETNS/]IFACE`.
     pub b: String,
-    /// Six numbers that replay every decision of chance.
+    /// Seed of the random decisions: six numbers.
     pub seed: [u32; 6],
-    /// What was requested when the measurement began, as a scenario file says it.
+    /// Scenario at the start of the measurement, with the keys of a scenario file.
     pub scenario: String,
-    /// Everything passed through unchanged then, and the scenario was stored only.
+    /// Whether impairments were off at the start of the measurement: packets passed unchanged.
     pub passing: bool,
-    /// Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
+    /// Whether the scenario changed, or the emulation ended, during the measurement; `null` if the
     /// measurement was killed.
     pub changed: Option<bool>,
-    /// Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
-    /// began, where it was killed). Its timeline was there then. `null` in documents of older versions.
+    /// Time since the scenario was applied, nanoseconds, at the start and at the end of the measurement
+    /// (twice that of the start if the measurement was killed). It is the position in the timeline. `null` in
+    /// documents of older versions.
     #[serde(default)]
     pub in_force_ns: Option<[u64; 2]>,
-    /// What arrived at a while it was measured, other packets included; `null` where that is not known.
+    /// Counters during the measurement of all packets that arrived at port a; `null` if unknown.
     pub a_to_b: Option<EmulatedCounts>,
-    /// What arrived at b.
+    /// Counters during the measurement of all packets that arrived at port b; `null` if unknown.
     pub b_to_a: Option<EmulatedCounts>,
 }
 
-/// Outcome of packets within a time.
+/// Counters of one direction during a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedCounts {
     /// Packets that arrived.
     pub received: u64,
-    /// Packets and copies that left.
+    /// Packets and duplicates transmitted.
     pub transmitted: u64,
-    /// Copies that were made.
+    /// Duplicates created.
     pub duplicates_created: u64,
-    /// Packets and copies that did not leave, by cause.
+    /// Lost packets and duplicates, by cause.
     pub lost: BTreeMap<String, u64>,
-    /// Packets that left damaged.
+    /// Packets transmitted with inverted bits.
     pub corrupted: u64,
-    /// Packets that others overtook.
+    /// Displaced packets that others overtook.
     pub reordered: u64,
-    /// Octets of the frames that the port received, with their check sequences, by the interface's own count; `null`
-    /// where that is not known.
+    /// Bytes of the frames that the port received, including FCS, from the interface counter; `null` if
+    /// unknown.
     #[serde(default)]
     pub received_octets: Option<u64>,
-    /// Octets of the frames that the other port sent.
+    /// Bytes of the frames that the other port sent, including FCS, from the interface counter; `null` if
+    /// unknown.
     #[serde(default)]
     pub transmitted_octets: Option<u64>,
-    /// Mean of the requested delays of transmitted packets; `null` if none was transmitted, or if the summaries were
-    /// reset in this time.
+    /// Mean of the requested delays of transmitted packets, nanoseconds; `null` if none was transmitted, or
+    /// if the summaries were reset meanwhile.
     #[serde(default)]
     pub requested_delay_mean_ns: Option<f64>,
-    /// Mean of the delays, without the rate's queue.
+    /// Mean of the actual delays without the rate queue, nanoseconds.
     #[serde(default)]
     pub actual_delay_mean_ns: Option<f64>,
-    /// Mean of the delays that packets got here in all, from arrival to departure.
+    /// Mean of the total delays from arrival to departure, nanoseconds.
     #[serde(default)]
     pub total_delay_mean_ns: Option<f64>,
-    /// Mean of the times in the rate's queue, of packets that met a rate; `null` where none did.
+    /// Mean wait in the rate queue and transmission time, nanoseconds, of packets with a rate limit; `null`
+    /// if there were none.
     #[serde(default)]
     pub rate_queue_mean_ns: Option<f64>,
 }
 
-/// A port, and what was changed on it for the time of the run.
+/// A port, and its changes during the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedPort {
-    /// `[NETNS/]IFACE`.
+    /// Interface, `[NETNS/]IFACE`.
     pub interface: String,
-    /// The bridge that it was taken out of and put back into; `null`: it was in none.
+    /// Bridge from which the interface was removed during the run; `null` if it was in none.
     pub taken_from_bridge: Option<String>,
-    /// Whether offloads were switched off and on again.
+    /// Whether offloads were disabled during the run and enabled again.
     pub offloads_switched_off: bool,
 }
 
-/// One direction. Always and exactly: received + duplicates_created = transmitted + queued + the sum of lost.
+/// Counters and statistics of one direction. Always: received + duplicates_created = transmitted + queued +
+/// the sum of lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedDirection {
-    /// Packets that arrived, those that the kernel dropped before the emulator had them included.
+    /// Packets that arrived, including those that the kernel dropped before the emulator read them.
     pub received: u64,
-    /// Packets and copies that left.
+    /// Packets and duplicates transmitted.
     pub transmitted: u64,
-    /// Packets and copies in the emulator; 0 at the end.
+    /// Packets and duplicates in the emulator; 0 at the end.
     pub queued: u64,
-    /// Copies made.
+    /// Duplicates created.
     pub duplicates_created: u64,
-    /// By cause: `model`, `trace`, `queue`, `oversize`, `undeliverable`, `kernel`, `shutdown`.
+    /// Lost packets and duplicates, by cause: `model`, `trace`, `queue`, `oversize`, `undeliverable`,
+    /// `kernel`, `shutdown`.
     pub lost: BTreeMap<String, u64>,
-    /// Of those that left, how many with bits turned over.
+    /// Transmitted packets and duplicates with inverted bits.
     pub corrupted: u64,
-    /// Packets and copies that others went past because they were displaced by the reordering stage.
+    /// Packets and duplicates displaced by the reordering stage and overtaken by others.
     pub reordered: u64,
-    /// Packets and copies that left after one that had arrived later, whatever the cause (RFC 4737's reordered packets,
-    /// seen at the port).
+    /// Packets and duplicates transmitted after one that had arrived later, whatever the cause (reordered
+    /// packets of RFC 4737, at the output port).
     #[serde(default)]
     pub overtaken: u64,
-    /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
-    /// none was delayed.
+    /// Share of the delayed packets and duplicates that waited longer than their delay to preserve the packet
+    /// order; `null` if none was delayed.
     pub order_delayed_ratio: Option<f64>,
-    /// With the exact order, and for correlated delays: correlation time; `null` if unknown.
+    /// Correlation time of the delays, nanoseconds, for the order `exact` and for correlated delays; `null`
+    /// if unknown.
     #[serde(default)]
     pub correlation_time_ns: Option<f64>,
-    /// With the exact order, and for correlated delays: effective sample size; `null` if unknown, and for a
-    /// distribution without a variance.
+    /// Effective sample size of the delays, for the order `exact` and for correlated delays; `null` if
+    /// unknown, and for a distribution without finite variance.
     #[serde(default)]
     pub effective_values: Option<f64>,
-    /// Delays requested, of packets that left.
+    /// Requested delays of transmitted packets, nanoseconds.
     pub requested_delay_ns: Summary,
-    /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
+    /// Actual delay, nanoseconds: from the input of the delay stage to the transmission, without the rate
+    /// queue.
     pub actual_delay_ns: Summary,
-    /// From when a packet arrived until it was given to the port: the delay that it got here in all, with its waiting for
-    /// the rate and, of displaced packets and copies, with what they waited before the delay stage.
+    /// Total delay from arrival to transmission, nanoseconds, including the rate queue and the wait of
+    /// displaced packets and duplicates before the delay stage.
     #[serde(default)]
     pub total_delay_ns: Summary,
-    /// Departure minus the time at which the packet was due: the error of the emulator, without the rate queue and the wait for
-    /// packet order.
+    /// Error of the emulator, nanoseconds: transmission minus the time at which the packet was due. It excludes the wait for packet
+    /// order (`fifo`).
     pub delay_error_ns: Summary,
-    /// Wait after the delay, so as not to overtake another packet, of packets that waited.
+    /// Wait for packet order after the delay, nanoseconds, of packets that waited.
     #[serde(default)]
     pub order_wait_ns: Summary,
-    /// In the queue before the rate, and at the rate, of packets that left and met a rate; those that met none do not
-    /// count.
+    /// Wait in the rate queue and transmission time, nanoseconds, of transmitted packets with a rate limit.
     #[serde(default)]
     pub rate_queue_ns: Summary,
-    /// Between arrivals.
+    /// Time between consecutive arrivals, nanoseconds.
     pub inter_arrival_ns: Summary,
-    /// Between departures.
+    /// Time between consecutive departures, nanoseconds.
     pub inter_departure_ns: Summary,
-    /// Packets and copies in the emulator when each packet arrived, without itself and its copies.
+    /// Packets and duplicates in the emulator at the arrival of each packet, without that packet and its
+    /// duplicates.
     pub queue_depth: Summary,
 }
 
