@@ -11,7 +11,7 @@ use romer_record::Exit;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
-use romer_store::untrusted;
+use romer_store::{StoreError, untrusted};
 use serde_json::Value;
 
 use crate::args::CompareArgs;
@@ -57,11 +57,13 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
         arguments.by,
     );
     let Some(mut compared) = compared else {
+        let by = arguments.by.map_or_else(String::new, |by| format!(" with --by {by}"));
         return Err(Failure::with_exit(
             Exit::BadData,
             format!(
-                "nothing to compare ({}, {}): no common direction has --by {}; compare measurements of the same directions",
-                names[0], names[1], arguments.by
+                "nothing to compare ({}, {}): the runs have no direction in common{by}; compare measurements of the same \
+                 directions",
+                names[0], names[1]
             ),
         ));
     };
@@ -96,9 +98,7 @@ fn one_of(mut found: Vec<LoadedRun>, arguments: &CompareArgs, name: &str) -> Res
         }
     };
     if place >= count {
-        return Err(Failure::usage(format!(
-            "no such stream (--stream {place}): {name} has {count}, counted from 0; choose one of them"
-        )));
+        return Err(Failure::no_stream(place, name, count));
     }
     Ok(found.swap_remove(place))
 }
@@ -124,6 +124,9 @@ pub(crate) fn with_packets(path: &Path) -> Result<Vec<Evaluated>, Failure> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::NotFound {
+        return StoreError::Missing { what: "run or file", path: path.to_path_buf() }.into();
+    }
     Failure::environment(format!(
         "cannot read the measurement ({}): {error}; name a readable run, document or packet log",
         path.display()

@@ -234,10 +234,18 @@ impl From<LiveError> for Failure {
             LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => Self::environment(
                 format!("cannot open port (--port): {error}; end that program first, or use another port"),
             ),
-            LiveError::Port { source, .. } if source.is_permission() => Self::environment(format!(
-                "cannot open port (--port): {error}; run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep \
-                 $(command -v romer)`, or use a lab: romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
-            )),
+            LiveError::Port { source, name } if source.is_permission() => {
+                let lab = "romer lab run E -- romer emulate --port a=e0 --port b=e1";
+                // Entering a network namespace needs more than the capabilities of a port.
+                let remedy = match name.namespace() {
+                    Some(_) => format!("run as root, or inside the lab: {lab}"),
+                    None => format!(
+                        "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer \
+                         lab up path, {lab}"
+                    ),
+                };
+                Self::environment(format!("cannot open port (--port): {error}; {remedy}"))
+            }
             LiveError::Port { source, name } => {
                 let do_what = match &**source {
                     PortError::Offload { .. } => {

@@ -32,6 +32,17 @@ impl Failure {
     pub(crate) fn environment(text: impl Display) -> Self {
         Self::with_exit(Exit::Environment, text)
     }
+    /// A `--stream` that `name`, with `count` streams, does not have.
+    pub(crate) fn no_stream(number: impl Display, name: &str, count: usize) -> Self {
+        let has = match count {
+            1 => "has one stream, number 0; omit --stream".to_owned(),
+            count => format!("has {count} streams; use 0 to {}", count.saturating_sub(1)),
+        };
+        Self::usage(format!(
+            "no such stream (--stream {number}): {} {has}",
+            romer_report::escape::terminal(name)
+        ))
+    }
     /// A fault of romer itself.
     pub(crate) fn own(text: impl Display) -> Self {
         Self::with_exit(Exit::Fault, format!("{text}; this is a fault of romer, please report it"))

@@ -92,8 +92,14 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
         }
     };
     let option = if prefix == "romer" { String::new() } else { format!(" --prefix {prefix}") };
+    let emulator = match kind {
+        Topology::Path => {
+            format!("  romer lab run{option} E -- romer emulate --port a=e0 --port b=e1 --delay 20ms\n")
+        }
+        Topology::Router => String::new(),
+    };
     output::print(&format!(
-        "{picture}, in {place}\n  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
+        "{picture}, in {place}\n{emulator}  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
          romer lab run{option} A -- romer measure {far_v6}\n  \
          romer lab down{option}\n"
     ));

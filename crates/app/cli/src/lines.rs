@@ -113,9 +113,9 @@ impl Writing {
                 stage.renew();
             }
             let why = if since.elapsed() >= PATIENCE {
-                "its reader has taken nothing for 10 s"
+                "the reader of the pipe accepted no data for 10 s"
             } else if interrupted.load(Ordering::Acquire) != was_interrupted {
-                "a signal came while it was waited for that its reader takes the rest"
+                "interrupted while waiting for the reader of the pipe"
             } else {
                 std::thread::sleep(LOOK);
                 continue;

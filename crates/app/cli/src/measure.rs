@@ -10,7 +10,7 @@ use romer_endpoint::names::Family;
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
-use romer_record::event::EventKind;
+use romer_record::event::{EventDetail, EventKind};
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::replies;
 use romer_report::warning::Text;
@@ -214,8 +214,7 @@ pub(crate) fn exit_code(outcome: &MeasurementOutcome) -> Result<Exit, Failure> {
     }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
-            "no probe was sent ({}): {}; if this host refuses them, check its route to the target (ip route get) and its \
-             packet filter",
+            "no probe was sent ({}): {}",
             stuck.measurement.target,
             why_stuck(stuck)
         )));
@@ -240,15 +239,30 @@ pub(crate) fn exit_code(outcome: &MeasurementOutcome) -> Result<Exit, Failure> {
                 format!("no reply to a probe ({target}): {came}; {remedy}"),
             ))
         }
-        Some(first) => Err(Failure::with_exit(
-            Exit::Unreachable,
-            format!(
-                "no answer ({}): no reply was received; check that a reflector listens there, that both ends have the same key \
-                 (--key-file), and that no firewall drops UDP to its port",
-                first.measurement.target
-            ),
-        )),
+        Some(first) => {
+            let target = &first.measurement.target;
+            Err(Failure::with_exit(
+                Exit::Unreachable,
+                match closed_port(&first.measurement) {
+                    Some(port) => format!(
+                        "no answer ({target}): nothing listens at UDP port {port} (ICMP port unreachable); start `romer respond` there"
+                    ),
+                    None => format!(
+                        "no answer ({target}): no reply was received; check that a reflector listens there, that both ends have the \
+                         same key (--key-file), and that no firewall drops UDP to its port"
+                    ),
+                },
+            ))
+        }
     }
+}
+
+/// The port that the target reported as closed (ICMP).
+fn closed_port(measurement: &Measurement) -> Option<u16> {
+    measurement.events.iter().find_map(|event| match event.detail {
+        Some(EventDetail::PortUnreachable { port, .. }) => Some(port),
+        _ => None,
+    })
 }
 
 /// Probes were to be sent, and this host took none.
@@ -267,7 +281,15 @@ fn why_stuck(stream: &Evaluated) -> String {
     events
         .iter()
         .rfind(|event| event.kind == EventKind::NotSent)
-        .map_or_else(|| format!("this host refused all {} of them", stream.related.not_sent), Text::text)
+        .map_or_else(
+            || {
+                format!(
+                    "this host refused all {} of them; check its route to the target (ip route get) and its packet filter",
+                    stream.related.not_sent
+                )
+            },
+            Text::text,
+        )
 }
 
 /// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.

@@ -132,13 +132,9 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let force = arguments.output.force;
     let shown = escape::terminal(&file.to_string_lossy());
     output::check_target(file.to_str(), force)?;
-    let stream = streams.get(usize::from(arguments.stream)).ok_or_else(|| {
-        Failure::usage(format!(
-            "no such stream (--stream {}): the run has {}, counted from 0; choose one of them",
-            arguments.stream,
-            streams.len()
-        ))
-    })?;
+    let stream = streams
+        .get(usize::from(arguments.stream))
+        .ok_or_else(|| Failure::no_stream(arguments.stream, "the run", streams.len()))?;
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());

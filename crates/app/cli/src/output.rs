@@ -86,9 +86,9 @@ fn is_closed_terminal(out: &io::StdoutLock<'_>, error: &io::Error) -> bool {
 pub(crate) fn refusal() -> Option<Failure> {
     REFUSED.get().map(|error| {
         let advice = match error.kind() {
-            io::ErrorKind::NotConnected => "send it to a file, or to /dev/null",
-            io::ErrorKind::TimedOut => "what was measured is kept; see that it is read, or send it to a file",
-            _ => "make room, or send it to a file that can be written",
+            io::ErrorKind::NotConnected => "write to a file, or to /dev/null",
+            io::ErrorKind::TimedOut => "the run is saved; check the reader of the pipe, or write to a file",
+            _ => "free some space, or write to another file",
         };
         Failure::environment(format!("cannot write (standard output): {error}; {advice}"))
     })

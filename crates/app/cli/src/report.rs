@@ -10,7 +10,7 @@ use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Limit, Measurement, ProbeDirection};
 use romer_record::manifest::ClockRelation;
-use romer_report::comparison::{Figure, Subject};
+use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
 use romer_units::counted;
 
@@ -152,20 +152,19 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     let others = [&arguments.csv, &arguments.qtcp, &arguments.output.json];
     if others.iter().any(|one| one.is_some()) || arguments.svg.is_some() {
         return Err(Failure::usage(
-            "options cannot be combined (--overlay, --csv, --json, --svg, --qtcp): only a page can hold several \
+            "options cannot be combined (--overlay, --csv, --json, --svg, --qtcp): only --html has several \
              runs; write the others without --overlay, once for each run",
         ));
     }
     let most = html::MOST_OVERLAID;
     if arguments.runs.len() < 2 {
         return Err(Failure::usage(format!(
-            "one run has nothing to be laid over (--overlay): name from 2 to {most} runs, or leave --overlay out"
+            "too few runs (--overlay): it needs 2 to {most} runs; add one, or omit --overlay"
         )));
     }
     if arguments.runs.len() > most {
         return Err(Failure::usage(format!(
-            "{} runs cannot share one chart (--overlay): at most {most} colours can be distinguished; name from 2 to \
-             {most} runs",
+            "too many runs (--overlay): {} runs, at most {most} have distinguishable colours; name 2 to {most} runs",
             arguments.runs.len()
         )));
     }
@@ -179,11 +178,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     let mut subjects = Vec::new();
     for (name, reading) in &readings {
         let Some(stream) = reading.streams.get(number) else {
-            return Err(Failure::usage(format!(
-                "there is no such stream (--stream {number}): {} has {}, counted from 0; name one of them",
-                romer_report::escape::terminal(name),
-                reading.streams.len()
-            )));
+            return Err(Failure::no_stream(number, name, reading.streams.len()));
         };
         if reading.streams.len() > 1 && arguments.stream.is_none() && !arguments.output.quiet {
             output::eprint_line(&format!(
@@ -194,8 +189,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
         }
         subjects.push(Subject { name, stream: stream.for_report() });
     }
-    let by = Figure::DEFAULT.parse().map_err(Failure::own)?;
-    let page = html::overlay(&subjects, by, &command::as_given()).map_err(Failure::own)?;
+    let page = html::overlay(&subjects, &command::as_given()).map_err(Failure::own)?;
     output::write_document(file, &page, arguments.output.force)?;
     Ok(Exit::Success)
 }
@@ -341,9 +335,7 @@ fn skew_words(
 fn chosen(asked: Option<u16>, count: usize) -> Result<Vec<u16>, Failure> {
     match asked {
         Some(number) if usize::from(number) < count => Ok(vec![number]),
-        Some(number) => Err(Failure::usage(format!(
-            "there is no such stream (--stream {number}): the run has {count}, counted from 0; name one of them"
-        ))),
+        Some(number) => Err(Failure::no_stream(number, "the run", count)),
         None => Ok((0..).take(count).collect()),
     }
 }
@@ -472,29 +464,26 @@ fn contents(written: &WrittenCounts, known: bool, fates: bool) -> String {
             if known {
                 "lost (an empty field)"
             } else {
-                "of which nobody knows whether they arrived (an empty field: other programs take them for lost)"
+                "of unknown fate (an empty field, which other programs count as lost)"
             },
         ),
-        (written.late, "late (after the waiting time, and so counted lost)"),
+        (written.late, "late (after the waiting time, counted as lost)"),
         (
             written.duplicates,
             if written.duplicates == 1 {
-                "further copy (a sequence number once more)"
+                "duplicate (same sequence number)"
             } else {
-                "further copies (a sequence number once more)"
+                "duplicates (same sequence number)"
             },
         ),
-        (
-            written.left_out,
-            "left out that did not arrive and were not lost (in flight, or unknown: --fates keeps them and says so)",
-        ),
+        (written.left_out, "omitted (in flight or unknown; --fates writes them)"),
         (
             written.unread,
             if fates {
-                "instrument drops (the path carried them, and a host dropped them: the column fate says so, and other programs take the empty field for a loss)"
+                "instrument drops (arrived, dropped by the host; other programs count the empty field as lost)"
             } else {
-                "left out that the path carried and a host dropped unread (of the packets in the table the path seems to have lost a greater \
-                 share than it did: --fates keeps these and says so)"
+                "instrument drops omitted (arrived, dropped by the host; without them the loss ratio of the table is too high; \
+                 --fates writes them)"
             },
         ),
     ] {
@@ -517,7 +506,7 @@ fn direction(went: ProbeDirection, arguments: &ReportArgs) -> Result<ProbeDirect
             if !arguments.output.quiet {
                 SAID.call_once(|| {
                     output::eprint_line(
-                        "note: both ends sent, and what went forward is written; choose with --direction",
+                        "note: both directions have packets; forward is written, --direction reverse writes the other",
                     );
                 });
             }
@@ -527,7 +516,7 @@ fn direction(went: ProbeDirection, arguments: &ReportArgs) -> Result<ProbeDirect
         (went, None) => Ok(went),
         (went, Some(asked)) if went == asked => Ok(went),
         _ => Err(Failure::usage(
-            "there is no such direction (--direction): the stream's packets went another way; leave it out",
+            "no packets in this direction (--direction): the stream has the other one; omit --direction",
         )),
     }
 }

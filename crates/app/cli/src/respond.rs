@@ -9,6 +9,7 @@ use romer_record::Exit;
 use romer_record::respond::Respond;
 use romer_report::warning::Text;
 use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
+use romer_units::counted;
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
@@ -136,10 +137,11 @@ fn totals_text(totals: &Totals) -> String {
     let probes = &totals.probes;
     let held_back = probes.over_packets + probes.over_network_bits + probes.over_total_bits;
     let mut text = format!(
-        "{} received, {} reflected, {} sessions",
-        counts.received + totals.one_way.received,
+        "{} probes received, {} reflected, {} ({})",
+        counts.received.saturating_sub(counts.associations) + totals.one_way.received,
         counts.reflected,
-        totals.sessions
+        counted(totals.sessions, "session"),
+        counted(counts.associations, "association packet")
     );
     for (count, what) in [
         (counts.too_short, "too short"),

@@ -23,12 +23,13 @@ fn shown(text: &str) -> String {
 /// A whole number from `least` to `most`.
 fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
+    let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
     if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
-        return Err(format!("{} is not a whole number; write {least} to {most}", shown(text)));
+        return Err(format!("{} is not a whole number; write {range}", shown(text)));
     }
     match text.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("{} is out of range; write {least} to {most}", shown(text))),
+        _ => Err(format!("{} is out of range; write {range}", shown(text))),
     }
 }
 
@@ -120,10 +121,15 @@ pub(crate) fn source(text: &str) -> Result<IpAddr, String> {
 
 /// A time whose only natural unit is the second, so that a number alone is seconds: how long something runs or waits.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    parsed(&in_seconds(text))
+}
+
+/// A number alone as seconds.
+fn in_seconds(text: &str) -> String {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_number = digits.bytes().any(|byte| byte.is_ascii_digit())
         && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if is_number { parsed(&format!("{text}s")) } else { parsed(text) }
+    if is_number { format!("{text}s") } else { text.to_owned() }
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -132,10 +138,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
     match seconds(text)? {
         duration if duration == Duration::ZERO => {
-            Err("0 means nothing here; write how long, or `forever` to go on until interrupted".into())
+            Err("0 is too short; write a time such as 10s, or `forever`".into())
         }
         duration if duration < Duration::ZERO => {
-            Err(format!("{} is negative; write how long, such as 10s", shown(text)))
+            Err(format!("{} is negative; write a time such as 10s", shown(text)))
         }
         duration if duration > LONGEST_DURATION => {
             Err(format!("{} is over 100 years; write `forever`", shown(text)))
@@ -320,7 +326,11 @@ pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn every(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_millis(10)..=Duration::from_secs(366 * 86_400), "from 10ms to 366d")
+    within(
+        &in_seconds(text),
+        Duration::from_millis(10)..=Duration::from_secs(366 * 86_400),
+        "from 10ms to 366d",
+    )
 }
 
 pub(crate) fn times(text: &str) -> Result<u64, String> {

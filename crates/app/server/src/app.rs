@@ -300,7 +300,7 @@ mod tests {
         };
         let taken = refused(PortError::InUse("eth7".into()));
         assert_eq!(taken.status(), 409);
-        assert!(taken.detail().contains("taken by another romer"), "{}", taken.detail());
+        assert!(taken.detail().contains("in use by another romer"), "{}", taken.detail());
         assert_eq!(refused(PortError::NotEthernet("eth7".into())).status(), 422);
     }
 }

@@ -109,7 +109,9 @@ const fn state(state: State) -> &'static str {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let status = match &error {
-            StoreError::NotARun { .. } | StoreError::NotABenchmark { .. } => StatusCode::NOT_FOUND,
+            StoreError::Missing { .. } | StoreError::NotARun { .. } | StoreError::NotABenchmark { .. } => {
+                StatusCode::NOT_FOUND
+            }
             StoreError::InUse { .. } => StatusCode::CONFLICT,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
@@ -325,7 +327,7 @@ pub(crate) fn compare(
     (b, stream_b): (&str, usize),
     by: Option<&str>,
 ) -> Result<Comparison, Problem> {
-    let by = by.unwrap_or("delay_ns.median").parse::<Figure>();
+    let by = by.map(str::parse::<Figure>).transpose();
     let by = by.map_err(|why| Problem::unprocessable("by", why))?;
     let [first, second] = [read(runs, a)?, read(runs, b)?];
     let (Some(of_a), Some(of_b)) = (first.streams.get(stream_a), second.streams.get(stream_b)) else {

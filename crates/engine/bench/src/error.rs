@@ -10,13 +10,18 @@ use thiserror::Error;
 use crate::port_state::PortFault;
 
 /// What to do if a port cannot be opened.
-fn port_remedy(port: &PortName) -> String {
+fn port_remedy(port: &PortName, error: &PortError) -> String {
+    const IN_LAB: &str = "romer lab run A -- romer bench ...";
     let list = format!("`{}` lists the interfaces", port.ip("link"));
-    match port.namespace() {
-        Some(_) => {
-            format!("{list}; if an ordinary user set up this lab, run: romer lab run A -- romer bench ...")
-        }
-        None => list,
+    match (port.namespace(), error.is_permission()) {
+        // Entering a network namespace needs more than the capabilities of a port.
+        (Some(_), true) => format!("run as root, or inside the lab: {IN_LAB}"),
+        (None, true) => format!(
+            "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
+             {IN_LAB}"
+        ),
+        (Some(_), false) => format!("{list}; if the lab was made without root: {IN_LAB}"),
+        (None, false) => list,
     }
 }
 
@@ -27,12 +32,7 @@ pub enum BenchError {
     #[error("{0}")]
     Usage(String),
     /// A port cannot be had.
-    #[error("cannot open port ({port}): {source}; {mend}", mend = if source.is_permission() {
-        "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
-         romer lab run A -- romer bench ...".to_owned()
-    } else {
-        port_remedy(port)
-    })]
+    #[error("cannot open port ({port}): {source}; {}", port_remedy(port, source))]
     Port {
         /// Which.
         port: PortName,
@@ -55,12 +55,12 @@ pub enum BenchError {
     },
     /// The device does not forward.
     #[error(
-        "the device does not forward ({0}; see its routes and filters for these addresses, or wait longer for a slow one \
+        "the device does not forward ({0}; check its routes and filters for these addresses, or wait longer for a slow device \
          (--patience)"
     )]
     Silent(String),
     /// The command of a case failed.
-    #[error("the case cannot be set (--case {name}): {why}; see what the command says: {command}")]
+    #[error("case {name} cannot be set ({command}): {why}; run this command yourself")]
     Case {
         /// Its name.
         name: String,
@@ -70,7 +70,7 @@ pub enum BenchError {
         why: String,
     },
     /// The command that resets the device failed.
-    #[error("the device cannot be reset (--reset): {why}; see what the command says: {command}")]
+    #[error("the device cannot be reset (--reset): {why}; run the command yourself: {command}")]
     Reset {
         /// The command.
         command: String,

@@ -453,12 +453,10 @@ fn baseline_of(latency: &Summary) -> Baseline {
 pub fn affected_results(test: &SelfTestItem) -> &'static str {
     match test.name.as_str() {
         gap if gap.starts_with("gap-") => {
-            "gaps between frames were not met: jitter, and results that depend on bursts, are less exact"
+            "this host did not keep the gaps between frames; jitter and burst results are less exact"
         }
-        "loopback-latency" => "latencies may be too high",
-        _ => {
-            "throughput and loss near this rate may be limited by this host, not by the device; latencies there may be too high"
-        }
+        "loopback-latency" => "reported latencies may be too high",
+        _ => "this host may limit throughput, loss and latency near this rate, not the device",
     }
 }
 

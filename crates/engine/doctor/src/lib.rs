@@ -23,6 +23,7 @@ mod timing;
 
 use std::path::PathBuf;
 
+use romer_host::features::Feature;
 use romer_host::{control_group, host_info, sync};
 use romer_record::document::{self, Doctor};
 use romer_units::Duration;
@@ -64,7 +65,6 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
     let exchange = stamps::exchange(options.datagrams.max(1));
     let schedule = timing::keep_schedule(watch);
     let stolen = timing::watch(watch);
-    let departure = romer_host::socket::departure_time();
     let disk = options.runs.as_deref().map(limits::write_speed);
     let known = interfaces.as_deref().unwrap_or_default();
     let findings = vec![
@@ -98,8 +98,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         limits::idle(&limits::Idle::read(), &rights),
         network::access(&network::look_at_access(), &rights),
         links::xdp(&interfaces),
-        network::parts(&network::look_at_parts(), &rights),
-        network::departure(departure),
+        network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
         clocks::kernel(host_info::kernel_release()),
     ];

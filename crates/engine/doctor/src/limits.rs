@@ -35,7 +35,7 @@ pub(crate) fn realtime(
         Ok(()) => good(
             REALTIME,
             "Real-time scheduling (SCHED_FIFO) is available.",
-            "The sender uses it by default; with --realtime the receiving threads do, too.",
+            "The sending thread uses it by default, with --realtime also the receiving threads.",
         ),
         Err(error) => limited(
             REALTIME,

@@ -181,12 +181,12 @@ pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &
     };
     let active: Vec<&Interface> = interfaces.iter().filter(|one| !one.active().is_empty()).collect();
     let finding = if active.is_empty() {
-        let found = if interfaces.is_empty() {
-            "No interface is up, except loopback."
+        let (found, so) = if interfaces.is_empty() {
+            ("No interface is up except loopback.", "No offload changes what a capture on this host shows.")
         } else {
-            "GRO/GSO/TSO: off on all interfaces."
+            ("GRO/GSO/TSO: off on all interfaces.", "Captures on this host show the packets of the link.")
         };
-        good(OFFLOADS, found, "Captures on this host show the packets of the link.")
+        good(OFFLOADS, found, so)
     } else {
         let texts: Vec<String> =
             active.iter().map(|one| format!("{} ({})", one.name, one.active().join(", "))).collect();

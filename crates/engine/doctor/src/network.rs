@@ -1,4 +1,4 @@
-//! What stands between a socket and the wire here: the kernel's parts, its filters, the interrupts of the interfaces.
+//! What stands between a socket and the wire here: packet access, filters, the interrupts of the interfaces.
 
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use romer_host::features::{Feature, Presence};
 use romer_host::host_info::PacketTooBigHandling;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
-use romer_host::socket::DepartureTime;
 use romer_record::document::DoctorFinding;
 use serde_json::{Map, Value};
 
@@ -18,12 +17,11 @@ use crate::rights::{Rights, quoted};
 
 const COALESCING: &str = "interrupt_coalescing";
 const INTERRUPTS: &str = "interrupts";
-const DEPARTURE: &str = "departure_time";
 const REVERSE_PATH: &str = "rp_filter";
 const TOO_LONG: &str = "path_mtu";
 const CONNTRACK: &str = "conntrack";
 const PACKETS: &str = "packet_access";
-const DISCIPLINES: &str = "kernel_parts";
+const VETH: &str = "veth";
 /// Packets that gather for longer than this before the processor is told show in the kernel's stamps.
 const LONG_WAIT_US: u32 = 10;
 
@@ -117,21 +115,6 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> DoctorFinding {
         format!("for i in {}; do {command}; done", numbers.join(" ")),
     )
     .value("interfaces", Value::Object(values.collect()))
-}
-
-/// What became of a departure time that was given with a datagram.
-pub(crate) fn departure(tried: Result<DepartureTime, HostError>) -> DoctorFinding {
-    const OWN: &str = "romer does not use this: it schedules departures in user space.";
-    let (found, value) = match tried {
-        Ok(DepartureTime::Kept) => ("SO_TXTIME departure times: honoured on loopback.", "kept"),
-        Ok(DepartureTime::Ignored) => (
-            "SO_TXTIME departure times: ignored on loopback, as on any link without the queueing disciplines fq or etf.",
-            "ignored",
-        ),
-        Ok(DepartureTime::Refused) => ("SO_TXTIME departure times: not supported.", "refused"),
-        Err(error) => return unknown(DEPARTURE, &error, OWN),
-    };
-    good(DEPARTURE, found, OWN).value("loopback", value)
 }
 
 /// Where the reverse-path filter is strict; `None` where there is no IPv4.
@@ -250,10 +233,6 @@ const ACCESS: [(Feature, &str, &str); 6] = [
     (Feature::Nftables, "nftables", "nftables"),
     (Feature::Tun, "tun", "tun"),
 ];
-/// Kinds of link and disciplines.
-const PARTS: [(&str, &str); 4] =
-    [("veth", "veth"), ("sch_netem", "netem"), ("sch_fq", "fq"), ("sch_etf", "etf")];
-
 /// What was asked for, and what came of it.
 pub(crate) type Looked = Vec<(&'static str, &'static str, Presence)>;
 
@@ -262,25 +241,21 @@ pub(crate) fn look_at_access() -> Looked {
     ACCESS.iter().map(|(feature, name, words)| (*name, *words, feature.probe())).collect()
 }
 
-/// Asks for links and disciplines.
-pub(crate) fn look_at_parts() -> Looked {
-    PARTS.iter().map(|(module, words)| (*words, *words, Feature::Module(module).probe())).collect()
-}
-
 fn with(looked: &Looked, presence: Presence) -> Vec<&'static str> {
     looked.iter().filter(|(.., found)| *found == presence).map(|(_, words, _)| *words).collect()
 }
 
 fn with_presence(finding: DoctorFinding, looked: &Looked) -> DoctorFinding {
-    looked.iter().fold(finding, |finding, (name, _, presence)| {
-        let word = match presence {
-            Presence::Usable => "usable",
-            Presence::Forbidden => "forbidden",
-            Presence::Absent => "absent",
-            Presence::Unknown => "unknown",
-        };
-        finding.value(name, word)
-    })
+    looked.iter().fold(finding, |finding, (name, _, presence)| finding.value(name, word(*presence)))
+}
+
+const fn word(presence: Presence) -> &'static str {
+    match presence {
+        Presence::Usable => "usable",
+        Presence::Forbidden => "forbidden",
+        Presence::Absent => "absent",
+        Presence::Unknown => "unknown",
+    }
 }
 
 /// What access to whole packets means.
@@ -327,24 +302,17 @@ pub(crate) fn access(looked: &Looked, rights: &Rights) -> DoctorFinding {
     with_presence(finding, looked)
 }
 
-/// What the kernel's parts mean.
-pub(crate) fn parts(looked: &Looked, rights: &Rights) -> DoctorFinding {
-    let there = with(looked, Presence::Usable);
-    let absent = with(looked, Presence::Absent);
-    let unknown = with(looked, Presence::Unknown);
-    let mut found = format!("Available: {}.", if there.is_empty() { "none".into() } else { list(&there) });
-    if !absent.is_empty() {
-        found.push_str(&format!(" Missing: {}.", list(&absent)));
+/// Whether the kernel has virtual links.
+pub(crate) fn veth(found: Presence, rights: &Rights) -> DoctorFinding {
+    const LAB: &str = "The lab needs them.";
+    match found {
+        Presence::Absent => {
+            missing(VETH, "Virtual links (veth): missing.", LAB, rights.command("modprobe veth"))
+        }
+        Presence::Unknown => good(VETH, "Virtual links (veth): unknown.", LAB),
+        Presence::Usable | Presence::Forbidden => good(VETH, "Virtual links (veth): available.", LAB),
     }
-    if !unknown.is_empty() {
-        found.push_str(&format!(" Unknown: {}.", list(&unknown)));
-    }
-    let finding = if absent.contains(&"veth") {
-        missing(DISCIPLINES, found, "The lab needs virtual links (veth).", rights.command("modprobe veth"))
-    } else {
-        good(DISCIPLINES, found, "The lab needs only veth. romer uses neither netem nor fq nor etf.")
-    };
-    with_presence(finding, looked)
+    .value("veth", word(found))
 }
 
 #[cfg(test)]

@@ -79,19 +79,6 @@ fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     let mut no_btf = all(Presence::Usable);
     no_btf[3].2 = Presence::Absent;
     assert_eq!(access(&no_btf, &anybody).verdict, CheckVerdict::Limited);
-    let kernel = |veth| parts(&vec![("veth", "veth", veth), ("netem", "netem", Presence::Absent)], &anybody);
-    assert_eq!(kernel(Presence::Usable).verdict, CheckVerdict::Good);
-    assert_eq!(kernel(Presence::Absent).verdict, CheckVerdict::Missing);
-}
-
-#[test]
-fn a_departure_time_is_told_as_it_was_found() {
-    for (tried, word) in [
-        (DepartureTime::Kept, "kept"),
-        (DepartureTime::Ignored, "ignored"),
-        (DepartureTime::Refused, "refused"),
-    ] {
-        assert_eq!(departure(Ok(tried)).values["loopback"], word);
-    }
-    assert_eq!(departure(Err(HostError::Unsuitable("no"))).verdict, CheckVerdict::Limited);
+    assert_eq!(veth(Presence::Usable, &anybody).verdict, CheckVerdict::Good);
+    assert_eq!(veth(Presence::Absent, &anybody).verdict, CheckVerdict::Missing);
 }

@@ -131,14 +131,14 @@ pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> DoctorFinding {
         format!("No interruption of 1 µs or more in {}.", stolen.observed.rounded())
     } else {
         format!(
-            "In {}, host and interrupts took {} of the time, longest interruption {}.",
-            stolen.observed.rounded(),
+            "Hypervisor and interrupts took {} of the processor time in {}; longest interruption {}.",
             percent(stolen.share),
+            stolen.observed.rounded(),
             stolen.longest.rounded()
         )
     };
     if others > 0.001 {
-        found.push_str(&format!(" Other programs: {}.", percent(others)));
+        found.push_str(&format!(" Other programs took {}.", percent(others)));
     }
     let finding = if stolen.share > STOLEN_SHARE || stolen.longest > STOLEN_AT_ONCE {
         limited(
@@ -243,7 +243,7 @@ mod tests {
             (
                 Stolen { others: Duration::from_millis(3), ..quiet },
                 CheckVerdict::Good,
-                "Other programs: 1.00 %",
+                "Other programs took 1.00 %",
             ),
         ] {
             let finding = stolen(Ok(one));

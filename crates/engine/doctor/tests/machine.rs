@@ -39,8 +39,7 @@ const NAMES: [&str; 29] = [
     "idle_states",
     "packet_access",
     "xdp_modes",
-    "kernel_parts",
-    "departure_time",
+    "veth",
     "time_namespace",
     "kernel",
 ];

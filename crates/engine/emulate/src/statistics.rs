@@ -25,6 +25,7 @@ pub(crate) struct Samples {
     inter_departure: Vec<i64>,
     depth: Vec<i64>,
     rate_queue: Vec<i64>,
+    order_wait: Vec<i64>,
     latest: Option<u64>,
     overtaken: u64,
     last_arrival: Option<Nanos>,
@@ -56,7 +57,8 @@ impl Samples {
         let hold = at - in_rate_queue - outcome.entered;
         self.actual.push(hold);
         self.total.push(at - outcome.arrival);
-        self.error.push(hold - outcome.requested);
+        self.error.push(at - outcome.time);
+        self.order_wait.extend(order_wait(outcome));
     }
 
     /// The direction's part of the document.
@@ -71,10 +73,16 @@ impl Samples {
             inter_departure_ns: summary(&self.inter_departure),
             queue_depth: summary(&self.depth),
             rate_queue_ns: summary(&self.rate_queue),
+            order_wait_ns: summary(&self.order_wait),
             overtaken: self.overtaken,
             ..counted(ledger, correlation)
         }
     }
+}
+
+/// How long a packet waited after its delay so as not to overtake another; `None` where it did not wait.
+pub(crate) fn order_wait(outcome: &Outcome) -> Option<Nanos> {
+    Some(outcome.released - outcome.entered - outcome.requested).filter(|wait| *wait > 0)
 }
 
 /// Independent delays beyond a quantile that its interval needs.

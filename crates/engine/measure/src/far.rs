@@ -20,9 +20,10 @@ use romer_report::event::protocol_fault;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, CodecError, ComplaintCode, Decoder, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
-    KEEP_ALIVE, LAST_WORD, Message, Proof, Request, Resume, SILENCE, SessionTotals, VERSION, Welcome, hex,
-    possession, unhex,
+    KEEP_ALIVE, LAST_WORD, Message, Proof, RefusalCode, Request, Resume, SILENCE, SessionTotals, VERSION,
+    Welcome, hex, possession, unhex,
 };
+use romer_units::Duration;
 use romer_wire::stamp::Key;
 
 use crate::no_route::{explained, is_here};
@@ -361,7 +362,7 @@ impl Conversation {
             mend: "give both ends the same key file (--key-file)",
         };
         let asked =
-            unhex(&challenge.nonce).ok_or_else(|| Absent::Foreign("its challenge makes no sense".into()))?;
+            unhex(&challenge.nonce).ok_or_else(|| Absent::Foreign("its challenge is invalid".into()))?;
         let own = random();
         let proof = Proof::new(key, possession::End::Sender, asked, own);
         self.say(&Message::Proof(proof)).map_err(|error| Absent::Unreachable(plain(&error)))?;
@@ -392,10 +393,12 @@ impl Conversation {
                 if one_way == key.is_some() { Ok(Grant { token, key }) } else { Err(self.odd()) }
             }
             Ok(Some(Message::Refused(refused))) => {
-                let mend = match (refused.retry_after_seconds, refused.granted) {
-                    (Some(seconds), _) => format!("try again after {seconds} s"),
-                    (None, Some(limit)) => format!("use at most {limit}"),
-                    (None, None) => "change the request".into(),
+                let mend = match (refused.code, refused.retry_after_seconds, refused.granted) {
+                    (_, Some(seconds), _) => format!("try again after {seconds} s"),
+                    (RefusalCode::Rate, None, Some(limit)) => slower(limit),
+                    (RefusalCode::Length, None, _) => "use a shorter --duration or --count".into(),
+                    (RefusalCode::Size, None, Some(limit)) => format!("use at most --size {limit}"),
+                    _ => "change the request".into(),
                 };
                 Err(EndpointError::Refused {
                     address: with_zone(self.address),
@@ -689,7 +692,7 @@ impl Conversation {
     fn odd(&self) -> EndpointError {
         EndpointError::Unreachable {
             address: with_zone(self.address),
-            why: "the answer to the request makes no sense".into(),
+            why: "the answer to the request is invalid".into(),
             mend: "use the same version of romer at both ends",
         }
     }
@@ -715,10 +718,17 @@ fn timed_out(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
+/// What to do where a responder allows at most `limit` packets a second.
+fn slower(limit: u64) -> String {
+    let interval = 1_000_000_000_u64.div_ceil(limit.max(1)).div_ceil(1_000);
+    let interval = Duration::from_micros(i64::try_from(interval).unwrap_or(i64::MAX));
+    format!("use at most {limit} packets/s, for example --interval {interval}")
+}
+
 /// An error of the system without its number.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens at the control port".into(),
+        io::ErrorKind::ConnectionRefused => "nothing listens at this TCP port".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
         io::ErrorKind::UnexpectedEof => {

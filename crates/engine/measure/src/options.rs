@@ -128,7 +128,7 @@ pub(super) fn schedule_of(
         (octets, way.is_one_way(), asked.is_some_and(|payload| payload < shortest_one_way))
     {
         return Err(EndpointError::Usage(format!(
-            "the probe is too small ({flag}): {octets} bytes have no room for its sequence number; use at least {}B",
+            "packet too small ({flag} {octets}): a one-way probe has a sequence number; use at least {} bytes",
             shortest_one_way + added
         )));
     }
@@ -136,8 +136,8 @@ pub(super) fn schedule_of(
         (octets, way.is_one_way(), asked.is_some_and(|payload| payload < SHORTEST_PAYLOAD))
     {
         return Err(EndpointError::Usage(format!(
-            "the probe is too small ({flag}): {octets} octets do not hold its four stamps; ask for at least {}B ({}B for \
-             a STAMP reflector that is not romer)",
+            "packet too small ({flag} {octets}): a probe has four time stamps; use at least {} bytes ({} for a STAMP reflector that \
+             is not romer)",
             SHORTEST_PAYLOAD + added,
             STAMP_PAYLOAD + added
         )));
@@ -146,8 +146,8 @@ pub(super) fn schedule_of(
     let too_small = keyed && !way.is_one_way() && asked.is_some_and(|payload| payload < natural);
     if let (Some(octets), true) = (octets, too_small) {
         return Err(EndpointError::Usage(format!(
-            "the probe is too small ({flag}): {octets} octets do not hold an authenticated one; ask for at least {}B, or \
-             measure without --key-file",
+            "packet too small ({flag} {octets}): an authenticated probe does not fit; use at least {} bytes, or measure without \
+             --key-file",
             natural + added
         )));
     }
@@ -159,7 +159,7 @@ pub(super) fn schedule_of(
         && schedule.size() < least
     {
         return Err(EndpointError::Usage(format!(
-            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {least}; use a \
+            "the token bucket is too small (traffic): its depth is {} bytes and a probe has {least}; use a \
              depth of at least {least}B",
             bucket.depth()
         )));
@@ -188,7 +188,7 @@ pub(super) fn checked(request: &Request) -> Result<Schedule, EndpointError> {
     Schedule::new(request).map_err(|error| {
         let about = error.about();
         let option = if about == "traffic" { "" } else { "--" };
-        EndpointError::Usage(format!("unsupported traffic ({option}{about}): {error}"))
+        EndpointError::Usage(format!("invalid traffic ({option}{about}): {error}"))
     })
 }
 

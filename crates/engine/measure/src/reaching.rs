@@ -139,11 +139,10 @@ fn unreachable(absent: &[(SocketAddr, Absent)], way: ProbeDirection) -> Endpoint
     let mend = if is_here {
         "correct the route or filter of this host, and measure again"
     } else if way.is_one_way() {
-        "one-way probes need `romer respond` there; start it, allow its TCP and UDP ports in the firewalls of the path, or leave \
-         --direction out"
+        "one-way probes need `romer respond` there; start it, allow its TCP and UDP ports in the firewalls of the path, or omit \
+         --direction"
     } else {
-        "give the control port of `romer respond` there (8862 unless it has another), leave the port out to measure with \
-         whatever reflector is there, or name a reflector's port with --stamp-only"
+        "give the control port of `romer respond` (default 8862) or no port; for another reflector at this UDP port add --stamp-only"
     };
     let tcp = if is_here || way.is_one_way() { "TCP " } else { "" };
     let (address, why) = match absent {

@@ -213,23 +213,23 @@ fn verdict_text(
 ) -> String {
     let mut text = match independence {
         Some(found) if found.independent => format!(
-            "{}: nothing shows that the delays of A and B depend on each other (rank correlation {:.2}, {}).",
+            "{}: no significant correlation of the delays of A and B (rank correlation {:.2}, {}).",
             way.name(),
             found.rank_correlation,
             probability(found.p_value)
         ),
         // So much one in some dozens of independent pairs shows.
         Some(found) if found.p_value >= SURELY => format!(
-            "{}: the delays of A and B may depend on each other (rank correlation {:.2}, {}: of independent ones one in {:.0} \
-             shows as much); the sum is what they have in series only if they do not.",
+            "{}: the delays of A and B may be correlated (rank correlation {:.2}, {}: expected by chance in one of {:.0} \
+             independent pairs); if they are, their convolution does not predict the delay in series.",
             way.name(),
             found.rank_correlation,
             probability(found.p_value),
             1.0 / found.p_value
         ),
         Some(found) => format!(
-            "{}: the delays of A and B depend on each other (rank correlation {:.2}, {}), so that the sum is not what \
-             they have in series.",
+            "{}: the delays of A and B are correlated (rank correlation {:.2}, {}), so their convolution does not predict the delay \
+             in series.",
             way.name(),
             found.rank_correlation,
             probability(found.p_value)
@@ -364,10 +364,10 @@ mod tests {
                 Independence { pairs: 500, rank_correlation: 0.04, p_value, independent: p_value >= 0.05 };
             verdict_text(Trip::Forward, DelayKind::Variable, Some(&found), None, &[])
         };
-        assert!(said(0.3).contains("nothing shows"), "{}", said(0.3));
-        assert!(said(0.021).contains("may depend on each other"), "{}", said(0.021));
-        assert!(said(0.021).contains("one in 48"), "{}", said(0.021));
-        assert!(said(1e-5).contains("A and B depend on each other"), "{}", said(1e-5));
+        assert!(said(0.3).contains("no significant correlation"), "{}", said(0.3));
+        assert!(said(0.021).contains("may be correlated"), "{}", said(0.021));
+        assert!(said(0.021).contains("in one of 48"), "{}", said(0.021));
+        assert!(said(1e-5).contains("A and B are correlated"), "{}", said(1e-5));
     }
 
     #[test]

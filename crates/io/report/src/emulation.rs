@@ -81,10 +81,20 @@ impl Judged {
     }
 }
 
-fn figures(run: &EmulationRun<'_>) -> Vec<Figure> {
-    let ways = run.ways.iter().enumerate().flat_map(|(number, way)| emulated::of_way(way, number));
+/// The charts of the packets.
+fn packet_figures(run: &EmulationRun<'_>) -> Vec<Figure> {
+    run.ways.iter().enumerate().flat_map(|(number, way)| emulated::of_way(way, number)).collect()
+}
+
+/// The charts of the random generator.
+fn generator_figures(run: &EmulationRun<'_>) -> Vec<Figure> {
     let numbers = [Drawn::Uniform, Drawn::Normal].into_iter();
-    ways.chain(numbers.flat_map(|drawn| emulated::of_numbers(&run.numbers, drawn))).collect()
+    numbers.flat_map(|drawn| emulated::of_numbers(&run.numbers, drawn)).collect()
+}
+
+/// A cause of loss in words.
+pub fn cause_text(cause: &str) -> &str {
+    if cause == "model" { "loss model" } else { cause }
 }
 
 /// Every chart as a file of its own.
@@ -93,7 +103,9 @@ fn figures(run: &EmulationRun<'_>) -> Vec<Figure> {
 /// [`ReportError::Chart`].
 pub fn charts(run: &EmulationRun<'_>) -> Result<Vec<Chart>, ReportError> {
     let document = run.document;
-    alone(figures(run), &format!("Emulation, {} to {}", document.started, document.ended))
+    let mut figures = packet_figures(run);
+    figures.extend(generator_figures(run));
+    alone(figures, &format!("Emulation, {} to {}", document.started, document.ended))
 }
 
 /// The page, in the look of a measurement's report and under its rules: nothing is fetched, and what came from outside
@@ -106,7 +118,13 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     heading(run.document, &mut body);
     notes(run.document, &mut body);
     table(run.document, &mut body);
-    drawn_into(&figures(run), &mut drawn, &mut body)?;
+    drawn_into(&packet_figures(run), &mut drawn, &mut body)?;
+    body.push_str(
+        "<details><summary>Test of the random generator</summary>\n<p>Random numbers of the seed of this run, compared with their \
+         distributions. They are not packets.</p>\n",
+    );
+    drawn_into(&generator_figures(run), &mut drawn, &mut body)?;
+    body.push_str("</details>\n");
     scenario(run.document, &mut body);
     let footer = "All values can be recomputed from the samples in this folder, and the fate of every packet from the \
                   scenario and its seed.";
@@ -173,11 +191,11 @@ fn table(document: &Emulation, body: &mut String) {
         ("duplicates created".into(), Box::new(|way| count(way.duplicates_created))),
         ("transmitted".into(), Box::new(|way| count(way.transmitted))),
         ("queued at the end".into(), Box::new(|way| count(way.queued))),
-        ("reordered by the reordering stage".into(), Box::new(|way| count(way.reordered))),
-        ("transmitted out of order in total".into(), Box::new(|way| count(way.overtaken))),
+        ("reordered on purpose".into(), Box::new(|way| count(way.reordered))),
+        ("out of order at the output (RFC 4737)".into(), Box::new(|way| count(way.overtaken))),
         ("corrupted".into(), Box::new(|way| count(way.corrupted))),
         (
-            "delayed further to preserve order".into(),
+            "delayed to keep packet order".into(),
             Box::new(|way| way.order_delayed_ratio.map_or_else(|| "–".into(), percent)),
         ),
     ];
@@ -185,7 +203,10 @@ fn table(document: &Emulation, body: &mut String) {
         let lost = |way: &EmulatedDirection, cause: &str| way.lost.get(cause).copied().unwrap_or(0);
         if both.iter().any(|way| lost(way, cause) > 0) {
             let cause = cause.clone();
-            rows.push((format!("lost: {}", markup(&cause)), Box::new(move |way| count(lost(way, &cause)))));
+            rows.push((
+                format!("lost: {}", markup(cause_text(&cause))),
+                Box::new(move |way| count(lost(way, &cause))),
+            ));
         }
     }
     let depth = |way: &EmulatedDirection| match way.queue_depth.median.zip(way.queue_depth.max) {
@@ -201,12 +222,13 @@ fn table(document: &Emulation, body: &mut String) {
         let name = "correlation time, effective sample size";
         rows.push((name.into(), Box::new(alike)));
     }
-    let figures: [(&str, Of); 7] = [
+    let figures: [(&str, Of); 8] = [
         ("requested delay", |way| &way.requested_delay_ns),
         ("actual delay, excluding the rate queue", |way| &way.actual_delay_ns),
         ("wait in the rate queue (packets with a rate limit)", |way| &way.rate_queue_ns),
         ("total delay, arrival to departure", |way| &way.total_delay_ns),
-        ("delay error", |way| &way.delay_error_ns),
+        ("wait for packet order (packets that waited)", |way| &way.order_wait_ns),
+        ("delay error of the emulator", |way| &way.delay_error_ns),
         ("inter-arrival time", |way| &way.inter_arrival_ns),
         ("inter-departure time", |way| &way.inter_departure_ns),
     ];

@@ -100,40 +100,38 @@ fn detailed(event: &Event, detail: &EventDetail) -> String {
         }
         EventDetail::InterfaceDownBefore { interface, no_carrier } => {
             let cause = if *no_carrier { "had no carrier" } else { "was down" };
-            format!("interface {interface}{whose} {cause} already when probes were to leave by it")
+            format!("interface {interface}{whose} {cause} when the first probes were due")
         }
         EventDetail::InterfaceUp { interface } => format!("interface {interface}{whose} is up again"),
         EventDetail::InterfaceMtu { interface, mtu_before } => {
             let now = event.mtu.unwrap_or_default();
             let longer = if now < *mtu_before {
-                ": what is longer does not leave there, and many an interface does not take it either"
+                ": longer packets are not sent, and some interfaces do not accept them on arrival"
             } else {
                 ""
             };
             format!(
-                "the MTU of interface {interface}{whose} is {now} octets now, and was {mtu_before}{longer}"
+                "the MTU of interface {interface}{whose} changed from {mtu_before} to {now} bytes{longer}"
             )
         }
         EventDetail::RouteAdded { prefix, gateway } => {
-            format!("{} {prefix} leads by {gateway}", route_of(side))
+            format!("{} {prefix} via {gateway} was added", route_of(side))
         }
         EventDetail::RouteRemoved { prefix, gateway } => {
-            format!("{} {prefix} led by {gateway}, and is gone", route_of(side))
+            format!("{} {prefix} via {gateway} was removed", route_of(side))
         }
-        EventDetail::NoRoute { target } => format!("there is no route to {target} any more"),
+        EventDetail::NoRoute { target } => format!("the route to {target} was lost"),
         EventDetail::RouteRestored { target, address } => {
             format!("there is a route to {target} again, from {address}")
         }
         EventDetail::InterfaceReplaced { interface, error } => {
             let now = error.as_ref().map_or_else(
-                || "probes leave and come by that from now on".into(),
+                || "probes now use the new one".into(),
                 |error| {
-                    format!(
-                        "nothing leaves or comes by that ({error}); measure again, or as who has CAP_NET_RAW"
-                    )
+                    format!("probes cannot use the new one ({error}), which needs CAP_NET_RAW; measure again")
                 },
             );
-            format!("interface {interface} was removed, and another of its name has come: {now}")
+            format!("interface {interface} was removed and created again: {now}")
         }
         EventDetail::PathChanged { target, hops } => path_changed(target, hops),
         EventDetail::ConnectionReplaced { address } => {
@@ -155,15 +153,19 @@ fn detailed(event: &Event, detail: &EventDetail) -> String {
             shorter(*target, event.mtu)
         ),
         EventDetail::NetworkChanges => {
-            format!("the network of {} changed faster than it could be followed", host(side))
+            format!("the network of {} changed faster than romer could record", host(side))
         }
-        EventDetail::TooMany => "more happened to the hosts than is kept".into(),
+        EventDetail::TooMany => "more events occurred than a run stores; later ones are missing".into(),
         _ => address_change(event, detail).unwrap_or_else(|| not_sent(event, detail)),
     }
 }
 
 const fn route_of(side: EventLocation) -> &'static str {
-    if matches!(side, EventLocation::Responder) { "the responder's host's route" } else { "the route" }
+    if matches!(side, EventLocation::Responder) {
+        "on the responder's host, the route to"
+    } else {
+        "the route to"
+    }
 }
 
 /// A step that the packets of a file show.
@@ -212,20 +214,20 @@ fn address_change(event: &Event, detail: &EventDetail) -> Option<String> {
     };
     Some(match detail {
         EventDetail::AddressRemoved { address } => {
-            format!("address {address}, which probes leave from, was taken away")
+            format!("address {address}, the source of the probes, was removed")
         }
         EventDetail::AddressRestored { address } => {
             let after = took.map_or_else(String::new, |took| format!(" after {took}"));
             format!("address {address} of {} was removed, and restored{after}", host(event.side))
         }
         EventDetail::SourceChanged { target, address, address_before } => {
-            format!("probes to {target} leave from {address} now, and left from {address_before}")
+            format!("the source address of probes to {target} changed from {address_before} to {address}")
         }
         EventDetail::SessionMoved { address, address_before } => {
             let took = took.unwrap_or_else(|| "a while".into());
             format!(
-                "the session continues from {address}, and was at {address_before}: for {took} the responder did not know the new \
-                 address, and packets sent meanwhile may be lost"
+                "the session moved from {address_before} to {address}: for {took} the responder did not know the new address, and \
+                 packets sent meanwhile may be lost"
             )
         }
         EventDetail::SessionNotMoved { software } => format!(
@@ -234,25 +236,22 @@ fn address_change(event: &Event, detail: &EventDetail) -> Option<String> {
         ),
         EventDetail::MappingChanged { address, address_before, others } => {
             let within = took.map_or_else(String::new, |took| {
-                format!(
-                    "; it was between the last packet from there and the first from here, at some moment of {took}"
-                )
+                format!(" (between the last packet from there and the first from here, {took} apart)")
             });
             let text = format!(
-                "the responder receives the probes from {address} now, and before from {address_before}: a NAT on the path has made \
+                "the source address of the probes at the responder changed from {address_before} to {address}: a NAT on the path created \
                  a new mapping, or this host sends from another address{within}"
             );
             with_others(text, others)
         }
         EventDetail::SenderMoved { address, address_before, by_nat, others } => {
             let nat = if *by_nat {
-                "; this host's own address is as it was: a NAT on the way has made a new mapping"
+                "; this host's own address did not change: a NAT on the path created a new mapping"
             } else {
                 ""
             };
             let text = format!(
-                "a sender is at {address} now, and was at {address_before}: its session goes on, and probes go to the new \
-                 address{nat}"
+                "a sender moved from {address_before} to {address}: its session continues, and probes go to the new address{nat}"
             );
             with_others(text, others)
         }
@@ -300,7 +299,7 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
             let why = if event.side == EventLocation::Responder {
                 let hint = match error.kind() {
                     io::ErrorKind::ConnectionRefused => {
-                        "; an ICMP message reported that nothing receives earlier ones, as from a NAT whose mapping has expired"
+                        "; an ICMP message reported earlier ones as undeliverable, for example after a NAT mapping expired"
                     }
                     _ => "",
                 };
@@ -312,8 +311,8 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
         }
         EventDetail::OpenLimit { unsent, network_bps, total_bps } => {
             let why = format!(
-                "open to all, it sends at most {} Mbit/s to one network (/24 or /56) and {} Mbit/s in total; start it with \
-                 --key-file or --allow, or ask for fewer or smaller packets",
+                "without --key-file and --allow it sends at most {} Mbit/s to one network (/24 or /56) and {} Mbit/s in total; start it with \
+                 --key-file or --allow, or request fewer or smaller packets",
                 network_bps / 1_000_000,
                 total_bps / 1_000_000
             );
@@ -322,7 +321,7 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
         EventDetail::RateLimit { unsent, target, packets_per_second } => {
             let why = if unsent.replies {
                 format!(
-                    "more came from {target} than the {packets_per_second} a second that it answers one address (--rate there)"
+                    "requests from {target} exceeded its limit of {packets_per_second} packets/s for one address (--rate there)"
                 )
             } else {
                 format!(
@@ -406,35 +405,38 @@ pub fn refusal(
 ) -> String {
     let is_blackhole = error.raw_os_error() == Some(BLACKHOLE);
     let cause = match error.kind() {
-        _ if is_blackhole => "a route of this host swallows what goes to",
+        _ if is_blackhole => "a blackhole route of this host discards packets to",
         io::ErrorKind::PermissionDenied => {
-            "a route of this host (prohibit) or a packet filter of it forbids what goes to"
+            "a prohibit route or a packet filter of this host rejects packets to"
         }
         io::ErrorKind::HostUnreachable => {
-            "a route of this host (unreachable), or a next host that does not answer for its hardware address, keeps back what goes to"
+            "an unreachable route of this host, or a next hop that does not answer ARP or neighbour discovery, stops packets to"
         }
-        io::ErrorKind::NetworkUnreachable => "this host has no route for what goes to",
+        io::ErrorKind::NetworkUnreachable => "this host has no route to",
         _ => return error.to_string(),
     };
-    let kind = if is_blackhole { "blackhole; " } else { "" };
     let link = link.map_or_else(String::new, |link| format!(" oif {link}"));
-    let text = format!("{error}: as a rule {cause} {target} ({kind}see ip route get {target}{link})");
+    let text = format!("{error}: probably {cause} {target} (see ip route get {target}{link})");
     unusable_interfaces(unusable).map_or(text.clone(), |those| format!("{text}; {those}"))
 }
 
 fn unusable_interfaces(those: &[UnusableInterface]) -> Option<String> {
     let named = those.iter().take(INTERFACES).map(|UnusableInterface { interface, no_carrier }| {
         if *no_carrier {
-            format!("its interface {interface} has no carrier (see to its cable, or to the other end of it)")
+            format!("its interface {interface} has no carrier (check its cable and the other end)")
         } else {
             format!("its interface {interface} is down (ip link set {interface} up)")
         }
     });
     let named: Vec<String> = named.collect();
     let more = those.len().saturating_sub(INTERFACES);
-    let more = if more > 0 { format!(", and so it is with {more} more") } else { String::new() };
-    (!named.is_empty())
-        .then(|| format!("{}{more}: the routes over such a one are gone until it is up", named.join(", ")))
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| {
+        format!(
+            "{}{more}: routes over an interface that is down are removed until it is up",
+            named.join(", ")
+        )
+    })
 }
 
 /// What a router reported, and which.
@@ -595,12 +597,14 @@ mod tests {
         let swallowed = io::Error::from_raw_os_error(BLACKHOLE);
         let text = refusal(&swallowed, V4, None, &[]);
         assert!(
-            text.ends_with("swallows what goes to 127.0.0.1 (blackhole; see ip route get 127.0.0.1)"),
+            text.ends_with(
+                "a blackhole route of this host discards packets to 127.0.0.1 (see ip route get 127.0.0.1)"
+            ),
             "{text}"
         );
         for (kind, cause) in [
-            (io::ErrorKind::PermissionDenied, "a route of this host (prohibit)"),
-            (io::ErrorKind::HostUnreachable, "a route of this host (unreachable)"),
+            (io::ErrorKind::PermissionDenied, "a prohibit route"),
+            (io::ErrorKind::HostUnreachable, "an unreachable route"),
             (io::ErrorKind::NetworkUnreachable, "this host has no route"),
         ] {
             let text = refusal(&kind.into(), V6, Some("eth0"), &[]);
@@ -615,11 +619,11 @@ mod tests {
         let one = |interface: &str, no_carrier| UnusableInterface { interface: interface.into(), no_carrier };
         assert_eq!(
             unusable_interfaces(&[one("eth1", false), one("eth2", true)]).unwrap(),
-            "its interface eth1 is down (ip link set eth1 up), its interface eth2 has no carrier (see to its cable, or to the other \
-             end of it): the routes over such a one are gone until it is up"
+            "its interface eth1 is down (ip link set eth1 up), its interface eth2 has no carrier (check its cable and the other \
+             end): routes over an interface that is down are removed until it is up"
         );
         let five = unusable_interfaces(&[1, 2, 3, 4, 5].map(|_| one("eth1", false))).unwrap();
-        assert!(five.contains(", and so it is with 2 more: "), "{five}");
+        assert!(five.contains(" and 2 more: "), "{five}");
         assert_eq!(unusable_interfaces(&[]), None);
     }
 

@@ -23,9 +23,24 @@ impl Words {
         format!("{}{direction}: {figures}", name(&finding.pattern))
     }
 
+    /// What happened to clocks and to the path, without sudden changes of a delay that are findings.
+    pub(crate) fn clock_events(self, m: &Measurement) -> Vec<String> {
+        let is_finding = |event: &&ClockEvent| {
+            event.lasted_until().is_none()
+                && m.findings.iter().any(|finding| match (&finding.pattern, ways_of(finding)) {
+                    (Pattern::DelayStep { size_ns, .. }, Some([way, _])) => {
+                        is_of_path(event, way) && is_change(event, finding, *size_ns)
+                    }
+                    _ => false,
+                })
+        };
+        let events = m.clock.events.iter().filter(|event| !is_finding(event));
+        events.map(|event| capital(&self.clock_event(m, event))).collect()
+    }
+
     /// What happened to a clock or to the path, and when. Of a way that changed at once, that a clock may have been set instead,
     /// where nothing tells.
-    pub(crate) fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
+    fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
         let at_once = event.lasted_until().is_none();
         match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
             Some(size) => {

@@ -202,7 +202,7 @@ impl Watched {
             return format!("{name}{}", self.one_way(&loss, style.unicode)).replace(NO_BREAK, " ");
         }
         format!(
-            "{name}round trip {:>8}  IQR {:>8}{loss}{}{bars}",
+            "{name}round trip {:>8}  IQR {:>8}{loss}{}{bars}  (median, preliminary)",
             maybe_time(self.delay.median, style.unicode),
             maybe_time(self.delay.spread, style.unicode),
             self.latest

@@ -23,23 +23,22 @@ impl Text for LogGap {
         match self {
             Self::ProtocolFault { fault } => protocol_fault(*fault).into(),
             Self::RecordsLost { records, direction } => format!(
-                "{} of {} {} missing (a probe has one for each packet, and others for its stamps): its program was to hand them on \
-                 faster than it could, and had no room for more; --realtime there, or a longer --interval, helps",
+                "{} of {} {} missing: the responder's log buffer was full; use --realtime there, or a longer --interval",
                 counted(*records, "record"),
                 logged(*direction),
                 if *records == 1 { "is" } else { "are" }
             ),
             Self::ConnectionLost { direction } => format!(
-                "the rest of what it had of {} did not come: the control connection failed before its end",
+                "the remaining records of {} are missing: the control connection failed",
                 logged(*direction)
             ),
             Self::RouteLost { direction } => format!(
-                "the rest of what it had of {} did not come: this host had no route to it at the end",
+                "the remaining records of {} are missing: this host had no route to the responder at the end",
                 logged(*direction)
             ),
             Self::NotStored { records } => {
                 format!(
-                    "{} of it came, and this host's packet log did not keep them",
+                    "{} of it arrived and could not be saved in this host's packet log",
                     counted(*records, "record")
                 )
             }
@@ -50,9 +49,9 @@ impl Text for LogGap {
 /// The probes that the log of a responder is about.
 const fn logged(direction: ProbeDirection) -> &'static str {
     match direction {
-        ProbeDirection::RoundTrip | ProbeDirection::Both => "the probes that it answered",
-        ProbeDirection::Forward => "the probes that arrived there",
-        ProbeDirection::Reverse => "the probes that it sent",
+        ProbeDirection::RoundTrip | ProbeDirection::Both => "the probes that the responder answered",
+        ProbeDirection::Forward => "the probes that arrived at the responder",
+        ProbeDirection::Reverse => "the probes that the responder sent",
     }
 }
 
@@ -65,10 +64,10 @@ impl Text for Notice {
             }
             Self::LogIncomplete { gap } => format!("the log of the responder is incomplete: {}", gap.text()),
             Self::InterruptsNotMoved { interrupts } => {
-                format!("{interrupts} interrupts are kept where they are by their driver (--irq-cpu)")
+                format!("the driver does not allow {interrupts} interrupts to be moved (--irq-cpu)")
             }
             Self::StartsLate { late_ns } => format!(
-                "the run begins {} late: it took so long to make it ready",
+                "the run begins {} late: its preparation took that long",
                 Duration::from_nanos(*late_ns)
             ),
             Self::ResponderObjects { error } => format!("the responder does not send, and reports: {error}"),
@@ -94,7 +93,7 @@ impl Text for Notice {
                     (false, true) => "replies",
                 };
                 format!(
-                    "{} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is \
+                    "{} ignores ICMP errors for IPv4 packets that are too long (net.ipv4.ip_no_pmtu_disc is \
                      {ip_no_pmtu_disc}): {those} that are too long for the path will look like losses; set that to 0, or use a --size \
                      of at most {ACCEPTED_PAYLOAD}B",
                     host(*side)
@@ -119,7 +118,7 @@ impl Text for Notice {
                 }
             }
             Self::AddressChosen { host, address, skipped } => {
-                format!("{host} has several addresses: {address} is measured, and not {}", skipped_text(skipped))
+                format!("{host} has several addresses: measuring {address}, not {}", skipped_text(skipped))
             }
             Self::StampReflectorUsed { address, error, no_route, port } => {
                 let remedy = if *no_route { "check the route to it" } else { "start `romer respond` there" };
@@ -129,7 +128,7 @@ impl Text for Notice {
                 )
             }
             Self::EmulationNotSaved { error } => {
-                format!("the emulation that the packets pass is not saved with the run: {error}")
+                format!("the emulation on the path is not saved with the run: {error}")
             }
         }
     }
@@ -152,12 +151,17 @@ mod tests {
     fn gaps_name_records() {
         let lost = |records| LogGap::RecordsLost { records, direction: ProbeDirection::Forward }.text();
         assert!(
-            lost(1).starts_with("1 record of the probes that arrived there is missing (a probe"),
+            lost(1).starts_with("1 record of the probes that arrived at the responder is missing: "),
             "{}",
             lost(1)
         );
-        assert!(lost(42_055).starts_with("42055 records of the probes that arrived there are missing"));
+        assert!(
+            lost(42_055).starts_with("42055 records of the probes that arrived at the responder are missing")
+        );
         let gap = LogGap::RouteLost { direction: ProbeDirection::Reverse }.text();
-        assert!(gap.contains("the probes that it sent did not come: this host had no route"), "{gap}");
+        assert!(
+            gap.contains("the probes that the responder sent are missing: this host had no route"),
+            "{gap}"
+        );
     }
 }

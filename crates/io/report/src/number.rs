@@ -137,7 +137,11 @@ pub(crate) fn absent(unicode: bool) -> &'static str {
 
 /// `1,234.5`: digits in threes from 10,000 on. Zero has no sign.
 pub(crate) fn grouped(value: f64, decimals: usize) -> String {
-    let plain = format!("{:.decimals$}", value.abs());
+    // Halves are rounded up, as those of times are.
+    let plain = match decimals {
+        0 => value.abs().round().to_string(),
+        decimals => format!("{:.decimals$}", value.abs()),
+    };
     let (whole, part) = plain.split_once('.').map_or((plain.as_str(), None), |(w, p)| (w, Some(p)));
     let negative = value < 0.0 && plain.contains(|c: char| c.is_ascii_digit() && c != '0');
     let mut out = String::from(if negative { "-" } else { "" });

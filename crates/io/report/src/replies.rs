@@ -11,10 +11,10 @@ pub fn causes(rejected: &Rejected) -> Vec<String> {
         (rejected.address, "from another address", of_address),
         (rejected.port, "from another port", of_port),
         (rejected.size, "too short", ""),
-        (rejected.code, "with a code (HMAC) that was not made with this key, or without one", ""),
+        (rejected.code, "with a missing or wrong HMAC", ""),
         (rejected.session, "with another session identifier", ""),
         (rejected.sequence, "with a sequence number that was not sent", ""),
-        (rejected.echo, "with a sender's time stamp that the probe did not have", ""),
+        (rejected.echo, "with another sender time stamp than the probe", ""),
     ]
     .into_iter()
     .filter(|(count, ..)| *count > 0)
@@ -24,11 +24,17 @@ pub fn causes(rejected: &Rejected) -> Vec<String> {
 
 /// What to do where the replies are rejected for the most frequent of the causes.
 pub fn remedy(rejected: &Rejected) -> &'static str {
-    let fields = "see that it returns sequence number, time stamp and session identifier as it received them (RFC 8762 section 4.3)";
+    let fields = "the reflector must return sequence number, time stamp and session identifier as received (RFC 8762 section 4.3)";
     [
-        (rejected.address, "measure to the address that it answers from, or have it answer from the one that it was asked at"),
-        (rejected.port, "have it answer from the port that it was asked at, and see that no NAT on the way changes that"),
-        (rejected.size, "see that it is a STAMP or TWAMP Light reflector"),
+        (
+            rejected.address,
+            "use that address as the target, or bind the reflector to the address of the target",
+        ),
+        (
+            rejected.port,
+            "make the reflector reply from the port of the request, and check for a NAT on the path",
+        ),
+        (rejected.size, "check that the target is a STAMP or TWAMP Light reflector"),
         (rejected.code, "give both ends the same key, or measure without --key-file"),
         (rejected.session, fields),
         (rejected.sequence, fields),
@@ -56,10 +62,9 @@ pub fn rejected(rejected: &Rejected, what: &str) -> Option<String> {
 /// That replies are longer or shorter than their requests.
 pub fn other_length(found: &OtherLength) -> String {
     let (least, most) = (found.payload_octets_min, found.payload_octets_max);
-    let octets = if least == most { format!("{least} octets") } else { format!("{least} to {most} octets") };
+    let octets = if least == most { format!("{least} bytes") } else { format!("{least} to {most} bytes") };
     format!(
-        "{} not as long as the request, with {octets} of UDP payload: forward and reverse delay are of packets of different \
-         sizes",
+        "{} not as long as the request, with {octets} of UDP payload: forward and reverse delays are of different packet sizes",
         counted_as(found.replies, "reply is", "replies are"),
     )
 }
@@ -73,7 +78,7 @@ pub fn checksum_errors(found: &ChecksumErrors) -> Option<String> {
     let dropped: Vec<String> = hosts.into_iter().filter_map(each).collect();
     (!dropped.is_empty()).then(|| {
         format!(
-            "{} with a wrong UDP checksum while the run went on, of all programs: damaged probes among them are among the lost",
+            "{} with a wrong UDP checksum during the run (of all programs); damaged probes count as lost",
             dropped.join(", and ")
         )
     })

@@ -3,6 +3,7 @@
 
 use romer_record::document::Measurement;
 use romer_record::event::EventKind;
+use romer_record::manifest::CutShort;
 use romer_record::warning::MeasurementWarning;
 
 use crate::sentence::Text;
@@ -24,9 +25,12 @@ const fn is_warning_of_setup(warning: &MeasurementWarning) -> bool {
     )
 }
 
-/// Whether an event of `m` states the fact of this warning, with its times, or that nothing answered makes it false.
+/// Whether the heading or an event of `m` states the fact of this warning, or that nothing answered makes it false.
 fn is_stated_elsewhere(warning: &MeasurementWarning, m: &Measurement) -> bool {
     let kind = match warning {
+        MeasurementWarning::RunCutShort { cause: CutShort::Interrupted | CutShort::Killed } => {
+            return m.partial;
+        }
         MeasurementWarning::StampReflectorOnly { .. } => return m.round_trip.packets.received == Some(0),
         MeasurementWarning::PortUnreachable { .. } | MeasurementWarning::IcmpErrors { .. } => {
             EventKind::PathError

@@ -7,7 +7,7 @@ use romer_record::metric;
 
 use crate::escape;
 use crate::many;
-use crate::number::{NO_BREAK, capital, counted, percent};
+use crate::number::{NO_BREAK, counted, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Trip, ways};
@@ -37,6 +37,8 @@ const WIDEST: usize = 110;
 const MARGIN: usize = 9;
 /// Bars of a distribution.
 const BARS: usize = 32;
+/// Fewer delays have no sparkline: it would not show a distribution.
+const FEWEST_IN_SPARKLINE: u64 = 20;
 /// Findings, and events, that a summary shows unless it is verbose.
 const FINDINGS: usize = 6;
 const EVENTS: usize = 12;
@@ -77,7 +79,16 @@ pub fn metrics(measurements: &[Measurement], style: &TextStyle) -> String {
             several => format!(" of {}", escape::terminal(&crate::words::heading(several, index))),
         };
         text.push_str(&format!("\nMetrics{of}\n"));
-        let values = metric::values(measurement);
+        let mut values = metric::values(measurement);
+        // All statistics of a single value are this value.
+        let single = |(path, count): &(metric::MetricPath, f64)| {
+            path.to_string().strip_suffix("count").filter(|_| *count < 1.5).map(str::to_owned)
+        };
+        let single: Vec<String> = values.iter().filter_map(single).collect();
+        values.retain(|(path, _)| {
+            let path = path.to_string();
+            !single.iter().any(|sample| path.strip_prefix(sample).is_some_and(|name| name != "max"))
+        });
         let width = values.iter().map(|(path, _)| path.to_string().len()).max().unwrap_or(0);
         for (path, value) in values {
             let shown = words.metric(path.unit(), value).replace(NO_BREAK, " ");
@@ -253,6 +264,9 @@ impl SummaryPage {
         let mut drawn = Vec::new();
         for way in &ways {
             let direction = way.results(m);
+            if direction.delay_ns.count < FEWEST_IN_SPARKLINE {
+                continue;
+            }
             let (Some(min), Some(p99)) = (direction.delay_ns.min, direction.delay_ns.p99) else { continue };
             let room = self.width.saturating_sub(label + 24).min(BARS);
             let Some(bars) = sparkline(&direction.histograms.delay, min, p99, room) else { continue };
@@ -336,9 +350,7 @@ impl SummaryPage {
             self.note("Route", &route, Paint::Plain, lines);
         }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
-        let events = m.clock.events.iter();
-        let events: Vec<String> = events.map(|event| capital(&self.words.clock_event(m, event))).collect();
-        self.some("", &events, EVENTS, Paint::Plain, lines);
+        self.some("", &self.words.clock_events(m), EVENTS, Paint::Plain, lines);
         if let Some(phase) = &m.calibration_phase {
             self.note("Phases", &self.words.calibration_phase(phase), Paint::Plain, lines);
         }

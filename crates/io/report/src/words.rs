@@ -64,7 +64,7 @@ impl Words {
                 "no route to the responder, no probe was sent"
             }
             Some(CutShort::NoRoute) => "the route to the responder was lost",
-            Some(CutShort::Killed) => "romer was killed, or the disk was full",
+            Some(CutShort::Killed) => "romer was killed or could not write to the disk",
             None if m.sent_nothing() || refused_all(departures(m)) => "no probe was sent",
             None if !m.not_logged.is_empty() => "the packet log of this host is incomplete",
             None if m.responder_log_complete == Some(false) => {

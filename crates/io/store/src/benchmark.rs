@@ -206,8 +206,11 @@ fn locked(log: File, folder: &Path) -> Result<File, StoreError> {
 fn read_plan(folder: &Path) -> Result<BenchmarkPlan, StoreError> {
     let path = folder.join(PLAN_FILE);
     if !exists(&path) {
-        let why = if folder.is_dir() { "it has no plan.json" } else { "it does not exist" };
-        return Err(StoreError::NotABenchmark { path: folder.to_path_buf(), why });
+        let path = folder.to_path_buf();
+        if folder.symlink_metadata().is_err() {
+            return Err(StoreError::Missing { what: "benchmark", path });
+        }
+        return Err(StoreError::NotABenchmark { path, why: "it has no plan.json" });
     }
     read_json(&path, BENCHMARK_PLAN)
 }

@@ -63,8 +63,16 @@ pub enum StoreError {
         /// The run's folder.
         path: PathBuf,
     },
+    /// There is nothing of this name.
+    #[error("no such {what} ({}): it does not exist; saved runs are in ~/.local/state/romer/runs", Escaped(.path))]
+    Missing {
+        /// `run` or `benchmark`.
+        what: &'static str,
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder is not a run.
-    #[error("this is not a run ({}): {why}; name the folder that holds the run's manifest.json", Escaped(.path))]
+    #[error("this is not a run ({}): {why}; name the folder that has the run's manifest.json", Escaped(.path))]
     NotARun {
         /// The folder or file.
         path: PathBuf,
@@ -72,7 +80,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// The folder is not a benchmark's.
-    #[error("this is not a benchmark ({}): {why}; name the folder that holds the benchmark's plan.json", Escaped(.path))]
+    #[error("this is not a benchmark ({}): {why}; name the folder that has the benchmark's plan.json", Escaped(.path))]
     NotABenchmark {
         /// The folder.
         path: PathBuf,
@@ -179,7 +187,8 @@ impl StoreError {
             // A link or a pipe stands where a file should.
             Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => Exit::BadData,
             Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => Exit::Usage,
-            Self::NoMemory { .. }
+            Self::Missing { .. }
+            | Self::NoMemory { .. }
             | Self::Io { .. }
             | Self::InUse { .. }
             | Self::NotKept { .. }

@@ -280,7 +280,7 @@ impl Run {
     /// Opens a run's folder, however the run ended.
     ///
     /// # Errors
-    /// [`StoreError::NotARun`], [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
+    /// [`StoreError::Missing`], [`StoreError::NotARun`], [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let manifest = read_manifest(folder)?;
         let state = match manifest.status {
@@ -452,8 +452,11 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::NotARun { path: folder.to_path_buf(), why: "it is not a folder" });
     }
+    if !exists(folder)? {
+        return Err(StoreError::Missing { what: "run", path: folder.to_path_buf() });
+    }
     if !exists(&path)? {
-        let why = if exists(folder)? { "it has no manifest.json" } else { "it does not exist" };
+        let why = "it has no manifest.json";
         return Err(StoreError::NotARun { path: folder.to_path_buf(), why });
     }
     let manifest: Manifest = read_json(&path, MANIFEST)?;

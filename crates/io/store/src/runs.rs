@@ -108,7 +108,7 @@ impl Runs {
         for entry in entries {
             let path = entry.map_err(StoreError::io("read the folder of runs", &self.root))?.path();
             let run = Run::open(&path);
-            if !matches!(run, Err(StoreError::NotARun { .. })) {
+            if !matches!(run, Err(StoreError::NotARun { .. } | StoreError::Missing { .. })) {
                 runs.push(Listed { path, run });
             }
         }

@@ -223,7 +223,7 @@ fn what_is_not_a_run_is_refused_with_the_place() {
         error.to_string()
     };
     assert!(matches!(Run::open(home.path()), Err(StoreError::NotARun { .. })));
-    assert!(matches!(Run::open(&home.path().join("none")), Err(StoreError::NotARun { .. })));
+    assert!(matches!(Run::open(&home.path().join("none")), Err(StoreError::Missing { .. })));
     assert!(open(b"{\n  \"schema\": ").contains("line 2, column"));
     assert!(open(b"\xff{}").contains("byte 0"));
     assert!(open(br#"{"schema": "romer/manifest/9"}"#).contains("version 9"));

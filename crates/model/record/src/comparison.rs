@@ -18,7 +18,7 @@ pub struct Comparison {
     pub a: ComparedRun,
     /// Measurement B.
     pub b: ComparedRun,
-    /// Metric that decides the verdicts, such as `delay_ns.median`.
+    /// Metric that is named first, such as `delay_ns.median`. With `--by` it decides the verdicts.
     pub by: String,
     /// Method of the confidence intervals.
     pub method: String,
@@ -52,26 +52,30 @@ pub struct ComparedDirection {
     pub direction: String,
     /// Kind of the delays of both; `null` if the kinds differ, in which case delays are not compared.
     pub delay_kind: Option<DelayKind>,
-    /// Verdict by the metric `by`.
+    /// Verdict.
     pub verdict: ComparisonVerdict,
-    /// Verdict as text, with the significant differences and the metrics without one.
+    /// Verdict as text, with the significant differences and the metrics without an interval.
     pub words: String,
     /// Comparison of each metric.
     pub figures: Vec<ComparedFigure>,
 }
 
-/// Verdict on a difference.
+/// Verdict on B, compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
-    /// B is significantly greater.
-    More,
-    /// B is significantly less.
-    Less,
+    /// B is better.
+    Improved,
+    /// B is worse.
+    Worse,
+    /// Some metrics are better and some are worse.
+    Mixed,
+    /// The metric differs, and the difference is neither better nor worse.
+    Changed,
     /// No significant difference.
-    NoneShown,
-    /// Inconclusive: the difference has no confidence interval.
-    NotKnown,
+    NotSignificant,
+    /// The difference has no confidence interval.
+    Inconclusive,
 }
 
 /// Comparison of one metric.

@@ -190,8 +190,12 @@ pub struct EmulatedDirection {
     /// displaced packets and duplicates before the delay stage.
     #[serde(default)]
     pub total_delay_ns: Summary,
-    /// Actual minus requested delay, nanoseconds. It includes the wait for packet order (`fifo`).
+    /// Error of the emulator, nanoseconds: transmission minus the time at which the packet was due. It excludes the wait for packet
+    /// order (`fifo`).
     pub delay_error_ns: Summary,
+    /// Wait for packet order after the delay, nanoseconds, of packets that waited.
+    #[serde(default)]
+    pub order_wait_ns: Summary,
     /// Wait in the rate queue and transmission time, nanoseconds, of transmitted packets with a rate limit.
     #[serde(default)]
     pub rate_queue_ns: Summary,

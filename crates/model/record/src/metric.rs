@@ -370,8 +370,17 @@ fn missing(text: &str, rest: &str) -> String {
             continue;
         }
         let shown = romer_units::excerpt(part, 40);
+        let aliases = ALIASES.iter().map(|alias| alias.name);
         return match (depth, known.is_empty()) {
-            (0, _) => format!("{shown:?} is not a metric; use one of {}; {LIST}", known.join(", ")),
+            (0, _) if STATISTICS.iter().any(|statistic| statistic.name == *part) => {
+                format!(
+                    "{part:?} is a statistic; name its metric too, such as delay.{part} or rtt.{part}; {LIST}"
+                )
+            }
+            (0, _) => {
+                let known: Vec<&str> = aliases.chain(known).collect();
+                format!("{shown:?} is not a metric; use one of {}; {LIST}", known.join(", "))
+            }
             (_, true) => {
                 format!("{} has no part {shown:?}; leave it out", parts[..depth].join("."))
             }
@@ -483,7 +492,8 @@ mod tests {
         for (text, part) in [
             ("", "the path is empty; write one of delay_ns, "),
             ("forward", "a direction has many metrics; write one of delay_ns, "),
-            ("up.delay_ns.p99", "\"up\" is not a metric; use one of delay_ns, "),
+            ("up.delay_ns.p99", "\"up\" is not a metric; use one of delay, rtt, "),
+            ("p99", "\"p99\" is a statistic; name its metric too, such as delay.p99 or rtt.p99"),
             ("forward.delay_ns", "write forward.delay_ns.p99, or continue with one of count, min"),
             ("forward.delay_ns.p98", "delay_ns has no part \"p98\"; write one of count"),
             ("forward.delay_ns.mean_interval", "write one of count, "),

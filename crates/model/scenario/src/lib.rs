@@ -222,15 +222,13 @@ fn directions(
             let mut inner = item.table()?;
             let trace = one_trace(&mut inner, port == 1, files)?;
             if matches!(*trace, Trace::Opportunities(_)) && path.rate.is_some() {
-                return Err(item.error("says when packets leave, and so does rate; take one of them out"));
+                return Err(item.error("trace and rate both set the departure times; remove one"));
             }
             path.order = order(&mut inner, path.order, &trace)?;
             inner.finish()?;
             path.trace = Some(trace);
         } else if path.rate.is_some() && matches!(path.trace.as_deref(), Some(Trace::Opportunities(_))) {
-            return Err(direction.error(
-                "asks for a rate where a recorded link (trace) says when packets leave; take one of them out",
-            ));
+            return Err(direction.error("rate and trace both set the departure times; remove one"));
         }
         without_models(&path, &direction)?;
         if let Some(item) = regimes {
@@ -266,9 +264,9 @@ fn without_models(path: &Path, table: &TableReader<'_>) -> Read<()> {
         ("delay", path.delay != nothing.delay),
     ];
     match drawn.iter().find(|(_, is)| *is) {
-        Some((stage, _)) => Err(table.error(format!(
-            "has a trace, which says what happens to each packet, and {stage} besides; take one of them out"
-        ))),
+        Some((stage, _)) => {
+            Err(table.error(format!("has a trace and {stage}, and both set the fate of packets; remove one")))
+        }
         None => Ok(()),
     }
 }
@@ -365,7 +363,7 @@ fn flows(top: &mut TableReader<'_>, base: &mut Setting, files: &mut Files<'_, '_
         base.paths.iter_mut().for_each(|paths| paths.push(None));
         directions(&mut table, base, flow, files)?;
         if base.paths.iter().all(|paths| paths[flow].is_none()) {
-            return Err(table.error("has neither a_to_b nor b_to_a; say what happens to its packets"));
+            return Err(table.error("has no direction; add a_to_b or b_to_a"));
         }
         table.finish()?;
     }
@@ -452,7 +450,7 @@ fn timeline(
             let at = moment.time(0, LATEST)?;
             if at < end {
                 return Err(
-                    moment.error("lies before the step above it, or its ramp, has ended; put it later")
+                    moment.error("is before the end of the previous step or its ramp; use a later time")
                 );
             }
             let ramp = table.get("ramp").map_or(Ok(0), |item| item.time(0, LATEST))?;

@@ -140,9 +140,7 @@ fn delays(
         return chain(table, one);
     }
     if let Some(model) = table.get("model") {
-        return Err(
-            model.error("is none that delay has of its own; write markov, or fixed and variable alone")
-        );
+        return Err(model.error("is an unknown model; use markov, or fixed and variable without model"));
     }
     one(table).map(Model::Plain)
 }

@@ -13,13 +13,13 @@ pub enum TrafficError {
     #[error(transparent)]
     Bundle(#[from] BundleOutOfRange),
     /// An interval that is zero or negative.
-    #[error("an interval of {interval} has no meaning; use one above 0ns, such as 20ms")]
+    #[error("{interval} is not above 0; use an interval such as 20ms")]
     IntervalNotPositive {
         /// The request.
         interval: Duration,
     },
     /// An interval beside a model that has its own.
-    #[error("{} sends a packet every {own}; leave the interval out{}", brief(model), more(model))]
+    #[error("{} sends a packet every {own}; omit --interval{}", brief(model), more(model))]
     IntervalOfModel {
         /// The model.
         model: TrafficModel,
@@ -27,14 +27,14 @@ pub enum TrafficError {
         own: Duration,
     },
     /// A size beside a model that has its own.
-    #[error("{} has sizes of its own, so that no other applies; leave the size out", brief(model))]
+    #[error("{} defines its packet sizes; omit the size", brief(model))]
     SizeOfModel {
         /// The model.
         model: TrafficModel,
     },
     /// Bundling asked of a model that has no frames.
     #[error(
-        "{} has no frames to bundle; leave the bundling out, or use melp, g711, g729, opus, amr-wb or evs",
+        "{} has no frames to bundle; omit --bundle, or use melp, g711, g729, opus, amr-wb or evs",
         brief(model)
     )]
     NothingToBundle {
@@ -42,7 +42,7 @@ pub enum TrafficError {
         model: TrafficModel,
     },
     /// A payload too small for what the codec puts into it.
-    #[error("a payload of {size} octets does not hold {needed} octets of speech; use at least {needed}B")]
+    #[error("a payload of {size} bytes is too small for {needed} bytes of speech; use at least {needed}B")]
     SizeTooSmall {
         /// The request.
         size: u32,
@@ -51,7 +51,7 @@ pub enum TrafficError {
     },
     /// A packet that the bucket never holds tokens for.
     #[error(
-        "a bucket of {depth} octets never lets a packet of {size} pass; use 1B to {depth}B, or a deeper bucket"
+        "a packet of {size} bytes never passes a bucket of {depth} bytes; use 1B to {depth}B, or a deeper bucket"
     )]
     SizeAboveDepth {
         /// The request.
@@ -93,7 +93,7 @@ pub enum TrafficError {
         duration: Duration,
     },
     /// A duration that is zero or negative.
-    #[error("a duration of {duration} has no meaning; use one above 0ns, such as 10s")]
+    #[error("{duration} is not above 0; use a duration such as 10s")]
     DurationNotPositive {
         /// The request.
         duration: Duration,
@@ -131,6 +131,6 @@ fn more(model: &TrafficModel) -> &'static str {
     match model {
         TrafficModel::TokenBucket(_) => ", or use another rate or size",
         TrafficModel::Trace { .. } => "",
-        _ => ", or bundle more or fewer frames",
+        _ => ", or change the frames in each packet (--bundle)",
     }
 }

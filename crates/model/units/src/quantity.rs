@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// Nothing was written.
-    #[error("nothing is written where {what} is wanted; write {example}")]
+    #[error("missing value ({what}); write {example}")]
     Empty {
         /// What was wanted.
         what: String,
@@ -22,7 +22,7 @@ pub enum QuantityError {
         example: String,
     },
     /// A unit that this quantity does not have.
-    #[error("{unit:?} in {text:?} is not a unit of {what}; write {example}")]
+    #[error("unknown unit {unit:?} in {text:?}; write {example}")]
     UnitUnknown {
         /// What was written.
         text: String,

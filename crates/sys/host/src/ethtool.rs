@@ -258,7 +258,7 @@ fn request<T>(socket: BorrowedFd<'_>, interface: &str, data: &mut T) -> Result<(
     if answer >= 0 {
         return Ok(());
     }
-    let error = HostError::last_on("ask the driver of", interface);
+    let error = HostError::last_on("query the driver of", interface);
     if error.errno() == Some(libc::ENODEV) {
         return Err(HostError::Missing { what: "interface", name: interface.into() });
     }

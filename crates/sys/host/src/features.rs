@@ -146,9 +146,6 @@ fn marker(module: &str) -> Option<&'static str> {
     Some(match module {
         "veth" => "veth_xmit",
         "nf_tables" => "nft_do_chain",
-        "sch_netem" => "netem_enqueue",
-        "sch_fq" => "fq_enqueue",
-        "sch_etf" => "etf_enqueue_timesortedlist",
         _ => return None,
     })
 }

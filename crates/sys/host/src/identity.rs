@@ -46,12 +46,12 @@ impl Identity {
         let mut request = name_of(interface);
         // SAFETY: the request names an interface and outlives the call, which writes a number into it.
         if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFINDEX, &raw mut request) } < 0 {
-            return Err(HostError::last_on("ask the index of", interface));
+            return Err(HostError::last_on("read the index of", interface));
         }
         // SAFETY: the call has filled this member.
         let index = unsafe { request.ifr_ifru.ifru_ifindex };
         let hardware = hardware_of(socket.as_raw_fd(), &request);
-        let hardware = hardware.ok_or_else(|| HostError::last_on("ask the address of", interface))?;
+        let hardware = hardware.ok_or_else(|| HostError::last_on("read the address of", interface))?;
         Ok(Self { index, hardware, driver: DriverInfo::read(socket.as_raw_fd(), &request) })
     }
 

@@ -11,7 +11,7 @@ pub enum PortError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// The name is not `[NETNS/]IFACE`.
-    #[error("{name:?} is no port: {why}")]
+    #[error("{name:?} is not a port: {why}")]
     BadName {
         /// The name as given.
         name: String,
@@ -19,7 +19,7 @@ pub enum PortError {
         why: &'static str,
     },
     /// The interface does not carry Ethernet frames.
-    #[error("interface {0} carries no Ethernet frames")]
+    #[error("interface {0} is not an Ethernet interface")]
     NotEthernet(String),
     /// The interface belongs to another that would lose or alter its frames.
     #[error("interface {interface} belongs to the {kind} {controller}")]
@@ -31,19 +31,19 @@ pub enum PortError {
         /// The name of what it belongs to.
         controller: String,
     },
-    /// Another romer has taken it.
-    #[error("interface {0} is taken by another romer")]
+    /// Another romer uses it.
+    #[error("interface {0} is in use by another romer")]
     InUse(String),
-    /// The driver goes on to join or cut frames.
-    #[error("interface {interface} goes on with {offload}, so that its frames are not those of the wire")]
+    /// An offload that joins or splits frames cannot be disabled.
+    #[error("interface {interface}: {offload} cannot be disabled, so frames differ from those on the wire")]
     Offload {
         /// The interface.
         interface: String,
-        /// What the driver does.
+        /// The offload.
         offload: &'static str,
     },
     /// The interface cannot have an XDP socket, and a packet socket would do.
-    #[error("interface {interface} takes no XDP socket: {why}")]
+    #[error("no XDP socket on interface {interface}: {why}")]
     NoXdp {
         /// The interface.
         interface: String,
@@ -51,7 +51,7 @@ pub enum PortError {
         why: Cow<'static, str>,
     },
     /// The arena is larger than the system can give.
-    #[error("{octets} octets for frames cannot be had")]
+    #[error("cannot allocate {octets} bytes for frames")]
     Memory {
         /// Octets asked for.
         octets: usize,

@@ -291,8 +291,7 @@ impl Port for PacketPort {
 
     fn link(&self) -> LinkState {
         // Where it went down, the socket says so to whoever waits, until it has been asked.
-        let _ =
-            sys::option::<1>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, "ask for the error of");
+        let _ = sys::option::<1>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, "read the error of");
         link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
     }
 
@@ -358,10 +357,10 @@ fn send(
 fn set_up(socket: BorrowedFd<'_>) -> Result<(), PortError> {
     let on = 1_i32.to_ne_bytes();
     let set = |level, name, value: &[u8], operation| sys::set_option(socket, level, name, value, operation);
-    set(SOL_PACKET, PACKET_VNET_HDR, &on, "ask for unfinished checksums on")?;
+    set(SOL_PACKET, PACKET_VNET_HDR, &on, "enable PACKET_VNET_HDR on")?;
     set(SOL_PACKET, PACKET_COPY_THRESH, &on, "keep what is longer than a slot on")?;
     set(SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, "leave out what the host sends on")?;
-    set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on, "ask for stamps on")?;
+    set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on, "enable time stamps on")?;
     set_buffers(socket, RECEIVE_BUFFER, SEND_BUFFER)
 }
 
@@ -504,7 +503,7 @@ fn hardware_type(control: BorrowedFd<'_>, interface: &str) -> Result<u16, PortEr
     // SAFETY: the request names an interface and outlives the call, which writes an address into it.
     let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) };
     if answer < 0 {
-        return Err(sys::last("ask the kind of", interface).into());
+        return Err(sys::last("read the type of", interface).into());
     }
     // SAFETY: the call has filled this member.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })

@@ -88,7 +88,7 @@ impl PacketRing {
     ) -> Result<Self, HostError> {
         let set = |name, value: &[u8], operation| sys::set_option(socket, SOL_PACKET, name, value, operation);
         set(PACKET_VERSION, &TPACKET_V2.to_ne_bytes(), "choose the ring's form on")?;
-        set(PACKET_TIMESTAMP, &SOFTWARE_STAMPS.to_ne_bytes(), "ask for the kernel's stamps on")?;
+        set(PACKET_TIMESTAMP, &SOFTWARE_STAMPS.to_ne_bytes(), "enable kernel time stamps on")?;
         let slot_octets = (frame_octets + BEFORE).next_multiple_of(ALIGNMENT);
         let block = slot_octets.next_power_of_two().max(BLOCK);
         let slots_of_a_block = block / slot_octets;

@@ -160,7 +160,7 @@ impl TestReceiver {
         let on = 1_i32.to_ne_bytes();
         let set = |level, name, operation| sys::set_option(socket.as_fd(), level, name, &on, operation);
         set(SOL_PACKET, PACKET_IGNORE_OUTGOING, "leave out what the host sends on")?;
-        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "ask for stamps on")?;
+        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "enable time stamps on")?;
         let octets = octets.max(SNAP);
         let room = RING.max(octets.saturating_mul(LARGE_FRAMES).min(LARGE_RING));
         let ring = PacketRing::make(socket.as_fd(), octets, room, name.interface())?;

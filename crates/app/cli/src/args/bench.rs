@@ -30,9 +30,8 @@ pub(crate) use groups::{AnomalyName, DeviceArgs, FrameArgs, LoadsArgs, RunArgs, 
         Every trial is saved as it ends. romer bench --resume DIR continues an interrupted benchmark.\n\n\
         Frames that the tester could not send are counted separately, never as lost. Benchmark only your own devices, in a \
         network of their own (RFC 6815).",
-    after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \\\n    \
-        --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit \\\n    --trial 2s --repeat 3 \
-        --case none=true --json -\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \\\n    \
+    after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench throughput --tx romerA/t0 --rx romerB/t1 \\\n    \
+        --line-rate 10Mbit --trial 2s\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \\\n    \
         --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 \\\n    \
         --destination 198.18.0.3 --line-rate 1000Mbit\n\n\
         Options of a procedure or plan, such as --tx, --rx and --line-rate: romer bench PROCEDURE --help"
@@ -217,16 +216,16 @@ pub(crate) struct ResetArgs {
 /// Arguments of `romer bench policing`.
 #[derive(Debug, Args)]
 pub(crate) struct PolicingArgs {
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
     /// Profile of the policer: frames (625pps,20) or bytes of IP packets (5Mbit,20kB)
     ///
     /// It applies to streams without a profile= of their own.
-    #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
+    #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true, help_heading = groups::POLICER)]
     pub(crate) profile: Option<Profile>,
     /// Expected DSCP of frames out of profile, such as af11=af13; repeatable
-    #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking, help_heading = groups::CLAIMS)]
+    #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking, help_heading = groups::POLICER)]
     pub(crate) excess: Vec<MarkingClaim>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
     #[command(flatten)]
     pub(crate) loads: LoadsArgs,
     #[command(flatten)]
@@ -236,14 +235,14 @@ pub(crate) struct PolicingArgs {
 /// Arguments of `romer bench priority`.
 #[derive(Debug, Args)]
 pub(crate) struct PriorityArgs {
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
     /// Scheduling discipline, with the streams in order of priority
-    #[arg(long, value_name = "HOW", help_heading = groups::CLAIMS)]
+    #[arg(long, value_name = "HOW", help_heading = groups::SCHEDULER)]
     pub(crate) discipline: Option<DisciplineName>,
     /// Line rate behind the scheduler, such as 10Mbit (layer 2 with check sequence)
-    #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
+    #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::SCHEDULER)]
     pub(crate) capacity: Option<LineRate>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
     /// Loads in percent of the line rate: 10%,50% or 10%..95%:5% [default: by --capacity]
     ///
     /// The default is 50 %, 100 % and 150 % of --capacity, and with strict a load at which each class competes with the next.

@@ -27,11 +27,11 @@ pub(crate) struct CompareArgs {
     /// Measurement to compare with the baseline: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Metric that decides the verdict, such as delay_ns.p99 or jitter
+    /// Metric that decides the verdict, such as rtt.p99 or jitter; by default all metrics that differ clearly
     ///
     /// `romer help metrics` lists all metrics.
-    #[arg(long, value_name = "METRIC", default_value = Figure::DEFAULT, value_parser = values::parsed::<Figure>)]
-    pub(crate) by: Figure,
+    #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Figure>)]
+    pub(crate) by: Option<Figure>,
     /// Also print the method of the confidence intervals
     #[arg(long, short = 'v', visible_alias = "verbose")]
     pub(crate) explain: bool,

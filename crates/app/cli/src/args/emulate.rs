@@ -104,7 +104,7 @@ pub(crate) struct ImpairmentArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = OFFLINE)]
 pub(crate) struct OfflineArgs {
-    /// List the included scenarios with source and year
+    /// List the included scenarios with delay, loss, rate and source
     #[arg(long, help_heading = SCENARIO, exclusive = true)]
     pub(crate) list_presets: bool,
     /// Run in virtual time, from --arrivals to --departures

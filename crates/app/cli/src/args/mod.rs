@@ -48,13 +48,13 @@ pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
-/// A network-performance laboratory: measure a path, and know how far each number can be trusted.
+/// Measure network paths, emulate networks and benchmark forwarding devices.
 #[derive(Debug, Parser)]
 #[command(
     name = "romer",
     version,
-    about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.",
-    long_about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.\n\n\
+    about = "Measure network paths, emulate networks and benchmark forwarding devices.",
+    long_about = "Measure network paths, emulate networks and benchmark forwarding devices.\n\n\
         Start a responder on one host and measure it from another:\n\n    \
         host-b$ romer respond\n    host-a$ romer measure HOST-B\n\n\
         Without a network, see everything on this machine:\n\n    romer demo",

@@ -53,7 +53,7 @@ fn checked(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
             };
             if text.len() > LONGEST {
                 return Err(Failure::usage(format!(
-                    "an argument is too long (argument {place}): {:?}... has {} octets; write at most {LONGEST}",
+                    "an argument is too long (argument {place}): {:?}... has {} bytes; write at most {LONGEST}",
                     text.chars().take(60).collect::<String>(),
                     text.len()
                 )));
@@ -82,6 +82,21 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let (command, path) = called(arguments);
+            // What follows `--` is a command of another program.
+            if !flag.starts_with('-') && command.get_positionals().any(clap::Arg::is_last_set) {
+                let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+                if let Some((before, after)) = words
+                    .iter()
+                    .position(|word| *word == flag)
+                    .and_then(|place| words.split_at_checked(place))
+                {
+                    let given = before.get(1..).unwrap_or_default().join(" ");
+                    return short(format!(
+                        "missing -- before the command ({flag}): write `romer {given} -- {}`",
+                        after.join(" ")
+                    ));
+                }
+            }
             if !flag.starts_with('-') {
                 return format!(
                     "unexpected argument ({flag}): `{path}` takes {}; remove it, or see `{path} --help`",
@@ -99,10 +114,21 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
                 Some(ContextValue::Strings(names)) => names.last().cloned(),
                 _ => context(ContextKind::SuggestedSubcommand),
             };
-            let fix =
-                nearest.map_or_else(|| "see `romer --help`".into(), |name| format!("did you mean {name}?"));
+            let (command, path) = called(arguments);
+            let fix = nearest.map_or_else(
+                || {
+                    let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+                    let names: Vec<&str> =
+                        inner.map(clap::Command::get_name).filter(|name| *name != "help").collect();
+                    match path.as_str() {
+                        "romer" => "see `romer --help`".to_owned(),
+                        path => format!("use one of {}, see `{path} --help`", names.join(", ")),
+                    }
+                },
+                |name| format!("did you mean {name}?"),
+            );
             let name = if name.is_empty() { "\"\"".into() } else { name };
-            format!("unknown command ({name}): no command has this name; {fix}")
+            format!("unknown command ({name}): {fix}")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let (_, path) = called(arguments);
@@ -299,6 +325,20 @@ mod tests {
         ] {
             match read(words.split(' ').map(OsString::from)) {
                 Err(failure) => assert!(failure.text().contains(example), "{words}: {}", failure.text()),
+                Ok(_) => panic!("{words} was accepted"),
+            }
+        }
+    }
+
+    /// A command for `lab run` without `--` is answered with the command line that works.
+    #[test]
+    fn missing_dashes_before_command() {
+        for (words, fix) in [
+            ("romer lab run A ls -l", "(ls): write `romer lab run A -- ls -l`"),
+            ("romer lab run A romer measure 198.18.0.3", "`romer lab run A -- romer measure 198.18.0.3`"),
+        ] {
+            match read(words.split(' ').map(OsString::from)) {
+                Err(failure) => assert!(failure.text().ends_with(fix), "{words}: {}", failure.text()),
                 Ok(_) => panic!("{words} was accepted"),
             }
         }

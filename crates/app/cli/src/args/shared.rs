@@ -166,7 +166,7 @@ pub(crate) struct ThreadArgs {
     /// Run the threads that send and receive on this processor, numbered from 0
     #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
     pub(crate) cpu: Option<u16>,
-    /// Real-time scheduling (SCHED_FIFO) for the threads that send and receive, except busy-polling threads
+    /// Real-time priority (SCHED_FIFO) also for the receiving threads, except busy-polling ones; fails if not permitted
     #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
     pub(crate) realtime: bool,
     /// Lock romer's memory, so that it is not paged out

@@ -247,7 +247,7 @@ pub(super) fn check_markings(
         if unknown.is_some() {
             let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
             return Err(Failure::usage(format!(
-                "there is no such case ({flag} {claim}): the cases are {}; name one of them",
+                "no such case ({flag} {claim}): the cases are {}; use one of them",
                 names.join(", ")
             )));
         }
@@ -260,12 +260,12 @@ pub(super) fn check_markings(
                 Field::Ecn => ("the ECN", "ecn"),
             };
             let mend = if sent == Field::UNTAGGED {
-                "take vlan= and pcp= from one".to_owned()
+                "add one without vlan= and pcp=".to_owned()
             } else {
-                format!("give one it with --stream {key}={sent}")
+                format!("add one with --stream {key}={sent}")
             };
             return Err(Failure::usage(format!(
-                "nothing is sent so ({flag} {sent}={out}): no stream has {what} {sent}; {mend}, or leave this out"
+                "claim without a stream ({flag} {sent}={out}): no stream is sent with {what} {sent}; {mend}, or remove the claim"
             )));
         }
     }
@@ -275,8 +275,8 @@ pub(super) fn check_markings(
         });
         let [one, other] = refused;
         return Err(Failure::usage(format!(
-            "two claims contradict each other ({} {one}, {} {other}): frames that are sent so in one case come out as one or the other; \
-             leave one of them out",
+            "two claims contradict each other ({} {one}, {} {other}): in one case, such frames have one marking at the output; \
+             remove one claim",
             flags[0], flags[1]
         )));
     }
@@ -292,8 +292,8 @@ pub(super) fn check_markings(
     });
     match same {
         Some(claim) => Err(Failure::usage(format!(
-            "packets in and out of profile could not be distinguished (--excess-marking {claim}): both come out as {}; name the \
-             code point that the policer gives to what it does not let through",
+            "packets in and out of profile could not be distinguished (--excess-marking {claim}): both are {} at the output; name the \
+             code point that the policer gives to excess packets",
             claim.out
         ))),
         None => Ok(()),
@@ -343,7 +343,7 @@ mod tests {
         };
         assert_eq!((check(None, "cs0"), check(Some("remark"), "cs0")), (Ok(()), Ok(())));
         assert!(check(Some("remrak"), "cs0").unwrap_err().contains("the cases are remark"));
-        assert!(check(None, "cs1").unwrap_err().contains("no stream has the code point cs1"));
+        assert!(check(None, "cs1").unwrap_err().contains("no stream is sent with the code point cs1"));
         let excess = |out: &str, markings| {
             let claim =
                 MarkingClaim { case: None, field: Field::CodePoint, sent: "cs0".into(), out: out.into() };
@@ -351,7 +351,7 @@ mod tests {
             check_markings(&claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
         };
         assert_eq!(excess("cs1", Vec::new()), Ok(()));
-        assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both come out"));
+        assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both are cs0"));
     }
 
     #[test]

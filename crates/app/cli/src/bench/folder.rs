@@ -64,7 +64,7 @@ impl Folder {
     pub(super) fn add_resume_hint(&self, failure: Failure) -> Failure {
         match self {
             Self::Open(run) => failure.and_then(&format!(
-                "what was found until then is kept, and goes on with romer bench --resume {}",
+                "completed trials are saved; continue with: romer bench --resume {}",
                 romer_report::escape::terminal(&run.folder().to_string_lossy())
             )),
             Self::New(..) => failure,
@@ -115,7 +115,7 @@ pub(super) fn merge_arguments(folder: &Path, given: &[String]) -> Result<Vec<Str
         return Err(Failure::with_exit(
             Exit::BadData,
             format!(
-                "the benchmark cannot go on ({}): its plan.json asks for none; begin a new one",
+                "cannot resume ({}): plan.json has no procedure; start a new benchmark",
                 romer_report::escape::terminal(&folder.to_string_lossy())
             ),
         ));

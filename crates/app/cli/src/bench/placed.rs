@@ -119,7 +119,11 @@ mod tests {
             ),
             (format!("{sweep}imix = \"simple\"\nframe_sizes = [64]\n"), (0, 0), "cannot be combined"),
             ("procedure = \"policing\"\n".into(), (1, 13), "missing option (--profile)"),
-            (format!("{sweep}expect_marking = \"cs1=ef\"\n"), (6, 18), "no stream has the code point cs1"),
+            (
+                format!("{sweep}expect_marking = \"cs1=ef\"\n"),
+                (6, 18),
+                "no stream is sent with the code point cs1",
+            ),
             (
                 format!("{sweep}line_rate = true\n"),
                 (6, 13),

@@ -14,24 +14,25 @@ use romer_units::{Duration, counted_as};
 
 use crate::output::Sheet;
 
-/// The line before the first trial.
+/// The lines before the first trial.
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let forecast = romer_bench::forecast(options);
     let time = usually([forecast.usual.1, forecast.time]);
-    format!("{}; {time}, plus repeated trials; seed {}", subject(options), options.seed)
+    format!("{}\n{time}, plus repeated trials; seed {}", subject(options), options.seed)
 }
 
 /// What is benchmarked, between which ports.
 fn subject(options: &BenchOptions) -> String {
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line rate {} Mbit/s (layer 1)",
+        "benchmark {} from {} to {} ({} to {})\nline rate {} Mbit/s (layer 1); {}: {}",
         options.name,
         options.tx,
         options.rx,
         options.source,
         options.destination,
-        options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
-        million(options.line.bits())
+        million(options.line.bits()),
+        if options.cases.len() == 1 { "case" } else { "cases" },
+        options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", ")
     )
 }
 
@@ -112,15 +113,21 @@ fn range([usual, most]: [Duration; 2]) -> String {
 
 /// The usual and the maximum duration.
 fn usually([usual, most]: [Duration; 2]) -> String {
-    let at_most = format!("at most {}", people(most));
+    let at_most = match people(most) {
+        short if short == UNDER_A_SECOND => return short,
+        longer => format!("at most {longer}"),
+    };
     if usual == most { at_most } else { format!("{} ({at_most})", people(usual)) }
 }
+
+/// A duration that is not 0 and below a second.
+const UNDER_A_SECOND: &str = "under 1 s";
 
 /// A duration with two units at most.
 pub(super) fn people(time: Duration) -> String {
     let seconds = time.as_nanos() / 1_000_000_000;
     match seconds {
-        0 if time.as_nanos() > 0 => "less than a second".into(),
+        0 if time.as_nanos() > 0 => UNDER_A_SECOND.into(),
         0..=119 => format!("{seconds} s"),
         120..=3_599 => two([seconds / 60, seconds % 60], ["min", "s"]),
         _ => two([seconds / 3_600, seconds / 60 % 60], ["h", "min"]),
@@ -250,7 +257,7 @@ const BITS: &str = "bits";
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
         let held = if test.held { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held}: {}: {}; {}", test.name, test.asked, test.found);
+        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.asked, test.found);
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -261,7 +268,7 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
         }
     }
     for (affects, names) in &failed {
-        let _ = writeln!(text, "self-test FAIL: {}: {affects}", names.join(", "));
+        let _ = writeln!(text, "self-test FAIL ({}): {affects}", names.join(", "));
     }
     if !failed.is_empty() {
         text.push_str("  Repeat the benchmark with no other load on this host; `romer doctor` shows what disturbs it.\n");
@@ -622,13 +629,13 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "self-test FAIL: gap-100us, gap-150us: gaps between frames were not met: jitter, and results that depend on \
-                 bursts, are less exact"
+                "self-test FAIL (gap-100us, gap-150us): this host did not keep the gaps between frames; jitter and burst results \
+                 are less exact"
             ]
         );
         let text = told("self-test", Vec::new(), Some(found));
         assert_eq!(text.matches("gap-100us").count(), 1, "{text}");
-        assert!(text.contains("self-test PASS: line-rate"), "{text}");
+        assert!(text.contains("self-test PASS (line-rate)"), "{text}");
     }
 
     /// Times and ratios have units, and the digits that their intervals leave.

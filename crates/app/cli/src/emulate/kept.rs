@@ -140,7 +140,7 @@ impl Kept {
         let reading = |error: std::io::Error| {
             let shown = escape::terminal(&samples.to_string_lossy());
             Failure::environment(format!(
-                "cannot read the samples ({shown}): {error}; see what took them away"
+                "cannot read the samples ({shown}): {error}; the run folder is incomplete"
             ))
         };
         let file = BufReader::with_capacity(1 << 16, File::open(&samples).map_err(reading)?);

@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use romer_emulate::{Arrivals, EmulateError, Opened, TooLong, offline};
+use romer_emulate::{Arrival, Arrivals, EmulateError, Opened, TooLong, offline};
+use romer_impair::{Headers, PortId};
 use romer_record::Exit;
-use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_record::emulation::Emulation;
 use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
+use romer_scenario::Scenario;
 use romer_store::untrusted;
-use romer_units::Duration;
 use romer_units::random::Seed;
+use romer_units::{Duration, Rate};
 
 use super::kept::Kept;
 use super::words;
@@ -25,12 +27,14 @@ use crate::output;
 pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.output;
     let Some(arrivals) = &arguments.files.arrivals else {
-        return Err(Failure::usage("a file is missing (--arrivals): nothing says what arrives; name one"));
+        return Err(Failure::usage(
+            "missing option --arrivals FILE (arriving packets): --offline needs it; e.g. --arrivals packets.csv",
+        ));
     };
     let departures = arguments.files.departures.as_deref();
     if departures.is_none() && arguments.samples.out.is_none() {
         return Err(Failure::usage(
-            "there is no place for the results (--departures, --out): neither is given; name a file for the departures, or a folder",
+            "missing option --departures FILE or --out DIR (results): --offline needs one; e.g. --departures out.csv",
         ));
     }
     let json = wanted.json.as_deref();
@@ -48,8 +52,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let single = single.delay.is_some() || single.loss.is_some() || single.rate.is_some();
     if files.scenario.is_none() && files.preset.is_none() && !single {
         return Err(Failure::usage(
-            "no network is named (--scenario, --preset): nothing says what is done to packets; name one, or give --delay, \
-             --loss or --rate",
+            "missing scenario (--scenario, --preset): --offline needs one, or --delay, --loss or --rate; e.g. --preset demo",
         ));
     }
     let opened = super::scenario(arguments)?;
@@ -96,15 +99,65 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
 
 /// Shows the presets.
 pub(super) fn list() -> Result<Exit, Failure> {
-    let mut text = String::new();
+    let mut text = String::from("delay (median), loss and rate: a to b / b to a\n\n");
     for preset in romer_scenario::PRESETS {
-        let about = preset.scenario().map_err(Failure::own)?.about;
-        let year = about.year.map_or(String::new(), |year| format!(", {year}"));
+        let scenario = preset.scenario().map_err(Failure::own)?;
+        let figures = figures(&scenario, preset.text).map_err(Failure::own)?;
+        let about = scenario.about;
         let title = about.title.unwrap_or_default();
-        let _ = writeln!(text, "{:<28} {title} ({}{year})", preset.name, about.source.unwrap_or_default());
+        // A source begins with who published it.
+        let source = about.source.unwrap_or_default();
+        let publisher = source.split(',').next().unwrap_or_default();
+        let year = about.year.map_or(String::new(), |year| format!(", {year}"));
+        let _ = writeln!(text, "{:<28} {title}: {figures} ({publisher}{year})", preset.name);
     }
     output::print(&text);
     Ok(Exit::Success)
+}
+
+/// The median delay and the loss of a minute of voice in virtual time, and the rate limit, of both directions.
+fn figures(scenario: &Scenario, text: &str) -> io::Result<String> {
+    const PACKETS: i64 = 3_000;
+    const INTERVAL_NS: i64 = 20_000_000;
+    const FRAME_BYTES: u32 = 218;
+    const UDP: u8 = 17;
+    let ports = [PortId::A, PortId::B];
+    let packets = (0..PACKETS)
+        .flat_map(|number| ports.map(|port| Arrival::new(number * INTERVAL_NS, port, FRAME_BYTES)))
+        .collect();
+    let headers = vec![Headers { protocol: Some(UDP), ..Headers::default() }];
+    let arrivals = Arrivals { packets, headers, ..Arrivals::default() };
+    let emulated = offline::run(scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut io::sink())?;
+    let ways = [&emulated.a_to_b, &emulated.b_to_a];
+    let delay = ways.map(|way| way.total_delay_ns.median.map_or_else(|| "?".into(), rounded));
+    let loss = ways.map(|way| format!("{:.1} %", way.loss_ratio().unwrap_or(0.0) * 100.0));
+    let mut figures = format!("{}, loss {}", both(delay), both(loss));
+    let rate = scenario.config.base.paths.each_ref().map(|paths| {
+        let limit = paths.iter().flatten().find_map(|path| path.rate);
+        limit.map_or_else(|| "unlimited".to_owned(), |rate| rate_text(rate.limit))
+    });
+    if rate.iter().any(|rate| rate != "unlimited") {
+        figures.push_str(&format!(", {}", both(rate)));
+    }
+    Ok(figures)
+}
+
+/// A value of each direction; one if they are equal.
+fn both([forward, reverse]: [String; 2]) -> String {
+    if forward == reverse { forward } else { format!("{forward} / {reverse}") }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn rate_text(limit: Rate) -> String {
+    match limit {
+        Rate::Bits(bits) if bits < 1_000_000 => format!("{} kbit/s", bits as f64 / 1e3),
+        Rate::Bits(bits) => format!("{} Mbit/s", bits as f64 / 1e6),
+        Rate::Packets(packets) => format!("{packets} packets/s"),
+    }
+}
+
+fn rounded(nanos: f64) -> String {
+    Duration::from_nanos_f64(nanos).rounded()
 }
 
 pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
@@ -179,26 +232,13 @@ fn summary(document: &Emulation) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         if direction.received > 0 {
-            let _ = writeln!(text, "{name}: {}", counts(direction));
+            text.push_str(&words::lines(name, direction));
         }
     }
     let seed = Seed(document.seed);
     let _ = writeln!(text, "seed {seed} ({}); give it with --seed to repeat the run", document.generator);
     for warning in &document.warnings {
         let _ = writeln!(text, "note: {}", escape::terminal(&warning.text()));
-    }
-    text
-}
-
-fn counts(direction: &EmulatedDirection) -> String {
-    let mut text = words::counts(direction);
-    if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
-        let queue = words::left_out(direction);
-        let [asked, actual] = [asked, actual].map(|nanos| Duration::from_nanos_f64(nanos).rounded());
-        let _ = write!(text, "; delay{queue}, mean: requested {asked}, actual {actual}");
-    }
-    for words in words::details(direction) {
-        let _ = write!(text, "\n        {words}");
     }
     text
 }

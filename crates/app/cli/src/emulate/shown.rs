@@ -109,7 +109,7 @@ fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
         Failure::with_exit(
             Exit::BadData,
             format!(
-                "the emulation cannot be read ({shown}/{DOCUMENT}): {error}; it was changed, or another version wrote it"
+                "the emulation cannot be read ({shown}/{DOCUMENT}): {error}; it was changed, or written by another version of romer"
             ),
         )
     })
@@ -121,11 +121,11 @@ fn missing(shown: &str, name: &str) -> impl Fn(io::Error) -> Failure {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
             Failure::with_exit(
                 Exit::BadData,
-                format!("cannot read what was kept ({place}): {error}; put the file itself in its place"),
+                format!("cannot read the saved file ({place}): {error}; replace it with a regular file"),
             )
         }
         _ => Failure::environment(format!(
-            "cannot read what was kept ({place}): {error}; see what took it away"
+            "cannot read the saved file ({place}): {error}; the run folder is incomplete"
         )),
     }
 }

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use romer_emulate::live::{LiveBridge, LiveOptions, Snapshot};
-use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_record::warning::EmulationWarning;
+use romer_report::emulation::cause_text;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
@@ -85,13 +85,7 @@ impl StatusLine {
 pub(super) fn summary(document: &Emulation, shown: &[EmulationWarning]) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
-        text.push_str(&format!("{name}: {}\n", counts(direction)));
-        if direction.requested_delay_ns.count > 0 {
-            text.push_str(&format!("        {}\n", delays(direction)));
-        }
-        for words in details(direction) {
-            text.push_str(&format!("        {words}\n"));
-        }
+        text.push_str(&lines(name, direction));
     }
     for warning in document.warnings.iter().filter(|warning| !shown.contains(warning)) {
         text.push_str(&format!("note: {}\n", escape::terminal(&warning.text())));
@@ -99,8 +93,17 @@ pub(super) fn summary(document: &Emulation, shown: &[EmulationWarning]) -> Strin
     text
 }
 
+/// The counts and the delays of a direction, a line each.
+pub(super) fn lines(name: &str, direction: &EmulatedDirection) -> String {
+    let mut text = format!("{name}: {}\n", counts(direction));
+    for line in delays(direction).into_iter().chain(details(direction)) {
+        text.push_str(&format!("        {line}\n"));
+    }
+    text
+}
+
 /// Queueing, reordering and correlation of a direction, a line each.
-pub(super) fn details(direction: &EmulatedDirection) -> Vec<String> {
+fn details(direction: &EmulatedDirection) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((median, most)) = direction.rate_queue_ns.median.zip(direction.rate_queue_ns.max) {
         let [median, most] = [median, most].map(|nanos| time(Some(nanos)));
@@ -127,7 +130,12 @@ pub(super) fn details(direction: &EmulatedDirection) -> Vec<String> {
         words.push(format!("queue depth on arrival: median {median:.0}, max {most:.0}"));
     }
     if let Some(waited) = direction.order_delayed_ratio.filter(|ratio| *ratio > 0.0) {
-        words.push(format!("{} delayed further to preserve order", small_percent(waited)));
+        let p99 =
+            direction.order_wait_ns.p99.map_or_else(String::new, |p99| format!(", p99 {}", time(Some(p99))));
+        words.push(format!(
+            "wait for packet order (additional to the delay): {} of packets{p99}",
+            small_percent(waited)
+        ));
     }
     if let Some((time_ns, values)) = direction.correlation_time_ns.zip(direction.effective_values) {
         words.push(format!("correlation time {}, effective sample size {values:.0}", time(Some(time_ns))));
@@ -147,7 +155,7 @@ fn before_delay(direction: &EmulatedDirection) -> Option<f64> {
 }
 
 /// What the delay excludes, to follow the word.
-pub(super) fn left_out(direction: &EmulatedDirection) -> &'static str {
+fn left_out(direction: &EmulatedDirection) -> &'static str {
     match (direction.rate_queue_ns.count > 0, before_delay(direction).is_some()) {
         (false, false) => "",
         (true, false) => " (excluding the rate queue)",
@@ -162,7 +170,7 @@ fn small_percent(ratio: f64) -> String {
 }
 
 /// The counters of a direction.
-pub(super) fn counts(direction: &EmulatedDirection) -> String {
+fn counts(direction: &EmulatedDirection) -> String {
     let received = romer_units::counted(direction.received, "packet");
     let mut text = format!("{received} received, {} transmitted", direction.transmitted);
     for (count, what) in [
@@ -171,8 +179,8 @@ pub(super) fn counts(direction: &EmulatedDirection) -> String {
             if direction.duplicates_created == 1 { "duplicate created" } else { "duplicates created" },
         ),
         (direction.corrupted, "corrupted"),
-        (direction.reordered, "reordered by the reordering stage"),
-        (direction.overtaken, "transmitted out of order in total"),
+        (direction.reordered, "reordered on purpose"),
+        (direction.overtaken, "out of order at the output"),
         (direction.queued, "still queued"),
     ] {
         if count > 0 {
@@ -183,7 +191,7 @@ pub(super) fn counts(direction: &EmulatedDirection) -> String {
         .lost
         .iter()
         .filter(|(_, count)| **count > 0)
-        .map(|(cause, count)| format!("{count} ({})", if cause == "model" { "loss model" } else { cause }))
+        .map(|(cause, count)| format!("{count} ({})", cause_text(cause)))
         .collect();
     if !causes.is_empty() {
         text.push_str(&format!(", lost: {}", causes.join(", ")));
@@ -191,16 +199,25 @@ pub(super) fn counts(direction: &EmulatedDirection) -> String {
     text
 }
 
-fn delays(direction: &EmulatedDirection) -> String {
-    let median = |summary: &Summary| time(summary.median);
-    let queue = left_out(direction);
-    format!(
-        "delay{queue}, median: requested {}, actual {}; error: median {}, p99 {}",
-        median(&direction.requested_delay_ns),
-        median(&direction.actual_delay_ns),
-        median(&direction.delay_error_ns),
-        time(direction.delay_error_ns.p99)
-    )
+/// The delays and the error of the emulator, which a run in virtual time does not have.
+fn delays(direction: &EmulatedDirection) -> Vec<String> {
+    let mut lines = Vec::new();
+    if direction.requested_delay_ns.count > 0 {
+        lines.push(format!(
+            "delay{}: median {}, requested {}",
+            left_out(direction),
+            time(direction.actual_delay_ns.median),
+            time(direction.requested_delay_ns.median)
+        ));
+    }
+    if direction.delay_error_ns.max.is_some_and(|max| max > 0.0) {
+        lines.push(format!(
+            "delay error of the emulator: median {}, p99 {}",
+            time(direction.delay_error_ns.median),
+            time(direction.delay_error_ns.p99)
+        ));
+    }
+    lines
 }
 
 /// A time to about three digits.
@@ -210,6 +227,8 @@ fn time(nanos: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::document::Summary;
+
     use super::*;
 
     /// The wait in the reorder buffer is reported beside a delay that excludes it.

@@ -101,8 +101,12 @@ fn kill_once(there: &str, moment: Moment, what: &str) -> After {
     let acknowledged = Victim::start(there, &folder, PROBES).killed(moment);
     if !folder.join("manifest.json").exists() {
         assert_eq!(acknowledged, Acknowledged::default(), "{what}");
-        let ended = process::run(romer(["report", "--quiet", "--json", "-"]).arg(&folder)).with_code(3);
-        assert!(ended.stderr.starts_with("error: this is not a run ("), "{what}: {ended:?}");
+        let (code, error) = match folder.exists() {
+            true => (3, "error: this is not a run ("),
+            false => (4, "error: no such run ("),
+        };
+        let ended = process::run(romer(["report", "--quiet", "--json", "-"]).arg(&folder)).with_code(code);
+        assert!(ended.stderr.starts_with(error), "{what}: {ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{what}: {ended:?}");
         return After::Nothing;
     }

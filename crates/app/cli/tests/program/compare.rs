@@ -61,7 +61,7 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let alike = log(folder.path(), "alike.csv", 1_000, 20_000, 3, 0);
     let document = compare(&a, &b, &[], 0);
     let round_trip = way(&document, "round_trip");
-    assert_eq!(at(round_trip, "/verdict"), "more");
+    assert_eq!(at(round_trip, "/verdict"), "worse");
     let words = at(round_trip, "/words").as_str().unwrap();
     assert!(words.starts_with("round trip worse: median delay +"), "{words}");
     for name in ["delay_ns.mean", "delay_ns.median", "delay_ns.p95"] {
@@ -69,9 +69,9 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
         assert!(low < 300.0 && 300.0 < high && high - low < 300.0, "{name}: {low} to {high}");
     }
     let back = compare(&b, &a, &[], 0);
-    assert_eq!(at(way(&back, "round_trip"), "/verdict"), "less");
+    assert_eq!(at(way(&back, "round_trip"), "/verdict"), "improved");
     let same = compare(&a, &alike, &[], 0);
-    assert_eq!(at(way(&same, "round_trip"), "/verdict"), "none_shown");
+    assert_eq!(at(way(&same, "round_trip"), "/verdict"), "not_significant");
     let words = at(way(&same, "round_trip"), "/words").as_str().unwrap();
     assert!(words.starts_with("round trip without significant difference: median delay"), "{words}");
     assert!(!words.contains("; "), "{words}");
@@ -85,7 +85,7 @@ fn a_greater_loss_is_told_by_the_figure_that_is_asked_for() {
     let b = log(folder.path(), "b.csv", 2_000, 20_000, 5, 8);
     let document = compare(&a, &b, &["--by", "loss.ratio"], 0);
     assert_eq!(at(&document, "/by"), "loss.ratio");
-    assert_eq!(at(way(&document, "forward"), "/verdict"), "more");
+    assert_eq!(at(way(&document, "forward"), "/verdict"), "worse");
     let one = compare(&a, &b, &["--by", "forward.delay_ns.p90"], 0);
     assert_eq!(at(&one, "/directions").as_array().unwrap().len(), 1);
     assert_eq!(figure(way(&one, "forward"), "delay_ns.p90")["figure"], "delay_ns.p90");
@@ -98,10 +98,13 @@ fn a_verdict_by_one_figure_names_the_others_that_differ() {
     let b = log(folder.path(), "b.csv", 2_000, 20_000, 5, 8);
     let forward = compare(&a, &b, &[], 0);
     let forward = way(&forward, "forward");
-    assert_eq!(at(forward, "/verdict"), "none_shown");
+    assert_eq!(at(forward, "/verdict"), "worse");
     let words = at(forward, "/words").as_str().unwrap();
     assert!(words.starts_with("forward worse: loss +"), "{words}");
-    assert!(words.contains("; not significant: median delay "), "{words}");
+    let by_median = compare(&a, &b, &["--by", "delay"], 0);
+    let words = at(way(&by_median, "forward"), "/words").as_str().unwrap();
+    assert!(words.starts_with("forward without significant difference: median delay "), "{words}");
+    assert!(words.contains("; also worse: loss +"), "{words}");
 }
 
 /// The terminal leads with the verdicts; the method of the intervals is printed on request.
@@ -113,7 +116,7 @@ fn method_needs_explain() {
     let text =
         |more: &[&str]| process::run(romer(["compare"]).arg(&a).arg(&b).args(more)).with_code(0).stdout;
     let short = text(&[]);
-    assert!(short.starts_with("Forward without significant difference: "), "{short}");
+    assert!(short.starts_with("No significant difference: forward"), "{short}");
     assert!(short.contains("\nRound trip mixed: median delay +"), "{short}");
     assert!(!short.contains("bootstrap"), "{short}");
     let long = text(&["--explain"]);

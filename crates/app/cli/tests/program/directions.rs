@@ -175,9 +175,9 @@ fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
     let traced = format!("trace:{}", trace.path().display());
     for (arguments, code, part) in [
         (&["--direction", "forward", "--stamp-only"][..], 2, "--stamp-only"),
-        (&["--direction", "reverse", "--traffic", &traced], 5, "this responder sends 1000"),
-        (&["--direction", "reverse", "--size", "8B"], 2, "at least 9B"),
-        (&["--direction", "forward", "--packet-size", "36B"], 2, "at least 37B"),
+        (&["--direction", "reverse", "--traffic", &traced], 5, "its limit is 1000"),
+        (&["--direction", "reverse", "--size", "8B"], 2, "at least 9 bytes"),
+        (&["--direction", "forward", "--packet-size", "36B"], 2, "at least 37 bytes"),
         (&["--direction", "sideways"], 2, "round-trip"),
         (
             &["--direction", "both", "--limit", "round_trip.delay_ns.p99<1s"],

@@ -81,8 +81,7 @@ fn where_the_control_port_was_named_nothing_else_is_measured_instead() {
         let (mut command, _home) = lab.measuring(&[&options, more].concat());
         let ended = process::run(&mut command).with_code(5);
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-        let why =
-            "error: no answer (198.18.0.3:1): nothing listens at the control port; give the control port";
+        let why = "error: no answer (198.18.0.3:1): nothing listens at this TCP port; give the control port";
         assert!(ended.stderr.starts_with(why), "{ended:?}");
     }
 }
@@ -229,7 +228,7 @@ fn replies_without_the_code_of_the_key_are_told_as_that() {
     let warnings = warned(&document);
     assert!(
         warnings.contains(
-            "10 datagrams arrived that are not counted as replies: 10 with a code (HMAC) that was not"
+            "10 datagrams arrived that are not counted as replies: 10 with a missing or wrong HMAC"
         ),
         "{warnings}"
     );

@@ -258,8 +258,9 @@ fn a_host_that_does_not_hear_routers_is_named_before_the_start_and_with_the_loss
         process::run(lab.command(deaf, "sysctl").args(setting)).with_code(0);
         let _responder = lab.respond(&[]);
         let measuring = Measuring::begin(&lab, BEHIND, &["--size", "1400B"]);
-        let unheard = format!("{whose} does not hear routers that return packets of IPv4 as too long");
-        let told = measuring.told.iter().filter(|told| told.contains("does not hear")).collect::<Vec<_>>();
+        let unheard = format!("{whose} ignores ICMP errors for IPv4 packets that are too long");
+        let told =
+            measuring.told.iter().filter(|told| told.contains("ignores ICMP errors")).collect::<Vec<_>>();
         assert!(
             matches!(told[..], [told] if told.starts_with(&unheard)
                 && told.contains(&format!("{those} that are too long")) && told.ends_with(mends)),

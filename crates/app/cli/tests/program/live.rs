@@ -57,7 +57,7 @@ fn the_whole_terminal_is_taken_and_given_back() {
     assert_eq!(code, Some(130), "{drawn}");
     let (before, after) = drawn.split_once("\x1b[?1049l").unwrap();
     assert!(before.contains("\x1b[?1049h") && before.contains("round-trip delay"), "{drawn}");
-    assert!(after.contains("the run ended early") && after.contains("Saved to"), "{drawn}");
+    assert!(after.contains("interrupted by the user") && after.contains("Saved to"), "{drawn}");
     assert!(after.contains("/run/report.html"), "{drawn}");
 }
 

@@ -103,7 +103,7 @@ fn faults_that_reject() {
         (Fault::OtherPort, "port", "from another port (127.0.0.1:"),
         (Fault::OtherAddress, "address", "from another address (127.0.0.2:"),
         (Fault::WrongSequence { by: 1_000 }, "sequence", "with a sequence number that was not sent"),
-        (Fault::WrongEcho, "echo", "with a sender's time stamp that the probe did not have"),
+        (Fault::WrongEcho, "echo", "with another sender time stamp than the probe"),
         (Fault::Length { octets: 9 }, "size", "too short"),
     ] {
         let ended = measure(fault);

@@ -23,9 +23,9 @@ fn sessions_of_one_address_are_granted_what_is_left_of_its_rate_and_give_it_back
         let full = ["--interval", "1ms", "--count", "100", "--direction", direction, FAR];
         let ended = lab.try_measure(&full).ended.with_code(5);
         for part in [
-            "1000 packets a second: this responder takes 1000 of one network (a /24 or a /56), in all sessions together",
-            "other sessions of this network have 100 of them already",
-            "use at most 900",
+            "1000 packets/s: its limit for one network (/24 or /56) is 1000 packets/s",
+            "other sessions of this network have 100 of them",
+            "use at most 900 packets/s, for example --interval 1.112ms",
         ] {
             assert!(ended.stderr.contains(part), "{ended:?}");
         }
@@ -72,7 +72,7 @@ fn probes_over_the_rate_are_lost_round_trips() {
     responder.signal("STOP");
     measuring.await_sent(280);
     responder.signal("CONT");
-    measuring.await_told(&["more came from 198.18.0.2 than the 200 a second that it answers one address"]);
+    measuring.await_told(&["requests from 198.18.0.2 exceeded its limit of 200 packets/s for one address"]);
     measuring.await_more();
     let document = measuring.end();
     let [unknown, known] = losses(&document, "round_trip");
@@ -113,7 +113,7 @@ fn a_short_train_of_packets_is_as_fast_as_its_busiest_second() {
     let busy = trace("busy", &mut (0..1_001).map(|n| n * 500_000).chain([3_000_000_000]));
     for direction in ["round-trip", "forward", "reverse"] {
         let ended = lab.try_measure(&["--traffic", &busy, "--direction", direction, FAR]).ended.with_code(5);
-        assert!(ended.stderr.contains("a second: this responder"), "{ended:?}");
+        assert!(ended.stderr.contains("packets/s: its limit"), "{ended:?}");
     }
     // What has ten seconds of silence in it is listened to until it ends.
     let sparse = trace("sparse", &mut (0..400).map(|n| n * 1_000).chain([10_000_000_000]));
@@ -138,9 +138,9 @@ fn open_responders_send_10_mbit_per_network() {
         if allow.is_empty() {
             let ended = lab.try_measure(&over).ended.with_code(5);
             for part in [
-                "2000 packets a second of 1228 octets are 19.7 Mbit/s",
-                "sends 10 Mbit/s to one network (a /24 or a /56)",
-                "--key-file or --allow",
+                "2000 packets/s of 1228 bytes are 19.7 Mbit/s",
+                "sends at most 10 Mbit/s to one network (/24 or /56)",
+                "without --key-file and --allow",
                 "use at most 1017",
             ] {
                 assert!(ended.stderr.contains(part), "{ended:?}");

@@ -136,8 +136,8 @@ fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could
         };
         let when = for_a_second(|| route("del"), || route("add"));
         measuring.await_told(&[
-            "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone",
-            "the responder's host's route 0.0.0.0/0 leads by 198.19.0.1",
+            "on the responder's host, the route to 0.0.0.0/0 via 198.19.0.1 was removed",
+            "on the responder's host, the route to 0.0.0.0/0 via 198.19.0.1 was added",
             "Network is unreachable",
         ]);
         measuring.await_more();

@@ -92,7 +92,11 @@ fn a_reader_that_never_reads_is_given_up_at_the_end_and_a_signal_ends_that_wait(
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let ended = stalled.wait().with_code(4);
-        let why = if is_signalled { "a signal came while" } else { "its reader has taken nothing for 10 s" };
+        let why = if is_signalled {
+            "interrupted while waiting"
+        } else {
+            "the reader of the pipe accepted no data for 10 s"
+        };
         let told = format!("error: cannot write (standard output): {why}");
         assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     }

@@ -115,7 +115,7 @@ fn the_next_address_of_a_name() {
         let document = ended.document();
         schema::assert_valid(&document, "measurement");
         assert_eq!(at(&document, "/address"), "198.18.0.3:862", "{direction}");
-        let note = format!("two.test has several addresses: {FAR}:8862 is measured, and not [{FAR_V6}]:8862");
+        let note = format!("two.test has several addresses: measuring {FAR}:8862, not [{FAR_V6}]:8862");
         assert!(ended.stderr.contains(&note), "{direction}: {}", ended.stderr);
         assert_eq!(ended.stderr.matches("several addresses").count(), 1, "{direction}: {}", ended.stderr);
     }

@@ -116,6 +116,7 @@ fn direction(direction: &DirectionSnapshot) -> EmulatedDirection {
         actual_delay_ns: of_delays(&direction.actual_delay),
         total_delay_ns: of_delays(&direction.total_delay),
         delay_error_ns: direction.delay_error.clone(),
+        order_wait_ns: direction.order_wait.clone(),
         inter_arrival_ns: direction.inter_arrival.clone(),
         inter_departure_ns: direction.inter_departure.clone(),
         queue_depth: direction.queue_depth.clone(),

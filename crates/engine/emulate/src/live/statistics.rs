@@ -10,6 +10,8 @@ use romer_record::document::Summary;
 use romer_record::warning::EmulationWarning;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::statistics::order_wait;
+
 /// Binary digits of a value that a bin keeps: a quantile is off by less than 1 in 2^9.
 const DIGITS: u32 = 9;
 const BINS_PER_OCTAVE: usize = 1 << DIGITS;
@@ -185,6 +187,7 @@ pub(super) struct DirectionTotals {
     inter_departure: NanosHistogram,
     queue_depth: NanosHistogram,
     rate_queue: NanosHistogram,
+    order_wait: NanosHistogram,
     last_arrival: Option<i64>,
     last_departure: Option<i64>,
     latest: Option<u64>,
@@ -193,8 +196,17 @@ pub(super) struct DirectionTotals {
 
 impl DirectionTotals {
     pub(super) fn new() -> Self {
-        let [requested, actual, total, error, inter_arrival, inter_departure, queue_depth, rate_queue] =
-            std::array::from_fn(|_| NanosHistogram::new());
+        let [
+            requested,
+            actual,
+            total,
+            error,
+            inter_arrival,
+            inter_departure,
+            queue_depth,
+            rate_queue,
+            order_wait,
+        ] = std::array::from_fn(|_| NanosHistogram::new());
         Self {
             requested,
             actual,
@@ -204,6 +216,7 @@ impl DirectionTotals {
             inter_departure,
             queue_depth,
             rate_queue,
+            order_wait,
             last_arrival: None,
             last_departure: None,
             latest: None,
@@ -211,7 +224,7 @@ impl DirectionTotals {
         }
     }
 
-    fn tallies(&mut self) -> [&mut NanosHistogram; 8] {
+    fn tallies(&mut self) -> [&mut NanosHistogram; 9] {
         [
             &mut self.requested,
             &mut self.actual,
@@ -221,6 +234,7 @@ impl DirectionTotals {
             &mut self.inter_departure,
             &mut self.queue_depth,
             &mut self.rate_queue,
+            &mut self.order_wait,
         ]
     }
 
@@ -233,8 +247,18 @@ impl DirectionTotals {
     /// Becomes what `other` is, this being new.
     fn copy_from(&mut self, other: &Self) {
         let Self { requested, actual, total, error, inter_arrival, inter_departure, queue_depth, .. } = other;
-        let others =
-            [requested, actual, total, error, inter_arrival, inter_departure, queue_depth, &other.rate_queue];
+        let Self { rate_queue, order_wait, .. } = other;
+        let others = [
+            requested,
+            actual,
+            total,
+            error,
+            inter_arrival,
+            inter_departure,
+            queue_depth,
+            rate_queue,
+            order_wait,
+        ];
         self.overtaken = other.overtaken;
         self.tallies().into_iter().zip(others).for_each(|(own, other)| own.copy_from(other));
     }
@@ -256,7 +280,10 @@ impl DirectionTotals {
         self.requested.add(outcome.requested);
         self.actual.add(actual);
         self.total.add(time - outcome.arrival);
-        self.error.add(actual - outcome.requested);
+        self.error.add(time - outcome.time);
+        if let Some(wait) = order_wait(outcome) {
+            self.order_wait.add(wait);
+        }
         if outcome.rated {
             self.rate_queue.add(in_rate_queue);
         }
@@ -276,6 +303,7 @@ impl DirectionTotals {
         DirectionSnapshot {
             overtaken: self.overtaken,
             rate_queue: self.rate_queue.summary(),
+            order_wait: self.order_wait.summary(),
             ledger,
             requested_delay: self.requested.summary(),
             actual_delay: self.actual.summary(),
@@ -397,8 +425,10 @@ pub struct DirectionSnapshot {
     pub actual_delay: Summary,
     /// From when a packet arrived until it was given to the port, whatever it waited for: the rate, its turn.
     pub total_delay: Summary,
-    /// Actual minus requested delay.
+    /// From when a packet was due until it was given to the port.
     pub delay_error: Summary,
+    /// Waits after the delay so as not to overtake, of packets that waited.
+    pub order_wait: Summary,
     /// In the rate's queue and on the way out at the rate, of packets that left and met a rate; of others there is nothing.
     pub rate_queue: Summary,
     /// Packets and copies that left after one that had arrived later.
@@ -512,8 +542,9 @@ mod tests {
         let found = gathered.direction(Ledger::default(), LinkHistory::new(LinkState::Up), None);
         assert_eq!((found.rate_queue.count, found.rate_queue.mean), (2, Some(50.0)));
         assert_eq!((found.total_delay.min, found.total_delay.max), (Some(32.0), Some(140.0)));
-        // Late by 2, 3 and 110: the wait for the rate is no error.
-        assert_eq!((found.actual_delay.median, found.delay_error.median), (Some(23.0), Some(3.0)));
+        // Late by 2, 3 and 0: neither the wait for the rate nor that for the order is an error.
+        assert_eq!((found.actual_delay.median, found.delay_error.median), (Some(23.0), Some(2.0)));
+        assert_eq!((found.order_wait.count, found.order_wait.max), (1, Some(110.0)));
         // Begun anew, the summaries are empty, and who overtook is counted as before.
         gathered.departed(&outcome(1, 150, 150, false), at(150));
         gathered.clear();

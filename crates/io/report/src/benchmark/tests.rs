@@ -333,16 +333,18 @@ fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
     let told = overall_words(&one);
     assert!(
         told.replace('\u{a0}', " ")
-            .ends_with("median difference 1.70 µs (95 % CI 1.50 µs to 1.90 µs, 5 repeats)"),
+            .ends_with("over 50 combinations of size and load: median latency +1.70 µs (median), 95 % CI +1.50 µs to +1.90 µs (5 repeats)"),
         "{told}"
     );
     let alone = overall_words(&Overall { repeats: 1, median_interval: None, ..one.clone() });
     assert!(
-        alone.replace('\u{a0}', " ").contains("median difference 1.70 µs; no interval from a single repeat"),
+        alone
+            .replace('\u{a0}', " ")
+            .contains("median latency +1.70 µs (median); no interval from a single repeat"),
         "{alone}"
     );
     let nothing = overall_words(&Overall { median_interval: Some([-200.0, 3_000.0]), ..one });
-    assert!(nothing.ends_with("5 repeats), not significant"), "{nothing}");
+    assert!(nothing.ends_with("(5 repeats), not significant"), "{nothing}");
 }
 
 #[test]

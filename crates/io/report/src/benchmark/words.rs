@@ -5,7 +5,7 @@ use romer_record::document::Limit;
 use romer_record::quantity::Quantity;
 use romer_record::warning::BenchmarkWarning;
 
-use crate::number::{NO_BREAK, grouped, percent_to, rounded, step_of, time_to};
+use crate::number::{NO_BREAK, counted, grouped, percent_to, rounded, step_of, time_to};
 
 /// The name of a quantity in a sentence.
 pub fn label(name: &str) -> &str {
@@ -16,8 +16,8 @@ pub fn label(name: &str) -> &str {
 pub fn difference_words(one: &Difference) -> String {
     let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
     let ends = one.interval.unwrap_or_default();
-    let [mean, low, high] = amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]])
-        .map(|amount| if amount.starts_with('-') { amount } else { format!("+{amount}") });
+    let [mean, low, high] =
+        amounts(&one.quantity, ends, [one.mean.unwrap_or_default(), ends[0], ends[1]]).map(signed);
     format!(
         "{} - {}, {}{at}: {} {mean} (95 % CI {low} to {high})",
         one.to,
@@ -27,6 +27,11 @@ pub fn difference_words(one: &Difference) -> String {
     )
 }
 
+/// An amount with its sign.
+fn signed(amount: String) -> String {
+    if amount.starts_with('-') { amount } else { format!("+{amount}") }
+}
+
 /// The difference of a case over all sizes and loads.
 pub fn overall_words(one: &Overall) -> String {
     let interval = one.median_interval.map_or_else(
@@ -34,16 +39,16 @@ pub fn overall_words(one: &Overall) -> String {
         |[low, high]| {
             let told = if low <= 0.0 && high >= 0.0 { ", not significant" } else { "" };
             let [low, high] = amounts(&one.quantity, [low, high], [low, high]);
-            format!(" (95 % CI {low} to {high}, {} repeats){told}", one.repeats)
+            format!(", 95 % CI {} to {} ({} repeats){told}", signed(low), signed(high), one.repeats)
         },
     );
     format!(
-        "{} vs. {}, {} sizes and loads: {}: median difference {}{interval}",
+        "{} compared with {}, over {}: {} {} (median){interval}",
         one.to,
         one.from,
-        one.places,
+        counted(one.places, "combination of size and load", "combinations of size and load"),
         label(&one.quantity),
-        amount(&one.quantity, one.median.unwrap_or_default()),
+        signed(amount(&one.quantity, one.median.unwrap_or_default())),
     )
 }
 

@@ -111,6 +111,8 @@ impl Series {
     }
 }
 
+/// The place of the median among [`STATISTICS`].
+const MEDIAN: usize = 1;
 /// The statistics that can be compared, by name.
 const STATISTICS: [(&str, Statistic); 8] = [
     ("mean", Statistic::Mean),
@@ -134,8 +136,10 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// By which a verdict is given where nobody chooses.
-    pub const DEFAULT: &'static str = "delay_ns.median";
+    /// The metric that leads where none is selected.
+    pub(super) const fn median_delay() -> Self {
+        Self { way: None, series: Series::Delay, statistic: MEDIAN }
+    }
 
     /// What is shown of every direction.
     pub(super) const SHOWN: [&'static str; 7] = [

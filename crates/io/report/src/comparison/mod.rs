@@ -23,7 +23,7 @@ pub use figure::Figure;
 use figure::{Series, rating};
 pub(crate) use text::cells;
 pub use text::{limit_difference, text};
-use verdict::{CLEAR, sentence, verdict};
+use verdict::{CLEAR, Decisive, judge};
 
 /// A measurement that is compared.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +34,11 @@ pub struct Subject<'a> {
     pub stream: Stream<'a>,
 }
 
-/// Compares `b` with `a`, with verdicts by the figure `by`. `None` where they have no direction in common, or not that
-/// of `by`. Limits are for the caller to judge.
-pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Comparison> {
+/// Compares `b` with `a`. The figure `by` decides the verdicts; without one, all that differ clearly decide. `None` where they
+/// have no direction in common, or not that of `by`. Limits are for the caller to judge.
+pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Option<Figure>) -> Option<Comparison> {
+    let decisive = by.map_or_else(|| Decisive::AllLedBy(Figure::median_delay()), Decisive::Only);
+    let by = decisive.leading();
     let wanted = |way: &Trip| by.way.is_none_or(|only| only == *way);
     let ways: Vec<Trip> = Trip::ALL
         .into_iter()
@@ -51,10 +53,10 @@ pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Compariso
         a: side(a),
         b: side(b),
         by: by.to_string(),
-        method: method(a, b),
+        method: method(a, b, decisive),
         seed: SEED.0,
         warnings: warnings(a.stream.measurement, b.stream.measurement, &ways),
-        directions: ways.into_iter().map(|way| direction(a, b, way, by)).collect(),
+        directions: ways.into_iter().map(|way| direction(a, b, way, decisive)).collect(),
         limits: Vec::new(),
     })
 }
@@ -73,7 +75,7 @@ pub(crate) fn side(subject: &Subject<'_>) -> ComparedRun {
     }
 }
 
-fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
+fn method(a: &Subject<'_>, b: &Subject<'_>, decisive: Decisive) -> String {
     let intervals = if a.stream.passages.is_some() && b.stream.passages.is_some() {
         format!(
             "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, fixed seed). The \
@@ -88,14 +90,24 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
          because the packets are not available."
             .into()
     };
+    let chance = match decisive {
+        Decisive::Only(_) => {
+            "An unchanged direction gets another verdict in 1 of 20 comparisons by chance; in 1 of 20, another metric differs \
+             clearly."
+        }
+        Decisive::AllLedBy(_) => {
+            "In about 1 of 10 unchanged directions some metric differs clearly by chance: 1 of 20 for the leading metric, 1 \
+             of 20 for the others."
+        }
+    };
     format!(
         "{intervals} The leading metric differs clearly if its interval excludes 0. Any other metric differs clearly only if an \
-         interval {CLEAR} times as wide also excludes 0. In about 1 of 10 unchanged directions some metric differs clearly by \
-         chance: 1 of 20 for the leading metric, 1 of 20 for the others."
+         interval {CLEAR} times as wide also excludes 0. {chance}"
     )
 }
 
-fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> ComparedDirection {
+fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, decisive: Decisive) -> ComparedDirection {
+    let by = decisive.leading();
     let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
     // Where nothing arrived there is no kind, and no delay either.
     let comparable = of_a.delay_kind.zip(of_b.delay_kind).is_none_or(|(a, b)| a == b);
@@ -115,11 +127,10 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> Compare
         .map(|figure| (figure, compared(figure, a, b, way)))
         .filter(|(_, found)| found.a.is_some() || found.b.is_some())
         .collect();
-    let main = figures.iter().find(|(figure, _)| figure.path() == by.path()).map(|(_, found)| found);
     let (verdict, words) = if comparable || by.series != Series::Delay {
-        let verdict = verdict(main);
         let has_packets = a.stream.passages.is_some() && b.stream.passages.is_some();
-        let mut words = format!("{} {}", way.name(), sentence(by, verdict, main, &figures, has_packets));
+        let (verdict, sentence) = judge(decisive, &figures, has_packets);
+        let mut words = format!("{} {sentence}", way.name());
         if by.series == Series::Delay && of_a.delay_kind == Some(DelayKind::Variable) {
             words.push_str(
                 " Delays are relative to the minimum of each run (clock offset unknown): a constant shift is not visible.",
@@ -130,7 +141,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> Compare
         (verdict, words)
     } else {
         let why = "one is absolute and the other relative to its minimum";
-        (ComparisonVerdict::NotKnown, format!("{}: the delays cannot be compared: {why}.", way.name()))
+        (ComparisonVerdict::Inconclusive, format!("{}: the delays cannot be compared: {why}.", way.name()))
     };
     ComparedDirection {
         direction: way.field().into(),

@@ -1,7 +1,8 @@
 //! A comparison on a terminal.
 
 use super::figure::FigureUnit;
-use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
+use super::verdict;
+use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison, ComparisonVerdict};
 use romer_record::document::Limit;
 use romer_record::metric;
 
@@ -19,9 +20,16 @@ const WIDEST: usize = 110;
 pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let mut lines = Vec::new();
+    if comparison.directions.len() > 1 {
+        lines.extend(
+            wrap(&headline(&comparison.directions), width).into_iter().map(|line| strong(line, style)),
+        );
+    }
     for direction in &comparison.directions {
         let words = plain(&capital(&direction.words), style.unicode);
-        lines.extend(wrap(&words, width).into_iter().map(|line| strong(line, style)));
+        let lone = comparison.directions.len() == 1;
+        let wrapped = wrap(&words, width).into_iter();
+        lines.extend(wrapped.map(|line| if lone { strong(line, style) } else { line }));
     }
     lines.push(String::new());
     for (letter, side) in [("A", &comparison.a), ("B", &comparison.b)] {
@@ -59,6 +67,22 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
+}
+
+/// The verdicts with their directions: `Improved: forward, round trip. No significant difference: reverse.`
+fn headline(directions: &[ComparedDirection]) -> String {
+    let mut verdicts: Vec<ComparisonVerdict> = Vec::new();
+    for direction in directions {
+        if !verdicts.contains(&direction.verdict) {
+            verdicts.push(direction.verdict);
+        }
+    }
+    let sentences = verdicts.into_iter().map(|verdict| {
+        let of_it = directions.iter().filter(|direction| direction.verdict == verdict);
+        let names: Vec<String> = of_it.map(|direction| direction.direction.replace('_', " ")).collect();
+        capital(&format!("{}: {}.", verdict::word(verdict), names.join(", ")))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 fn plain(text: &str, unicode: bool) -> String {

@@ -5,7 +5,7 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{DelayKind, Measurement};
 
 use super::{charts, data, overview, page};
-use crate::comparison::{Figure as Compared, Subject, cells, compare};
+use crate::comparison::{Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{Ink, Laid, Times, overlaid};
 use crate::input::ReportError;
@@ -23,7 +23,7 @@ const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost
 ///
 /// # Errors
 /// [`ReportError::Chart`].
-pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<String, ReportError> {
+pub fn overlay(subjects: &[Subject<'_>], command: &str) -> Result<String, ReportError> {
     let (mut drawn, mut body) = (Vec::new(), String::new());
     body.push_str(&format!("<article><header><h1>{} runs compared</h1></header>\n<ol>", subjects.len()));
     for subject in subjects {
@@ -42,7 +42,7 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
         level(&mut runs, subjects, way);
         figures.extend(overlaid(&runs, way));
     }
-    differences(subjects, by, &mut body);
+    differences(subjects, &mut body);
     charts(&figures, &mut drawn, &mut body)?;
     for (subject, number) in subjects.iter().zip(1..) {
         let title = format!("{number}. {}", subject.name);
@@ -107,12 +107,12 @@ fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Trip) {
 }
 
 /// How each later run differs from the first, judged and told as `compare` does.
-fn differences(subjects: &[Subject<'_>], by: Compared, body: &mut String) {
+fn differences(subjects: &[Subject<'_>], body: &mut String) {
     let Some((first, others)) = subjects.split_first() else { return };
     let mut methods: Vec<String> = Vec::new();
     for (other, number) in others.iter().zip(2..) {
         body.push_str(&format!("<section><h2>Comparison: run {number} vs. run 1</h2>\n"));
-        match compare(first, other, by) {
+        match compare(first, other, None) {
             Some(comparison) => {
                 difference(&comparison, number, body);
                 if !methods.contains(&comparison.method) {

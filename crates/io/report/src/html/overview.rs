@@ -4,7 +4,7 @@ use crate::words::Words;
 use romer_record::document::{Measurement, Summary};
 
 use crate::escape::markup;
-use crate::number::{capital, maybe_time, percent};
+use crate::number::{maybe_time, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Trip, ways};
@@ -247,8 +247,7 @@ pub(super) fn accuracy(m: &Measurement, page: &mut String) {
     items.extend(Words::PAGE.delay_definition(m).map(|text| ("Delay definition", text)));
     items.extend(m.calibration_phase.iter().map(|phase| ("Phases", Words::PAGE.calibration_phase(phase))));
     items.extend(Words::PAGE.calibration(m).map(|text| ("Baseline", text)));
-    let events = m.clock.events.iter().map(|event| capital(&Words::PAGE.clock_event(m, event)));
-    items.extend(events.map(|text| ("Clock event", text)));
+    items.extend(Words::PAGE.clock_events(m).into_iter().map(|text| ("Clock event", text)));
     list("Accuracy", &items, page);
 }
 

@@ -532,12 +532,11 @@ fn reply_losses(losses: &ReplyLosses) -> String {
 fn log_incomplete(one_way: bool, reasons: &[String]) -> String {
     let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
     let what = if one_way {
-        "for packets without a record it is unknown whether they were sent or arrived, and they are neither in the losses nor in the \
-         delays"
+        "it is unknown whether packets without a record were sent or arrived; they count in neither losses nor delays"
     } else {
         "the direction of some losses is unknown, and departures from the responder are stamped before sending"
     };
-    format!("the responder's records did not arrive completely{why}: {what}")
+    format!("the responder's log is incomplete{why}: {what}")
 }
 
 fn overflow(side: EventLocation, while_stopped: u64, while_running: u64) -> String {

@@ -2,7 +2,7 @@
 
 use romer_record::document::ProbeDirection;
 use romer_traffic::{Departure, Schedule};
-use romer_units::{Dscp, Duration, counted};
+use romer_units::{Dscp, Duration};
 use romer_wire::oneway_probe;
 
 use super::message::{RefusalCode, Refused, Request};
@@ -37,7 +37,7 @@ impl Request {
     ) -> Result<Self, Refused> {
         let Some(stream) = self.stream.take() else { return Ok(self) };
         if stream.recorded_sizes.is_some() && count > u64::try_from(told.len()).unwrap_or(u64::MAX) {
-            let message = format!("a trace of {count} packets: this responder takes {most}");
+            let message = format!("a trace of {count} packets: its limit is {most}");
             let granted = u64::try_from(most).ok();
             return Err(refused(RefusalCode::Length, message, granted));
         }
@@ -96,7 +96,7 @@ pub(super) fn refusal(
 
 fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refused> {
     if request.direction.is_one_way() && !one_way {
-        return Err(invalid("this responder takes part in round trips only"));
+        return Err(invalid("it supports round trips only"));
     }
     match (request.direction, &request.stream) {
         (ProbeDirection::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
@@ -120,7 +120,7 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
     }
     let interval = Duration::from_nanos(request.interval_ns);
     let others = [limits.others.coming, limits.others.all_coming];
-    within_rate(rate(interval), [limits.packets_per_second, limits.all_packets_per_second], others, "takes")?;
+    within_rate(rate(interval), [limits.packets_per_second, limits.all_packets_per_second], others)?;
     within_length(interval, request.count, limits)
 }
 
@@ -128,30 +128,29 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
 fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
     let text = stream.model.len().max(stream.jitter.as_ref().map_or(0, String::len));
     if text > LONGEST_MODEL {
-        return Err(invalid(format!("a model of {text} octets: this responder reads {LONGEST_MODEL}")));
+        return Err(invalid(format!("a traffic model of {text} bytes: its limit is {LONGEST_MODEL}")));
     }
     if Dscp::new(stream.dscp).is_none() {
-        return Err(invalid("there is no such code point"));
+        return Err(invalid("no such DSCP"));
     }
     if stream.ttl == 0 {
-        return Err(invalid("packets with no time to live go nowhere"));
+        return Err(invalid("a TTL of 0"));
     }
-    let schedule = stream.schedule().map_err(|why| invalid(format!("there is no such stream: {why}")))?;
+    let schedule = stream.schedule().map_err(|why| invalid(format!("invalid stream: {why}")))?;
     let payloads = schedule.payloads(stream.floor);
     if payloads.least < shortest_one_way() {
-        return Err(invalid(format!("a one-way probe has at least {} octets", oneway_probe::SHORTEST)));
+        return Err(invalid(format!("a one-way probe has at least {} bytes", oneway_probe::SHORTEST)));
     }
     if payloads.most > limits.largest_payload {
         let most = limits.largest_payload;
-        let message = format!("{} octets of payload: this responder sends {most}", payloads.most);
+        let message = format!("{} bytes of payload: its limit is {most}", payloads.most);
         return Err(refused(RefusalCode::Size, message, Some(most.into())));
     }
     let why_busy = if limits.others.all_send {
-        Some("this responder sends in as many sessions as it may, to whomever")
+        Some("the number of sessions in which it sends is at its limit")
     } else if limits.others.network_sends {
         Some(
-            "this responder sends in as many sessions to this network (a /24 or a /56) as it may to one, a quarter of all in \
-             which it may send",
+            "the number of sessions in which it sends to this network (/24 or /56) is at its limit, a quarter of all",
         )
     } else {
         None
@@ -161,19 +160,18 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
     }
     let limit = limits.own_packets_per_second;
     let others = [limits.others.own, limits.others.all_own];
-    within_rate(rate(stream.pace(&schedule)), [limit, limits.all_packets_per_second], others, "sends")?;
+    within_rate(rate(stream.pace(&schedule)), [limit, limits.all_packets_per_second], others)?;
     within_burst(stream, &schedule, limit.saturating_sub(limits.others.own))?;
     within_bits(stream.load(&schedule), limits)?;
     within_length(schedule.interval(), schedule.most_count(), limits)
 }
 
 /// Whether a session with this rate fits into what one network may have, and into what all may, of which other sessions have
-/// some. `does` says what the responder does with its packets.
+/// some.
 fn within_rate(
     rate: u64,
     [limit, all_limit]: [u64; 2],
     [others, all_others]: [u64; 2],
-    does: &str,
 ) -> Result<(), Refused> {
     let left = limit.saturating_sub(others);
     if rate <= left {
@@ -182,20 +180,17 @@ fn within_rate(
             return Ok(());
         }
         let message = format!(
-            "{} a second: this responder {does} {all_limit} in all sessions together, and sessions of all networks have \
-             {all_others} of them already",
-            counted(rate, "packet")
+            "{rate} packets/s: its limit for all sessions is {all_limit} packets/s, and other sessions have {all_others} of them"
         );
         return Err(later(refused(RefusalCode::Rate, message, Some(all_left))));
     }
-    let asked = format!("{} a second", counted(rate, "packet"));
     if others == 0 {
-        let message = format!("{asked}: this responder {does} {limit}");
+        let message = format!("{rate} packets/s: its limit is {limit} packets/s");
         return Err(refused(RefusalCode::Rate, message, Some(limit)));
     }
     let message = format!(
-        "{asked}: this responder {does} {limit} of one network (a /24 or a /56), in all sessions together, and other sessions of \
-         this network have {others} of them already"
+        "{rate} packets/s: its limit for one network (/24 or /56) is {limit} packets/s, and other sessions of this network have \
+         {others} of them"
     );
     let refused = refused(RefusalCode::Rate, message, Some(left));
     Err(if left == 0 { later(refused) } else { refused })
@@ -206,7 +201,7 @@ fn within_rate(
 fn within_bits(load: StreamLoad, limits: &Limits) -> Result<(), Refused> {
     let Others { own_bits, all_own_bits, .. } = limits.others;
     let scopes = [
-        (limits.own_bits_per_second, own_bits, "to one network (a /24 or a /56)", "of this network"),
+        (limits.own_bits_per_second, own_bits, "to one network (/24 or /56)", "of this network"),
         (limits.all_own_bits_per_second, all_own_bits, "to all networks together", "of all networks"),
     ];
     for (limit, others, to, whose) in scopes {
@@ -218,12 +213,11 @@ fn within_bits(load: StreamLoad, limits: &Limits) -> Result<(), Refused> {
         let StreamLoad { packets, octets } = load;
         let held = match others {
             0 => String::new(),
-            _ => format!(", and other sessions {whose} have {} of them already", megabits(others)),
+            _ => format!(", and other sessions {whose} have {} of them", megabits(others)),
         };
         let message = format!(
-            "{} a second of {octets} octets are {}: this responder, open to all, sends {} {to}{held}; with --key-file or --allow \
-             there it has no such limit, and smaller packets need less",
-            counted(packets, "packet"),
+            "{packets} packets/s of {octets} bytes are {}: without --key-file and --allow it sends at most {} {to}{held}; smaller \
+             packets need less",
             megabits(load.bits()),
             megabits(limit)
         );
@@ -251,8 +245,7 @@ fn within_burst(stream: &FarStream, schedule: &Schedule, limit: u64) -> Result<(
     let bursts = stream.model.starts_with("token-bucket");
     let early = |departure: Departure| departure.offset < Duration::from_secs(1);
     if bursts && schedule.clone().nth(one_too_many).is_some_and(early) {
-        let message =
-            format!("a burst of more than {limit} packets: this responder sends no more in a second");
+        let message = format!("a burst of more than {limit} packets: it sends at most {limit} packets/s");
         return Err(refused(RefusalCode::Rate, message, Some(limit)));
     }
     Ok(())
@@ -265,9 +258,5 @@ fn within_length(interval: Duration, count: u64, limits: &Limits) -> Result<(), 
         return Ok(());
     }
     let seconds = u64::try_from(longest.as_nanos() / 1_000_000_000).unwrap_or(0);
-    Err(refused(
-        RefusalCode::Length,
-        format!("a test this long: this responder takes {longest}"),
-        Some(seconds),
-    ))
+    Err(refused(RefusalCode::Length, format!("the test is too long: its limit is {longest}"), Some(seconds)))
 }

@@ -86,15 +86,15 @@ fn a_request_that_contradicts_itself_is_refused() {
         (Request { size: Some(0), ..bucket }, "a packet of 0"),
         (Request { interval: twenty, ..of("talkspurt:p59@g711") }, "sends a packet every 20ms"),
         (Request { interval: Some(Duration::from_secs(2)), ..of("talkspurt:p59") }, "on for 1.004s"),
-        (Request { size: Some(100), ..of("imix:simple") }, "sizes of its own"),
-        (Request { size: Some(100), ..of("im") }, "sizes of its own"),
+        (Request { size: Some(100), ..of("imix:simple") }, "defines its packet sizes"),
+        (Request { size: Some(100), ..of("im") }, "defines its packet sizes"),
         (of("trace:x"), "was not read"),
         (
             Request { limit: Limit::Duration(Duration::from_secs(5)), trace: late.clone(), ..of("trace:x") },
             "is due 5s after the start",
         ),
-        (Request { interval: twenty, ..sized.clone() }, "leave the interval out"),
-        (Request { size: Some(100), ..sized }, "sizes of its own"),
+        (Request { interval: twenty, ..sized.clone() }, "omit --interval"),
+        (Request { size: Some(100), ..sized }, "defines its packet sizes"),
     ] {
         let error = Schedule::new(&wrong).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("; "), "{wrong:?}: {error}");

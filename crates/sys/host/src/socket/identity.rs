@@ -146,7 +146,7 @@ const fn stamps(card_stamps: bool) -> libc::c_uint {
 }
 
 fn switch(socket: BorrowedFd<'_>, flags: libc::c_uint) -> Result<(), HostError> {
-    let operation = "ask for kernel stamps";
+    let operation = "enable kernel time stamps";
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW, flags.cast_signed(), operation)
 }
 

@@ -40,13 +40,11 @@ mod send;
 mod stamping;
 #[cfg(test)]
 mod tests;
-mod txtime;
 mod wait;
 
 pub use events::{CardTransmitStamp, PathError, PathErrorKind, QUOTED, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
 pub use stamping::{SocketOptions, StampingSocket};
-pub use txtime::{DepartureTime, departure_time};
 pub(crate) use wait::poll_until;
 pub use wait::{MAX_WAITED, Ready, Waker, wait_any};

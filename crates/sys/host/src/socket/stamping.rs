@@ -232,7 +232,7 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
         bind_to_interface(socket, interface)?;
     }
     enlarge_receive_buffer(socket, options.receive_buffer)?;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "ask for the count of dropped datagrams")?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "enable SO_RXQ_OVFL")?;
     let tos = i32::from(options.dscp.tos() | options.ecn.bits());
     if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
 }
@@ -245,9 +245,9 @@ fn bind_to_interface(socket: BorrowedFd<'_>, interface: &str) -> Result<(), Host
 
 fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {
     let set = |name, value, operation| set_option(socket, libc::IPPROTO_IP, name, value, operation);
-    set(libc::IP_PKTINFO, 1, "ask for destination addresses")?;
-    set(libc::IP_RECVTTL, 1, "ask for times to live")?;
-    set(libc::IP_RECVTOS, 1, "ask for service classes")?;
+    set(libc::IP_PKTINFO, 1, "enable IP_PKTINFO")?;
+    set(libc::IP_RECVTTL, 1, "enable IP_RECVTTL")?;
+    set(libc::IP_RECVTOS, 1, "enable IP_RECVTOS")?;
     set(libc::IP_TOS, tos, "set the service class")?;
     if let Some(ttl) = options.ttl {
         set(libc::IP_TTL, i32::from(ttl), "set the time to live")?;
@@ -256,7 +256,7 @@ fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
         forbid_fragments(socket, true, true)?;
     }
     if options.path_errors {
-        set(libc::IP_RECVERR, 1, "ask for ICMP errors")?;
+        set(libc::IP_RECVERR, 1, "enable IP_RECVERR")?;
     }
     Ok(())
 }
@@ -264,9 +264,9 @@ fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
 fn configure_v6(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {
     let set = |name, value, operation| set_option(socket, libc::IPPROTO_IPV6, name, value, operation);
     set(libc::IPV6_V6ONLY, 1, "keep IPv4 out")?;
-    set(libc::IPV6_RECVPKTINFO, 1, "ask for destination addresses")?;
-    set(libc::IPV6_RECVHOPLIMIT, 1, "ask for hop limits")?;
-    set(libc::IPV6_RECVTCLASS, 1, "ask for traffic classes")?;
+    set(libc::IPV6_RECVPKTINFO, 1, "enable IPV6_RECVPKTINFO")?;
+    set(libc::IPV6_RECVHOPLIMIT, 1, "enable IPV6_RECVHOPLIMIT")?;
+    set(libc::IPV6_RECVTCLASS, 1, "enable IPV6_RECVTCLASS")?;
     set(libc::IPV6_TCLASS, tos, "set the traffic class")?;
     if let Some(ttl) = options.ttl {
         set(libc::IPV6_UNICAST_HOPS, i32::from(ttl), "set the hop limit")?;
@@ -275,7 +275,7 @@ fn configure_v6(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
         forbid_fragments(socket, false, true)?;
     }
     if options.path_errors {
-        set(libc::IPV6_RECVERR, 1, "ask for ICMP errors")?;
+        set(libc::IPV6_RECVERR, 1, "enable IPV6_RECVERR")?;
     }
     Ok(())
 }

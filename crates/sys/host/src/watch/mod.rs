@@ -134,7 +134,7 @@ impl Watch {
             )
         };
         if answer != 0 {
-            return Err(HostError::last("ask for the network's changes"));
+            return Err(HostError::last("subscribe to network changes"));
         }
         let questions = open_socket(libc::AF_NETLINK, kind, "open a netlink socket")?;
         Ok(Self { notifications, questions, settings: settings(), buffer: vec![0; ROOM] })

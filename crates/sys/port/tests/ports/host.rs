@@ -153,7 +153,7 @@ fn an_interface_is_put_back_when_its_guard_is_dropped() {
         assert_eq!(guard.taken().bridge.as_deref(), Some("br0"));
         assert!(!guard.taken().offloads.is_empty());
         let again = HostGuard::take_over(&bridged.port()).unwrap_err().to_string();
-        assert_eq!(again, "interface e0 is taken by another romer");
+        assert_eq!(again, "interface e0 is in use by another romer");
         let during = bridged.state();
         assert_eq!(during.1, None);
         assert_ne!(during.0, before.0);

@@ -20,6 +20,8 @@ use crate::values;
 
 /// Headings of the help.
 pub(super) const CLAIMS: &str = "Limits and expected markings";
+pub(super) const POLICER: &str = "Policer";
+pub(super) const SCHEDULER: &str = "Scheduler";
 pub(super) const LOAD: &str = "Load";
 pub(super) const TRIALS: &str = "Trials";
 

@@ -60,7 +60,7 @@ fn six_seconds_away_loses_nothing() {
     let ended = process::run(&mut asked);
     // Less than a second was forecast. The first correction is before the first trial, when the path is known.
     let corrected = ended.stderr.lines().find(|line| line.starts_with("longer than forecast: "));
-    assert!(corrected.is_some_and(|line| line.contains("instead of less than a second")), "{ended:?}");
+    assert!(corrected.is_some_and(|line| line.contains("instead of under 1 s")), "{ended:?}");
     let found = document(ended);
     let trial = trials(&found).last().unwrap();
     if is_valid(trial) {

@@ -320,9 +320,9 @@ fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
 fn what_a_far_end_would_not_send_is_refused_in_words() {
     let base = stream;
     for (wrong, code, part) in [
-        (FarStream { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets a second"),
-        (FarStream { size: Some(9_001), ..base() }, RefusalCode::Size, "octets"),
-        (FarStream { floor: 65_000, ..base() }, RefusalCode::Size, "octets"),
+        (FarStream { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets/s"),
+        (FarStream { size: Some(9_001), ..base() }, RefusalCode::Size, "bytes"),
+        (FarStream { floor: 65_000, ..base() }, RefusalCode::Size, "bytes"),
         (FarStream { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
         (FarStream { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
         (FarStream { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
@@ -333,7 +333,7 @@ fn what_a_far_end_would_not_send_is_refused_in_words() {
         (
             FarStream { model: "token-bucket:14MBps,1400000B".into(), interval_ns: None, ..base() },
             RefusalCode::Rate,
-            "packets a second",
+            "packets/s",
         ),
     ] {
         let mut server = server(Limits::default());
@@ -521,9 +521,9 @@ fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
 fn a_recorded_stream_beyond_a_limit_is_refused_in_words_and_holds_no_memory() {
     let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
     for ((parts, request), code, part) in [
-        (told(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: this responder takes 200"),
+        (told(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: its limit is 200"),
         (told(150, 100_000_000_000_000), RefusalCode::Length, "long"),
-        (told(200, 900_000), RefusalCode::Rate, "packets a second"),
+        (told(200, 900_000), RefusalCode::Rate, "packets/s"),
         (told(0, 0), RefusalCode::Invalid, "no packets"),
         (told(5, -1), RefusalCode::Invalid, "packet 2"),
     ] {

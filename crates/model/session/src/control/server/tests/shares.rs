@@ -28,7 +28,7 @@ fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_who
             (RefusalCode::Rate, Some(167), None)
         );
         for part in
-            ["833 packets a second: this responder takes 1000 of one network", "have 833 of them already"]
+            ["833 packets/s: its limit for one network (/24 or /56) is 1000 packets/s", "have 833 of them"]
         {
             assert!(refused.message.contains(part), "{refused:?}");
         }
@@ -44,17 +44,20 @@ fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_who
     let mut sent_all = server(limits(0, 950));
     say(&mut sent_all, &hello());
     let actions = say(&mut sent_all, &reverse(stream()));
-    assert!(refused(&actions).message.contains("sends 1000 of one network"), "{actions:?}");
+    assert!(
+        refused(&actions).message.contains("its limit for one network (/24 or /56) is 1000"),
+        "{actions:?}"
+    );
 }
 
 /// Who is refused because of sessions in which the responder sends is told whose they are.
 #[test]
 fn sender_limits_are_named() {
     for (others, words) in [
-        (Others { all_send: true, ..Others::default() }, "as many sessions as it may, to whomever"),
+        (Others { all_send: true, ..Others::default() }, "in which it sends is at its limit"),
         (
             Others { network_sends: true, ..Others::default() },
-            "as many sessions to this network (a /24 or a /56)",
+            "the number of sessions in which it sends to this network (/24 or /56) is at its limit",
         ),
     ] {
         let mut server = server(limits(0, 0));
@@ -92,9 +95,9 @@ fn bits_are_refused_at_the_grant() {
     let told = refused(&actions);
     assert_eq!((told.code, told.granted, told.retry_after_seconds), (RefusalCode::Rate, Some(1_000), None));
     for part in [
-        "2000 packets a second of 1250 octets are 20 Mbit/s",
-        "sends 10 Mbit/s to one network (a /24 or a /56)",
-        "with --key-file or --allow",
+        "2000 packets/s of 1250 bytes are 20 Mbit/s",
+        "sends at most 10 Mbit/s to one network (/24 or /56)",
+        "without --key-file and --allow",
     ] {
         assert!(told.message.contains(part), "{told:?}");
     }
@@ -123,7 +126,7 @@ fn rates_are_bounded_in_total() {
         let actions = say(&mut server, &message);
         let refused = refused(&actions);
         assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Rate, Some(10)));
-        assert!(refused.message.contains("4000 in all sessions together"), "{refused:?}");
+        assert!(refused.message.contains("its limit for all sessions is 4000 packets/s"), "{refused:?}");
     }
 }
 
