@@ -6,8 +6,8 @@ pub(crate) mod exports;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
-pub(crate) mod kept;
-mod outline;
+mod run_summary;
+pub(crate) mod stored_runs;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -23,9 +23,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::explained::Explained;
 use crate::problem::Problem;
 use crate::scenario;
+use crate::warning_text::WithWarningText;
 
 /// What a folder among the runs holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub(crate) struct Listed {
     /// Why it cannot be read.
     error: Option<String>,
     /// Delay, loss and rating of each direction of a measurement.
-    figures: Vec<outline::FigureOutline>,
+    figures: Vec<run_summary::FigureOutline>,
     /// How many limits were judged; of a benchmark also its claims.
     limits: u64,
     /// Limits and claims that do not hold, in words.
@@ -83,11 +83,11 @@ pub(crate) struct Opened {
     /// What it is.
     kind: FolderKind,
     /// One for each stream.
-    measurements: Vec<Explained<Measurement>>,
+    measurements: Vec<WithWarningText<Measurement>>,
     /// What a benchmark has found.
-    benchmark: Option<Explained<Benchmark>>,
+    benchmark: Option<WithWarningText<Benchmark>>,
     /// What an emulation did.
-    emulation: Option<Explained<EmulationDocument>>,
+    emulation: Option<WithWarningText<EmulationDocument>>,
     /// Whether frames are stored with it.
     frames: bool,
     /// The emulation that a measurement passed through, if it is stored with it.
@@ -120,7 +120,7 @@ impl From<StoreError> for Problem {
 /// The runs, newest first.
 pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
     let mut all: Vec<Listed> = runs.list()?.iter().map(measurement).collect();
-    all.extend(kept::list(runs));
+    all.extend(stored_runs::list(runs));
     // Names begin with the time; those that do not come last.
     all.sort_by(|a, b| (&b.created, &b.name).cmp(&(&a.created, &a.name)));
     Ok(all)
@@ -158,7 +158,7 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
         Ok(run) => {
             let manifest = run.manifest();
             let first = manifest.streams.first();
-            let outline = outline::measurement(&listed.path, run.state() != State::Complete);
+            let outline = run_summary::measurement(&listed.path, run.state() != State::Complete);
             Listed {
                 created: manifest.created.clone(),
                 state: state(run.state()).into(),
@@ -199,7 +199,7 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     if untrusted::is_file(&folder.join("manifest.json")) {
         return Ok(folder);
     }
-    Err(match kept::kind(&folder) {
+    Err(match stored_runs::kind(&folder) {
         Some(_) => Problem::unprocessable("kind", "the run is no measurement; open a measurement for this"),
         None => unknown(),
     })
@@ -208,8 +208,8 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
 /// A run with its documents; one whose program was killed is completed first.
 pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
     let any = path(runs, name)?;
-    if let Some(kind) = kept::kind(&any) {
-        return kept::open(&any, name, kind);
+    if let Some(kind) = stored_runs::kind(&any) {
+        return stored_runs::open(&any, name, kind);
     }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
@@ -231,13 +231,13 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
             (reading.run.state(), measurements)
         }
     };
-    let emulated = kept::emulated(&folder);
+    let emulated = stored_runs::emulated(&folder);
     Ok(Opened {
         name: name.into(),
         folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: FolderKind::Measurement,
-        measurements: measurements.into_iter().map(Explained).collect(),
+        measurements: measurements.into_iter().map(WithWarningText).collect(),
         benchmark: None,
         emulation: None,
         frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),
@@ -254,8 +254,8 @@ fn read(runs: &Runs, name: &str) -> Result<reading::RunContents, Problem> {
 /// The report of a run as a page.
 pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     let any = path(runs, name)?;
-    if kept::kind(&any).is_some() {
-        return kept::report(&any);
+    if stored_runs::kind(&any).is_some() {
+        return stored_runs::report(&any);
     }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
@@ -277,8 +277,8 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
         // What lies elsewhere stays there.
         return std::fs::remove_file(&any).map_err(|error| failed(&any, &error));
     }
-    if let Some(kind) = kept::kind(&any) {
-        return kept::delete(&any, kind);
+    if let Some(kind) = stored_runs::kind(&any) {
+        return stored_runs::delete(&any, kind);
     }
     let folder = folder(runs, name)?;
     if Run::open(&folder).is_ok_and(|run| run.state() == State::Running) {
@@ -289,7 +289,7 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
         MEASUREMENT_FILE,
         "packets.parquet",
         "packets.log",
-        kept::EMULATED_FILE,
+        stored_runs::EMULATED_FILE,
         "manifest.json",
     ];
     remove(&folder, &files)

@@ -15,8 +15,8 @@ use romer_store::untrusted;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use super::kept::Kept;
-use super::words;
+use super::run_folder::RunFolder;
+use super::text;
 use crate::args::{EmulateArgs, OfflineArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let opened = super::scenario(arguments)?;
     let seed = seed(arguments, &opened)?;
     let arrivals = arrived(arrivals, &arguments.files)?;
-    let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
+    let kept = RunFolder::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
     let emulated =
         |out: &mut dyn Write| offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out });
     let samples = kept.as_ref().map(|kept| kept.samples().to_string_lossy().into_owned());
@@ -191,13 +191,13 @@ fn summary(document: &Emulation) -> String {
 }
 
 fn counts(direction: &EmulatedDirection) -> String {
-    let mut text = words::counts(direction);
+    let mut text = text::counts(direction);
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
-        let queue = words::left_out(direction);
+        let queue = text::left_out(direction);
         let [asked, actual] = [asked, actual].map(|nanos| Duration::from_nanos_f64(nanos).rounded());
         let _ = write!(text, "; delay{queue}, mean: requested {asked}, actual {actual}");
     }
-    for words in words::details(direction) {
+    for words in text::details(direction) {
         let _ = write!(text, "\n        {words}");
     }
     text

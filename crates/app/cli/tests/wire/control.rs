@@ -14,7 +14,7 @@ use crate::table::{self, octets};
 
 const CONTROL: &str = "198.18.0.3:8862";
 /// How long an answer is waited for. The longest deadline of a responder is ten seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to the responder.
 pub(crate) struct ControlConnection {
@@ -36,7 +36,7 @@ impl ControlConnection {
     }
 
     fn over(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, decoder: Decoder::default() }
     }
 
