@@ -156,7 +156,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
              runs; write the others without --overlay, once for each run",
         ));
     }
-    let most = html::MOST_OVERLAID;
+    let most = html::MAX_OVERLAID_RUNS;
     if arguments.runs.len() < 2 {
         return Err(Failure::usage(format!(
             "one run has nothing to be laid over (--overlay): name from 2 to {most} runs, or leave --overlay out"

@@ -19,7 +19,7 @@ use crate::pulse::Pulse;
 use crate::queues::QueueWatch;
 
 /// Events that a responder remembers: the latest.
-const REMEMBERED: usize = 256;
+const MAX_STORED_EVENTS: usize = 256;
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
 pub const UNWATCHED: Duration = romer_passages::UNWATCHED;
 /// Between two questions to an interface how it is.
@@ -347,7 +347,7 @@ impl Occurrences {
         let before = place.map(|place| self.away.remove(place).1);
         let now = clock::monotonic_now();
         if !added {
-            if self.away.len() >= REMEMBERED {
+            if self.away.len() >= MAX_STORED_EVENTS {
                 self.away.remove(0);
             }
             self.away.push((address, now));
@@ -398,7 +398,7 @@ impl Occurrences {
 
     fn remember(&self, event: &Event) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.events.len() >= REMEMBERED {
+        if remembered.events.len() >= MAX_STORED_EVENTS {
             remembered.events.pop_front();
             remembered.forgotten += 1;
         }
@@ -449,10 +449,10 @@ mod tests {
         assert_eq!((back.address, back.event.kind), (Some(one), EventKind::AddressChange));
         assert!(back.event.until_ns.is_some_and(|until| until >= back.event.at_ns), "{back:?}");
         assert!(own.address(one, true).is_none(), "it is told once");
-        for number in 0..2 * u32::try_from(REMEMBERED).unwrap() {
+        for number in 0..2 * u32::try_from(MAX_STORED_EVENTS).unwrap() {
             own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
         }
-        assert!(own.away.len() <= REMEMBERED);
+        assert!(own.away.len() <= MAX_STORED_EVENTS);
     }
 
     #[test]
@@ -558,11 +558,11 @@ mod tests {
     #[test]
     fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
         let (own, remembered) = occurrences();
-        for number in 0..REMEMBERED + 10 {
+        for number in 0..MAX_STORED_EVENTS + 10 {
             own.note(EventDetail::InterfaceUp { interface: number.to_string() });
         }
         let remembered = remembered.lock().unwrap();
-        assert_eq!((remembered.events.len(), remembered.forgotten), (REMEMBERED, 10));
+        assert_eq!((remembered.events.len(), remembered.forgotten), (MAX_STORED_EVENTS, 10));
         assert_eq!(remembered.events[0].detail, Some(EventDetail::InterfaceUp { interface: "10".into() }));
     }
 

@@ -20,7 +20,7 @@ use super::far::{Conversation, ResponderReport};
 use super::happenings::{self, Happenings, is_same};
 use super::observer::Observer;
 use super::prepared::Prepared;
-use super::resuming::{AGAIN, LAST, QUIET};
+use super::resuming::{AGAIN, LAST, UNREACHABLE_TIMEOUT};
 use super::times::rfc3339_now;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
@@ -151,7 +151,7 @@ fn lacking(direction: ProbeDirection, lost: Option<u64>, has_way: bool) -> Optio
 }
 
 /// Hears a far end that was told to stop to its last word: the totals, or `None` where nothing of its log came for [`LOG`]. A
-/// connection that is no more, or over which nothing is heard for [`QUIET`], is replaced by another if `may_resume`, over which
+/// connection that is no more, or over which nothing is heard for [`UNREACHABLE_TIMEOUT`], is replaced by another if `may_resume`, over which
 /// the session goes on; where that cannot be made, a broken one is mourned for [`LAST`].
 fn last_word(
     conversation: &mut Conversation,
@@ -176,7 +176,7 @@ fn last_word(
         }
         // What happens here meanwhile is seen, though nothing is told.
         take(ResponderReport::default());
-        let is_silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
+        let is_silent = conversation.unanswered().is_some_and(|silent| silent > UNREACHABLE_TIMEOUT.to_std());
         if !conversation.is_broken() && !is_silent {
             amiss_since = None;
             continue;

@@ -27,7 +27,7 @@ use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
-const MOST: usize = 1_000;
+const MAX_STORED_EVENTS: usize = 1_000;
 /// So far apart do two sessions tell of one event, at the most.
 const TOGETHER: Duration = Duration::from_secs(5);
 /// Between two looks at what the sockets dropped.
@@ -329,7 +329,7 @@ impl Happenings {
     /// Datagrams of stream `stream` found a full socket. As long as that goes on it is one event.
     fn overflowed(&mut self, stream: usize, event: Event) {
         let number = self.number(stream);
-        let is_full = self.events.len() >= MOST;
+        let is_full = self.events.len() >= MAX_STORED_EVENTS;
         let last = self.events.iter_mut().rev().find(|kept| {
             kept.stream == number && (kept.event.kind, kept.event.side) == (event.kind, event.side)
         });
@@ -368,10 +368,10 @@ impl Happenings {
     /// Keeps what nobody has told of, and gives its place; `None` where there are too many.
     fn push(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
         let number = stream.and_then(|stream| self.number(stream));
-        if self.events.len() >= MOST {
+        if self.events.len() >= MAX_STORED_EVENTS {
             return None;
         }
-        let last = self.events.len() + 1 == MOST;
+        let last = self.events.len() + 1 == MAX_STORED_EVENTS;
         let event =
             if last { detailed(EventDetail::TooMany, EventLocation::Sender, self.start) } else { one };
         self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), event });

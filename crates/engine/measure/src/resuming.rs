@@ -25,7 +25,7 @@ use super::prepared::{Prepared, REPETITION};
 /// From one attempt that failed to the next.
 pub(super) const AGAIN: StdDuration = StdDuration::from_millis(500);
 /// A far end that has left three questions without an answer is perhaps not reached any more.
-pub(super) const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
+pub(super) const UNREACHABLE_TIMEOUT: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
 /// At the end of a run, how long a session that is being moved is waited for; and how long where this host has no way to
 /// the far end.
 pub(super) const LAST: StdDuration = StdDuration::from_secs(5);
@@ -95,7 +95,7 @@ pub(super) fn tend(
     let settled = stream.resuming.settled.or(source);
     stream.resuming.settled = settled;
     let moved = source != settled;
-    let silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
+    let silent = conversation.unanswered().is_some_and(|silent| silent > UNREACHABLE_TIMEOUT.to_std());
     let amiss = moved || silent || conversation.is_broken();
     let now = Instant::now();
     match &stream.resuming.trouble {

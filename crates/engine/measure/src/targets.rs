@@ -130,13 +130,13 @@ fn deaf(part: &Prepared) -> [Option<u32>; 2] {
 }
 
 /// Of so few packets that chance spreads over a time, their number is told before they leave.
-const FEW: usize = 9;
+const MAX_COUNTED_PACKETS: usize = 9;
 
 /// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
 fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<Notice> {
     let Limit::Duration(length) = schedule.limit() else { return None };
-    let number = schedule.clone().take(FEW + 1).count();
-    if number > FEW || !traffic.is_random() {
+    let number = schedule.clone().take(MAX_COUNTED_PACKETS + 1).count();
+    if number > MAX_COUNTED_PACKETS || !traffic.is_random() {
         return None;
     }
     Some(Notice::FewPackets {

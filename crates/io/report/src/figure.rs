@@ -38,7 +38,7 @@ pub(crate) use times::Times;
 pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let m = stream.measurement;
     let Some(passages) = &stream.passages else { return distributions::of_document(m).into_iter().collect() };
-    let many = passages.forward.len().max(passages.reverse.len()) >= MANY;
+    let many = passages.forward.len().max(passages.reverse.len()) >= MIN_ROWS_FOR_THREAD;
     let (sorted, (times, spaced)) = both(
         many,
         || Sorted::of(passages),
@@ -80,7 +80,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
 }
 
 /// From so many passages on a second thread is worth its making.
-const MANY: usize = 100_000;
+const MIN_ROWS_FOR_THREAD: usize = 100_000;
 
 /// Does two things, of long runs at once.
 fn both<A: Send, B: Send>(many: bool, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {

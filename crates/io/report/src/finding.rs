@@ -11,8 +11,8 @@ use crate::words::Words;
 /// Clocks of computers tick as coarsely as that, nanoseconds.
 const TICK_NS: f64 = 100.0;
 /// What was found of a delay and what is told of its path are one change where they lie no further apart, and their sizes by no more than this part.
-const BESIDE_NS: u64 = 2_000_000_000;
-const ALIKE: f64 = 0.1;
+const TIME_TOLERANCE_NS: u64 = 2_000_000_000;
+const SIZE_TOLERANCE: f64 = 0.1;
 
 impl Words {
     /// A finding: what it is, its direction where there is more than one, and its figures.
@@ -274,8 +274,8 @@ fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
 
 /// Whether both are one change, of this size.
 fn is_change(event: &ClockEvent, finding: &Finding, size: f64) -> bool {
-    apart(event, finding) <= BESIDE_NS
-        && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
+    apart(event, finding) <= TIME_TOLERANCE_NS
+        && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * SIZE_TOLERANCE)
 }
 
 /// Whether what was found of a way may be a clock's, which is opposite in the other way: what is told of both says so, or says nothing, and the

@@ -27,7 +27,7 @@ pub const INTERVAL_METHOD: &str = "95 %. Mean: Student (for packets at least Hal
 
 /// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
 /// are nearly normal, as singletons are not.
-const FEWEST: usize = 6;
+const MIN_SAMPLES_FOR_MEAN_CI: usize = 6;
 
 /// The summary of `values`, which are in the order in which they were measured: the intervals look at how each
 /// value depends on those before it. All else is the same in any order. Values that are not finite are left out.
@@ -143,7 +143,8 @@ fn of_order<N: Numbers>(series: N, order: &SortedSample<N>, of_packets: Option<M
                 return interval::of_mean(&dependence, count, mean, spread);
             }
             let skewness = interval::skewness(series, mean, stddev);
-            interval::of_skewed_mean(&dependence, count, mean, spread, skewness).filter(|_| count >= FEWEST)
+            interval::of_skewed_mean(&dependence, count, mean, spread, skewness)
+                .filter(|_| count >= MIN_SAMPLES_FOR_MEAN_CI)
         }),
         median_interval: interval(0.5, median),
         p95_interval: interval(0.95, p95),

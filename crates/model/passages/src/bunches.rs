@@ -16,7 +16,7 @@ const CLOSE: i128 = 5;
 /// Gaps of the card's stamps that are shorter than this are no wait of a driver's, nanoseconds.
 const SHORT_NS: i128 = 5_000;
 /// Below this many packets, and this share of all (a fraction of so many), it is of no use to know.
-const FEWEST: u64 = 20;
+const MIN_PACKETS: u64 = 20;
 const SHARE: u64 = 20;
 
 /// Arrivals at one end that came in bunches.
@@ -112,5 +112,5 @@ fn among(mut arrivals: Vec<(i64, i128)>) -> Option<Bunches> {
         bunched: count(bunched.len()),
         longest_ns: i64::try_from(longest).unwrap_or(i64::MAX),
     };
-    (found.bunched >= FEWEST && found.bunched.saturating_mul(SHARE) >= found.arrivals).then_some(found)
+    (found.bunched >= MIN_PACKETS && found.bunched.saturating_mul(SHARE) >= found.arrivals).then_some(found)
 }

@@ -26,7 +26,7 @@ const SPREADS: i128 = 4;
 /// On one clock it is too low by more than one in so many of the least delay.
 const SHARE: i128 = 4;
 /// Of fewer differences between neighbours there is no spread.
-const FEW: usize = 6;
+const MIN_DIFFERENCES: usize = 6;
 
 /// The packets of a direction that are too quick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,7 +185,7 @@ fn too_low(
     let lowest = low(before, 0).into_iter().chain(low(after, FALSE_NEIGHBOURS)).min()?;
     let by = Some(lowest - one.raw).filter(|by| *by > 0)?;
     let (spread, differences) = upper_quartile_apart([&before, &after]);
-    if differences < FEW {
+    if differences < MIN_DIFFERENCES {
         return None;
     }
     // At an end of the stream one side alone speaks: delays that fall and begin anew, as by a schedule, are below it by their whole range.

@@ -12,7 +12,7 @@ const SIZES: [u32; 3] = [64, 759, 1_518];
 /// Shares of 100 Mbit/s, in percent.
 const LOADS: [u32; 3] = [10, 50, 100];
 /// The shortest frames on 100 Mbit/s: packets a second.
-pub(crate) const MOST: u32 = 148_809;
+pub(crate) const MAX_PACKETS_PER_SECOND: u32 = 148_809;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -138,7 +138,7 @@ pub(crate) struct Case {
 impl Case {
     /// Whether every packet is to be accounted for and none dropped: whatever is sent at the full rate, and both ways.
     pub(crate) fn is_accounted_for(&self) -> bool {
-        self.pps == MOST || self.table.ways() > 1
+        self.pps == MAX_PACKETS_PER_SECOND || self.table.ways() > 1
     }
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let full = |table, nanos| Case {
         table,
         octets: 64,
-        pps: MOST,
+        pps: MAX_PACKETS_PER_SECOND,
         target: Target::Constant(nanos),
         theirs: Theirs::default(),
     };
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_the_seeds_tables() {
-        assert_eq!((rate(64, 10), rate(64, 50), rate(64, 100)), (14_880, 74_404, MOST));
+        assert_eq!((rate(64, 10), rate(64, 50), rate(64, 100)), (14_880, 74_404, MAX_PACKETS_PER_SECOND));
         assert_eq!((rate(759, 10), rate(759, 50), rate(759, 100)), (1_604, 8_023, 16_046));
         assert_eq!((rate(1_518, 10), rate(1_518, 50), rate(1_518, 100)), (812, 4_063, 8_127));
     }
@@ -281,12 +281,15 @@ mod tests {
             };
             all.iter().find(is).unwrap().theirs
         };
-        let ten = of(CaseGroup::TenMicros, 64, MOST, Target::Constant(10_000));
+        let ten = of(CaseGroup::TenMicros, 64, MAX_PACKETS_PER_SECOND, Target::Constant(10_000));
         assert_eq!((ten.external_us, ten.internal_us), (Some(831.9), Some(611.89)));
         assert_eq!(of(CaseGroup::Varying, 759, 16_046, Target::Normal).internal_us, Some(3.31));
-        assert_eq!(of(CaseGroup::BothWays, 64, MOST, Target::Constant(0)).most_pps, Some(80_000));
         assert_eq!(
-            of(CaseGroup::HundredMillis, 64, MOST, Target::Constant(100_000_000)).most_pps,
+            of(CaseGroup::BothWays, 64, MAX_PACKETS_PER_SECOND, Target::Constant(0)).most_pps,
+            Some(80_000)
+        );
+        assert_eq!(
+            of(CaseGroup::HundredMillis, 64, MAX_PACKETS_PER_SECOND, Target::Constant(100_000_000)).most_pps,
             Some(1_300)
         );
         let tables: Vec<CaseGroup> = all.iter().map(|case| case.table).collect();

@@ -14,7 +14,7 @@ use super::known::{self, Known};
 use super::stepped::{self, Scan, Stamped, Whose};
 
 /// Steps of both clocks at once are of the same size to a part in so many.
-const ALIKE: i64 = 10;
+const SIZE_TOLERANCE_DIVISOR: i64 = 10;
 
 /// Where packets of a capture are in the other one, both in the order of their files, and the conversation's flow of each.
 pub(super) struct Matched {
@@ -138,7 +138,7 @@ pub(super) fn take_out(captures: [&mut [Captured]; 2], matched: &Matched, is_ans
     for one in &mut theirs {
         let is_same = |other: &&Known| {
             let (size, others) = (one.taken_ns.saturating_add(one.left_ns), other.taken_ns);
-            size.saturating_sub(others).saturating_abs() <= size.saturating_abs() / ALIKE
+            size.saturating_sub(others).saturating_abs() <= size.saturating_abs() / SIZE_TOLERANCE_DIVISOR
         };
         one.common_ns = found.iter().filter(is_same).map(|other| other.common_ns).max().unwrap_or(0);
     }

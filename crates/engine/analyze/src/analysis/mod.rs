@@ -251,7 +251,7 @@ fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
 
 /// Refuses a hull of so few packets that it would be the line through two of them.
 fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<(), AnalysisError> {
-    const LEAST: usize = 4;
+    const MIN_HULL_PACKETS: usize = 4;
     if method_of(&analysis.skew) != Method::Hull {
         return Ok(());
     }
@@ -261,14 +261,14 @@ fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<()
     };
     let most = stamped(there).max(back.map_or(0, stamped));
     // Without any stamp of the far end the figures are those of the round trips, which need no hull.
-    if most >= LEAST || (most == 0 && there.shape == Shape::FourStamps) {
+    if most >= MIN_HULL_PACKETS || (most == 0 && there.shape == Shape::FourStamps) {
         return Ok(());
     }
     Err(AnalysisError::Line {
         path: analysis.file.clone(),
         line: 1,
         why: format!(
-            "n too small for hull: it takes {LEAST} packets with both stamps, and there {}; --skew none leaves the skew in",
+            "n too small for hull: it takes {MIN_HULL_PACKETS} packets with both stamps, and there {}; --skew none leaves the skew in",
             if most == 1 { "is 1".into() } else { format!("are {most}") }
         ),
     })

@@ -14,7 +14,7 @@ use romer_host::stream::SEGMENT;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 /// Packets that must be lost, and none have arrived, before their length may be why.
-const FEWEST: usize = 3;
+const MIN_LOST_PACKETS: usize = 3;
 /// Octets of payload that are known to pass wherever the far end has answered: the search for the route sends so many, and so does
 /// the association of a session. On the way back the first words of the far end were longer.
 const PASSES: u32 = {
@@ -56,7 +56,8 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
         return Vec::new();
     };
     let warning = |(direction, passages): (ProbeDirection, &Vec<Passage>)| {
-        let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
+        let all_lost =
+            passages.len() >= MIN_LOST_PACKETS && passages.iter().all(|passage| passage.fate == Fate::Lost);
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
         (all_lost && shortest > PASSES).then_some(MeasurementWarning::AllPacketsLost {

@@ -13,11 +13,11 @@ pub const MOST_OCTETS: u64 = 1 << 30;
 /// Packets a second each way that are made room for where no rate is asked for: the shortest frames on 100 Mbit/s.
 const PACKETS_PER_SECOND: i64 = 148_810;
 /// Frames that there is always room for.
-const LEAST: i64 = 16_384;
+const MIN_BUFFER_FRAMES: i64 = 16_384;
 /// Octets around the largest IP packet: the header, two tags, and a spare tag.
 const AROUND: usize = 14 + 3 * 4;
 /// The shortest frame.
-const SHORTEST: u64 = 64;
+const MIN_FRAME_OCTETS: u64 = 64;
 
 /// What is made room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Room {
         let unlimited =
             holds.into_iter().fold(0, Nanos::saturating_add).saturating_mul(2 * PACKETS_PER_SECOND / 1_000);
         let stated = i64::try_from(Need::for_config(config).most_frames()).unwrap_or(i64::MAX);
-        let wanted = (unlimited / 1_000_000).saturating_add(LEAST).saturating_add(stated);
+        let wanted = (unlimited / 1_000_000).saturating_add(MIN_BUFFER_FRAMES).saturating_add(stated);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
         room.check(config)?;
@@ -63,7 +63,7 @@ impl Room {
         if frames <= u64::from(self.slots) {
             return Ok(());
         }
-        let needed = need.octets.saturating_add(need.packets.saturating_mul(SHORTEST));
+        let needed = need.octets.saturating_add(need.packets.saturating_mul(MIN_FRAME_OCTETS));
         Err(LiveError::Buffer { needed, frames, limit: self.octets, slots: self.slots })
     }
 
@@ -123,7 +123,7 @@ impl Need {
 
     /// Frames, if they are the shortest.
     const fn most_frames(self) -> u64 {
-        self.frames_of(SHORTEST)
+        self.frames_of(MIN_FRAME_OCTETS)
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
         let fits = scenario(SECOND / 100, Some(1_000_000_000));
         let found = room(&fits).unwrap();
-        assert!(u64::from(found.slots) >= 2 * 1_250_000 / SHORTEST, "{found:?}");
+        assert!(u64::from(found.slots) >= 2 * 1_250_000 / MIN_FRAME_OCTETS, "{found:?}");
         assert_eq!(found.notes(&fits).count(), 0);
         let long = one_way(&scenario(4 * SECOND / 10, Some(10_000_000_000)));
         let notes: Vec<EmulationWarning> = room(&long).unwrap().notes(&long).collect();
@@ -280,7 +280,7 @@ mod tests {
         let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
         let eight = queued(8 << 20);
         let found = room(&eight).unwrap();
-        assert!(u64::from(found.slots) >= 2 * (8 << 20) / SHORTEST, "{found:?}");
+        assert!(u64::from(found.slots) >= 2 * (8 << 20) / MIN_FRAME_OCTETS, "{found:?}");
         assert_eq!(found.notes(&eight).count(), 0);
 
         let large = queued(200 << 20);

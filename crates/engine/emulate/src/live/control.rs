@@ -22,7 +22,7 @@ use super::subscription::{self, FeedOptions, MOST_FEEDS, SampleFeed};
 use crate::scenario::Opened;
 
 /// How long an answer of the bridge may take; it looks at its commands many times a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Scenarios that are remembered.
 const HISTORY: usize = 256;
 
@@ -268,5 +268,5 @@ fn newest(history: &VecDeque<Arc<Applied>>) -> Arc<Applied> {
 }
 
 fn receive<T>(answers: &Receiver<T>) -> Result<T, LiveError> {
-    answers.recv_timeout(PATIENCE).map_err(|_| LiveError::Ended)
+    answers.recv_timeout(REPLY_TIMEOUT).map_err(|_| LiveError::Ended)
 }

@@ -7,7 +7,7 @@ use romer_units::Duration;
 use super::{Happenings, TOGETHER};
 
 /// What two sessions see of one new mapping overlaps, but for so long.
-const NEARLY: Duration = Duration::from_millis(250);
+const OVERLAP_TOLERANCE: Duration = Duration::from_millis(250);
 /// A far end tells of a sender's new address when that has proved it over another connection: so long after a session has
 /// seen it, at the most.
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
@@ -21,7 +21,8 @@ pub(crate) fn is_one(event: &Event) -> bool {
 /// both have one; a far end's word, which has none, comes after it.
 fn is_same(one: &Event, other: &Event) -> bool {
     let end = |event: &Event| event.until_ns.unwrap_or(event.at_ns);
-    let near = if one.until_ns.is_some() && other.until_ns.is_some() { NEARLY } else { TOLD_WITHIN };
+    let near =
+        if one.until_ns.is_some() && other.until_ns.is_some() { OVERLAP_TOLERANCE } else { TOLD_WITHIN };
     let apart = one.at_ns.saturating_sub(end(other)).max(other.at_ns.saturating_sub(end(one)));
     apart <= near.as_nanos()
 }

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 const BITS: u32 = 16;
 const BLOCK: u32 = 1 << BITS;
 /// From so many numbers on, or so many that are missing, a bit for each of the block takes less.
-const FEW: usize = 2_048;
+const MIN_FOR_BITMAP: usize = 2_048;
 const WORDS: usize = BLOCK as usize / 64;
 /// What a block takes besides its list, octets, more or less.
 const OVERHEAD: usize = 96;
 /// The most that all blocks may take, octets: of a thousand million numbers that lie together, of which some of every block
 /// are missing, it is 120 MiB.
-const MOST: usize = 144 << 20;
+const MAX_MEMORY_OCTETS: usize = 144 << 20;
 
 /// A set of numbers.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Numbers {
     /// Puts the block of the last number to the others, and takes another out of them.
     fn turn_to(&mut self, key: u64) -> Result<(), TooScattered> {
         self.put_back();
-        if self.octets > MOST {
+        if self.octets > MAX_MEMORY_OCTETS {
             return Err(TooScattered);
         }
         let block = self.blocks.remove(&key);
@@ -149,7 +149,7 @@ impl Block {
             Self::These(list) => {
                 let Err(place) = list.binary_search(&number) else { return false };
                 list.insert(place, number);
-                if list.len() > FEW {
+                if list.len() > MIN_FOR_BITMAP {
                     let mut bits = Box::new([0; WORDS]);
                     list.iter().for_each(|one| bits[usize::from(one / 64)] |= 1 << (one % 64));
                     *self = Self::Bits(bits, list.len());
@@ -173,7 +173,7 @@ impl Block {
     /// Makes a list of the few that are missing, where a block has many.
     fn shorten(&mut self) {
         match self {
-            Self::Bits(_, count) if BLOCK as usize - *count < FEW => {
+            Self::Bits(_, count) if BLOCK as usize - *count < MIN_FOR_BITMAP => {
                 let mut missing = Vec::with_capacity(BLOCK as usize - *count);
                 let mut from = 0;
                 while let Some(one) = self.next(from, false) {

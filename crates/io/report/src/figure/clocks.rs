@@ -348,18 +348,18 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
 /// How many bins of one width there are for histograms of which all values are at hand, of which there are `usize`: fewer where
 /// there are few values for each.
 fn bins_of_all<'a>(mut shapes: impl Iterator<Item = (&'a Histogram, usize)>) -> Option<usize> {
-    const FEWEST: usize = 25;
+    const MIN_VALUES_PER_BIN: usize = 25;
     const EACH: usize = 4;
     let least = shapes.try_fold(usize::MAX, |least, (shape, at_hand)| {
         let all = shape.total() == at_hand as u64;
         all.then_some(least.min(at_hand))
     });
-    Some((least? / EACH).clamp(FEWEST, BINS))
+    Some((least? / EACH).clamp(MIN_VALUES_PER_BIN, BINS))
 }
 
 /// The width of the widest bin that is seen, where bins of that width are still many enough for a picture.
 fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (f64, f64)) -> Option<i64> {
-    const FEWEST: f64 = 25.0;
+    const MIN_VALUES_PER_BIN: f64 = 25.0;
     let widths = shapes.flat_map(|shape| {
         // The first and the last may be as wide as all that lies beyond the others.
         let inner = shape.bin_edges_ns.get(1..shape.bin_edges_ns.len().saturating_sub(1)).unwrap_or_default();
@@ -367,7 +367,7 @@ fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (
         pairs.into_iter().filter(|pair| as_float(pair[0]) < end && as_float(pair[1]) > least)
     });
     let widest = widths.map(|[from, to]| to.saturating_sub(from)).max().filter(|width| *width > 0)?;
-    (as_float(widest) * FEWEST <= end - least).then_some(widest)
+    (as_float(widest) * MIN_VALUES_PER_BIN <= end - least).then_some(widest)
 }
 
 /// The same in bins of that width. What lies in a bin that reaches over several of them is shared by how far it does.

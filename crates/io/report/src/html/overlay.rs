@@ -14,11 +14,11 @@ use crate::sentence::Text as _;
 use crate::table::Trip;
 
 /// The most runs whose colours can be told apart.
-pub const MOST: usize = 5;
+pub const MAX_RUNS: usize = 5;
 /// The colours of the runs.
-const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
+const INKS: [Ink; MAX_RUNS] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
 
-/// The page of up to [`MOST`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
+/// The page of up to [`MAX_RUNS`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
 /// first, with intervals; and the `command` that makes it again. What came from outside is escaped.
 ///
 /// # Errors

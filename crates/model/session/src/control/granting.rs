@@ -11,7 +11,7 @@ use super::stream::FarStream;
 use super::stream::StreamLoad;
 use crate::sender::SHORTEST_PAYLOAD;
 
-const LONGEST: u32 = 65_507;
+const MAX_UDP_PAYLOAD: u32 = 65_507;
 /// The longest text of a traffic model, and of a departure jitter, that is read: it is read several times for each request.
 const LONGEST_MODEL: usize = 4 * 1024;
 
@@ -113,7 +113,7 @@ fn shortest_one_way() -> u32 {
 /// Whether the sender may send what it means to.
 fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refused> {
     if request.interval_ns < 0
-        || !(shortest..=LONGEST).contains(&request.payload_octets)
+        || !(shortest..=MAX_UDP_PAYLOAD).contains(&request.payload_octets)
         || request.count == 0
     {
         return Err(invalid("interval, count or payload is outside its range"));

@@ -21,7 +21,7 @@ const MONOTONIC_TIMES: [u8; 8] = {
 /// How long after its sending a datagram is to leave.
 const LATER: Duration = Duration::from_millis(60);
 /// How long it is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What became of a departure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn departure_time() -> Result<DepartureTime, HostError> {
         return Ok(DepartureTime::Refused);
     }
     let mut batch = ReceiveBatch::new(1, 16);
-    let deadline = monotonic_now() + PATIENCE;
+    let deadline = monotonic_now() + TIMEOUT;
     while receiver.receive_batch(&mut batch)? == 0 {
         let now = monotonic_now();
         if now >= deadline {
