@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
-use romer_session::sender::Comings;
+use romer_session::sender::OneWayReceiver;
 use romer_units::Direction;
 use romer_wire::oneway_probe::{Key, SHORTEST, Session};
 
@@ -22,7 +22,7 @@ fn source() -> SocketAddr {
 
 pub(crate) fn run(octets: &[u8]) {
     let mut script = Script::new(octets);
-    let mut comings = Comings::new(session(), Some(source()), MAX_PROBES);
+    let mut comings = OneWayReceiver::new(session(), Some(source()), MAX_PROBES);
     let mut datagrams = 0;
     // Each datagram: how it came, its length, its payload; or a true probe, by its number.
     while let Some(how) = script.octet() {

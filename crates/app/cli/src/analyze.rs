@@ -7,7 +7,7 @@ use romer_analyze::analysis::Analysis;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::limits::Limit;
 use romer_analyze::qtcp::{self, SkewRefusal};
-use romer_analyze::reading::Otherwise;
+use romer_analyze::reading::AnalysisOverrides;
 use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
 use romer_record::Exit;
@@ -182,7 +182,7 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
         ));
     }
     let (clocks, calibration) = (&arguments.clocks, arguments.calibration);
-    let otherwise = Otherwise {
+    let otherwise = AnalysisOverrides {
         // Without a method it is the run's own.
         skew: clocks.skew.map(|_| clocks.request(calibration)).transpose()?,
         calibration,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use romer_analyze::analysis::{self, Analysis, LogFiles};
 use romer_analyze::evaluate::Evaluated;
-use romer_analyze::reading::{self, Otherwise, RunContents};
+use romer_analyze::reading::{self, AnalysisOverrides, RunContents};
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
 use romer_record::manifest::Stream;
@@ -65,7 +65,7 @@ impl ReportInput {
     }
 
     /// Reads a run, with what is to be computed in another way.
-    pub(crate) fn read_run(folder: &Path, otherwise: &Otherwise) -> Result<Self, Failure> {
+    pub(crate) fn read_run(folder: &Path, otherwise: &AnalysisOverrides) -> Result<Self, Failure> {
         Ok(Self::of_run(reading::read_by(folder, otherwise)?))
     }
 

@@ -351,7 +351,7 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::log::{FarSent, ResponderRecord};
+    use romer_record::log::{ResponderDeparture, ResponderRecord};
 
     use super::*;
 
@@ -476,7 +476,12 @@ mod tests {
             })
         };
         let left = |sequence, at| {
-            Entry::FarSent(FarSent { sequence, user_ns: at - 9, kernel_ns: Some(at), ..FarSent::default() })
+            Entry::FarSent(ResponderDeparture {
+                sequence,
+                user_ns: at - 9,
+                kernel_ns: Some(at),
+                ..ResponderDeparture::default()
+            })
         };
         [far(0, 5_040), far(2, 6_040), left(0, 300), left(1, 900)]
             .iter()

@@ -49,7 +49,7 @@ use romer_units::Duration;
 use romer_units::random::Seed;
 
 use crate::scenario::Opened;
-pub use admission::{MOST_OCTETS, Room};
+pub use admission::{BufferDemand, MOST_OCTETS};
 use bridge::Bridge;
 use control::Facts;
 pub use control::{Applied, Control};
@@ -105,7 +105,7 @@ impl LiveBridge {
         }
         let config = &options.scenario.scenario.config;
         let mtu = longest_packet(&options.ports)?;
-        let room = Room::for_scenario(config, mtu, options.least_hold)?;
+        let room = BufferDemand::for_scenario(config, mtu, options.least_hold)?;
         if !options.may_cut_off
             && let Some(name) = routes::default_route_among(&options.ports)?
         {

@@ -17,7 +17,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, ResponderReport};
-use super::happenings::{self, Happenings, is_same};
+use super::happenings::{self, InitiatorHostMonitor, is_same};
 use super::observer::Observer;
 use super::prepared::Prepared;
 use super::resuming::{AGAIN, LAST, UNREACHABLE_TIMEOUT};
@@ -49,7 +49,7 @@ pub(super) fn bring_home(
     log: &LogSender,
     began: Timestamp<Monotonic>,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) -> Vec<Vec<Event>> {
     // All are told before any is waited for, so that they finish side by side.
@@ -220,8 +220,8 @@ mod tests {
     use romer_host::clock;
     use romer_host::stream::Origin;
     use romer_record::event::EventLocation;
-    use romer_record::log::{Entry, FarSent, ResponderRecord};
-    use romer_session::control::{Action, FEATURES, Limits, Request, Server, Welcome};
+    use romer_record::log::{Entry, ResponderDeparture, ResponderRecord};
+    use romer_session::control::{Action, FEATURES, Limits, Request, Server, ServerHello};
 
     use super::*;
 
@@ -235,10 +235,10 @@ mod tests {
     }
 
     fn server() -> Server {
-        let welcome = Welcome {
+        let welcome = ServerHello {
             kernel_stamps: true,
             features: FEATURES.map(str::to_owned).to_vec(),
-            ..Welcome::new("romer", clock_identity(), 862)
+            ..ServerHello::new("romer", clock_identity(), 862)
         };
         Server::new(Limits::default(), welcome, [7; 16], clock::monotonic_now()).with_resumption([9; 16])
     }
@@ -248,7 +248,7 @@ mod tests {
         for sequence in 0..3 {
             server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
-        server.on_departure(FarSent::default());
+        server.on_departure(ResponderDeparture::default());
         let event = Event::new(EventKind::Missed, EventLocation::Responder, 1, 1);
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));

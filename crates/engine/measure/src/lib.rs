@@ -44,7 +44,7 @@ use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark}
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use far::ResponderReport;
-use happenings::{Happenings, is_same};
+use happenings::{InitiatorHostMonitor, is_same};
 use live::Live;
 pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
@@ -232,7 +232,7 @@ fn exchange(
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
     let look = if interval < HIGH_RATE_INTERVAL { LOOK_OFTEN } else { POLL_INTERVAL };
-    let mut happenings = Happenings::begin(&shared, start);
+    let mut happenings = InitiatorHostMonitor::begin(&shared, start);
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let (partial, late) = std::thread::scope(|scope| {
@@ -465,7 +465,7 @@ fn take_news(
     options: &MeasureOptions,
     log: &LogSender,
     start: Timestamp<Monotonic>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     for (place, stream) in streams.iter_mut().enumerate() {

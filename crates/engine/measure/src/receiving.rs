@@ -18,7 +18,7 @@ use romer_host::socket::{
 use romer_host::thread::Role;
 use romer_record::document::{ProbeDirection, Replies};
 use romer_record::log::{CardMoment, Entry};
-use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
+use romer_session::sender::{Arrival, OneWayReceiver, ReplyMatcher, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
@@ -47,8 +47,8 @@ pub(super) struct LiveDelay {
 /// What knows the packets of a stream that come here.
 enum PacketSource {
     /// Each is waited for so long before it counts as lost in what is shown meanwhile.
-    Reflections(Returns, Duration),
-    Theirs(Comings),
+    Reflections(ReplyMatcher, Duration),
+    Theirs(OneWayReceiver),
     /// None come: the stream goes there only.
     Nothing,
 }
@@ -57,10 +57,10 @@ impl PacketSource {
     fn new(stream: &Shared, waiting: Duration) -> Self {
         match (stream.way, stream.session) {
             (ProbeDirection::Reverse, Some(session)) => {
-                Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
+                Self::Theirs(OneWayReceiver::new(session, Some(stream.target), u64::MAX))
             }
             (ProbeDirection::RoundTrip, _) => Self::Reflections(
-                Returns::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
+                ReplyMatcher::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
                     .with_key(stream.key.clone()),
                 waiting,
             ),

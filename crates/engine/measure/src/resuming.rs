@@ -18,7 +18,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Absent, Conversation};
-use super::happenings::Happenings;
+use super::happenings::InitiatorHostMonitor;
 use super::observer::Observer;
 use super::prepared::{Prepared, REPETITION};
 
@@ -88,7 +88,7 @@ pub(super) fn tend(
     place: usize,
     proved: bool,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
 ) -> bool {
     let Some(conversation) = &stream.conversation else { return false };
     let source = happenings.source(place);
@@ -129,7 +129,7 @@ fn step(
     place: usize,
     proved: bool,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
 ) -> Option<()> {
     let conversation = stream.conversation.as_mut()?;
     let source = happenings.source(place);
@@ -194,7 +194,7 @@ fn step(
 pub(super) fn leave_vain(
     streams: &mut [Prepared],
     began: Timestamp<Monotonic>,
-    happenings: &Happenings,
+    happenings: &InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     let elapsed = clock::monotonic_now() - began;
@@ -224,7 +224,7 @@ pub(super) fn leave_vain(
 pub(super) fn settle(
     streams: &mut [Prepared],
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     let began = Instant::now();

@@ -16,7 +16,7 @@ use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
 use super::prepared::Prepared;
 use super::preparing;
-use super::route::Pathfinder;
+use super::route::RouteDiscovery;
 use super::side_by_side::side_by_side;
 
 /// A target to which nothing can be measured.
@@ -115,8 +115,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         }
     }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
-        first.pathfinder = Pathfinder::begin(options, first.shared.target);
-        first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
+        first.pathfinder = RouteDiscovery::begin(options, first.shared.target);
+        first.manifest.metadata.route = first.pathfinder.as_ref().map(RouteDiscovery::hops);
     }
     TargetResult { prepared, notes }
 }

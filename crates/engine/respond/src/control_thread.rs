@@ -22,14 +22,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::circumstances::{SyncDaemons, clock_identity, clock_sync_daemons};
-use romer_endpoint::occurrences::Occurrences;
+use romer_endpoint::occurrences::ResponderHostMonitor;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
 use romer_record::SOFTWARE;
 use romer_record::document::ProbeDirection;
 use romer_session::control::{
-    Action, FEATURES, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, Session, Welcome, possession,
+    AbortReason, Action, FEATURES, HAS_CARD, Limits, Message, Others, RefusalCode, ServerHello, Session,
+    possession,
 };
 use romer_session::network::ClientNetwork;
 use romer_session::reflector::Prefix;
@@ -100,7 +101,7 @@ pub(super) struct Links {
 pub(super) struct ControlThread {
     listeners: Vec<TcpListener>,
     limits: Limits,
-    welcome: Welcome,
+    welcome: ServerHello,
     key: Option<Arc<Key>>,
     most_sessions: usize,
     /// Who is answered; all, if there are none.
@@ -126,7 +127,7 @@ pub(super) struct ControlThread {
     next_route: usize,
     next_session: u32,
     sync_daemons: &'static SyncDaemons,
-    occurrences: Occurrences,
+    occurrences: ResponderHostMonitor,
 }
 
 impl ControlThread {
@@ -136,7 +137,7 @@ impl ControlThread {
         test_port: u16,
         options: &RespondOptions,
         links: Links,
-        occurrences: Occurrences,
+        occurrences: ResponderHostMonitor,
     ) -> Result<Self, EndpointError> {
         let poller = Poller::new(SERVED, &links.waker)
             .and_then(|poller| {
@@ -153,14 +154,14 @@ impl ControlThread {
                     error,
                 )
             })?;
-        let welcome = Welcome {
+        let welcome = ServerHello {
             kernel_stamps: options.kernel_stamps,
             features: FEATURES
                 .into_iter()
                 .chain(options.card_stamps.then_some(HAS_CARD))
                 .map(str::to_owned)
                 .collect(),
-            ..Welcome::new(SOFTWARE, clock_identity(), test_port)
+            ..ServerHello::new(SOFTWARE, clock_identity(), test_port)
         };
         Ok(Self {
             listeners,
@@ -447,12 +448,12 @@ impl ControlThread {
         } += 1;
     }
 
-    fn count_fruitless(&self, conversation: Fruitless) {
+    fn count_fruitless(&self, conversation: AbortReason) {
         let mut totals = self.totals();
         let refused = &mut totals.refused_sessions;
         *match conversation {
-            Fruitless::InvalidMessage => &mut refused.invalid_message,
-            Fruitless::NoRequest => &mut refused.no_request,
+            AbortReason::InvalidMessage => &mut refused.invalid_message,
+            AbortReason::NoRequest => &mut refused.no_request,
         } += 1;
     }
 

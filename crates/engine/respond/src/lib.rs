@@ -27,8 +27,8 @@ use std::thread::JoinHandle;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
 use romer_endpoint::names::with_zone;
-use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard};
-use romer_endpoint::pulse::Pulse;
+use romer_endpoint::occurrences::{Remembered, ResponderHostMonitor, routers_unheard};
+use romer_endpoint::pulse::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
@@ -106,7 +106,7 @@ impl Responder {
         let totals = Arc::new(Mutex::new(Totals::default()));
         let stats = Arc::new(StatsRequest::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
-        let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
+        let pulse = Arc::new(SchedulingWatch::new(romer_host::clock::monotonic_now()));
         let watchdog = Arc::new(Watchdog::default());
         let turns = [REFLECT, CONTROL].map(|thread| watchdog.watch(thread));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
@@ -156,7 +156,7 @@ impl Responder {
                 turn: Arc::clone(&turns[1]),
                 watchdog: Arc::clone(&watchdog),
             },
-            Occurrences::begin(Arc::clone(&remembered), pulse),
+            ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
         let mut responder = Self {
             stop,

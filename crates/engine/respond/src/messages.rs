@@ -6,7 +6,7 @@ use std::sync::Arc;
 use romer_endpoint::card::Card;
 use romer_endpoint::overflow::Overflow;
 use romer_host::socket::{SocketOptions, Source, StampingSocket};
-use romer_record::log::{Card as CardRecord, FarSent, ResponderRecord};
+use romer_record::log::{Card as CardRecord, ResponderDeparture, ResponderRecord};
 use romer_session::association::Token;
 use romer_units::Duration;
 use romer_wire::oneway_probe;
@@ -55,7 +55,7 @@ pub(super) enum ThreadEvent {
     /// A network card's stamp of a packet of the session became known.
     Card { session: u32, card: CardRecord },
     /// A probe of ours has left.
-    Departure { session: u32, record: FarSent },
+    Departure { session: u32, record: ResponderDeparture },
     /// This host has refused probes or replies of ours.
     Refused { session: u32, refused: Refused },
     /// The thread that sends probes of ours has failed.

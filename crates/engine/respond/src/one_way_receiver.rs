@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
-use romer_session::sender::{Coming, Comings};
+use romer_session::sender::{OneWayReceiver, ReceivedProbe};
 use romer_units::{Monotonic, Timestamp};
 use romer_wire::oneway_probe;
 
@@ -34,7 +34,7 @@ struct OneWayStream {
     /// Who holds the control conversation.
     peer: IpAddr,
     number: u16,
-    comings: Comings,
+    comings: OneWayReceiver,
     /// Datagrams of that host that were tried as its probes and are none.
     bad_tag: u64,
 }
@@ -45,7 +45,7 @@ pub(super) struct MatchedProbe {
     /// Whose it is.
     pub(super) session: u32,
     /// Its number, and whether it is the first of that.
-    pub(super) coming: Coming,
+    pub(super) coming: ReceivedProbe,
     /// It came from another address than the session's.
     pub(super) elsewhere: bool,
 }
@@ -56,7 +56,7 @@ impl OneWaySessions {
         let (peer, number) = (peer.to_canonical(), probes.number);
         self.by_number.entry(number).or_default().push(session);
         self.by_host.entry((number, peer)).or_default().push(session);
-        let comings = Comings::new(probes, None, most);
+        let comings = OneWayReceiver::new(probes, None, most);
         self.streams.insert(session, OneWayStream { peer, number, comings, bad_tag: 0 });
     }
 

@@ -12,7 +12,7 @@ use romer_endpoint::ThreadOptions;
 use romer_endpoint::card::{Card, Unplaced};
 use romer_endpoint::circumstances::{clock_error, clock_information, random};
 use romer_endpoint::overflow::Overflows;
-use romer_endpoint::pulse::Pulse;
+use romer_endpoint::pulse::SchedulingWatch;
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
     Datagram, MAX_WAITED, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
@@ -21,8 +21,10 @@ use romer_host::thread::Role;
 use romer_record::log::ResponderRecord;
 use romer_session::association::{self, Token};
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Held, Incoming, Reflector, ReflectorAction, Refusal, Rules, Written};
-use romer_session::sender::Coming;
+use romer_session::reflector::{
+    Incoming, Reflector, ReflectorAction, Refusal, Rules, SessionSlotKey, Written,
+};
+use romer_session::sender::ReceivedProbe;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 use romer_wire::stamp::{ErrorEstimate, ReplyLength, session_of};
@@ -64,7 +66,7 @@ pub(super) struct Links {
     /// Network cards that stamp.
     pub(super) cards: Vec<Arc<Card>>,
     /// That this thread runs.
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) pulse: Arc<SchedulingWatch>,
     /// How long it has been at its work.
     pub(super) turn: Arc<Turn>,
 }
@@ -126,7 +128,7 @@ struct Waiting {
     /// What the sender's log is to hold, where the session is one of romer's.
     record: Option<(Owner, ResponderRecord)>,
     /// Where its session is remembered, and its number there, so that the session's next reply can tell.
-    held: Option<(Held, u32)>,
+    held: Option<(SessionSlotKey, u32)>,
     since: Timestamp<Monotonic>,
 }
 
@@ -411,7 +413,7 @@ impl ReflectorThread {
     }
 
     /// A one-way probe has arrived.
-    fn arrived(&mut self, session: u32, coming: Coming, datagram: &Datagram<'_>) {
+    fn arrived(&mut self, session: u32, coming: ReceivedProbe, datagram: &Datagram<'_>) {
         let record = ResponderRecord {
             sequence: coming.sequence,
             t2_user_ns: datagram.user.as_nanos(),

@@ -17,8 +17,8 @@ use romer_host::clock::{self, Realtime};
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, PathErrorKind, TransmitEvents, Waker};
 use romer_host::thread::Role;
-use romer_record::log::{CardMoment, FarSent};
-use romer_session::control::FarStream;
+use romer_record::log::{CardMoment, ResponderDeparture};
+use romer_session::control::ReverseStreamRequest;
 use romer_session::send_limit::{Excess, SendLimit, SendPart};
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -93,7 +93,7 @@ impl ProbeSender {
     /// # Errors
     /// In words, where the system gives no thread.
     pub(super) fn start(
-        stream: &FarStream,
+        stream: &ReverseStreamRequest,
         (probes, most): (oneway_probe::Session, u64),
         path: SendPath,
         listener: Listener,
@@ -184,7 +184,7 @@ fn tell_failure(teller: &Listener, wishes: &SenderCommands) {
 }
 
 struct Waiting {
-    record: FarSent,
+    record: ResponderDeparture,
     since: Timestamp<Monotonic>,
     /// When the stamp of a later one came.
     passed: Option<Timestamp<Monotonic>>,
@@ -382,7 +382,7 @@ impl Sending {
         self.tell_refused(others);
     }
 
-    fn await_stamp(&mut self, record: FarSent) {
+    fn await_stamp(&mut self, record: ResponderDeparture) {
         if self.waiting.len() >= PENDING {
             self.hand_over_first();
         }
@@ -501,8 +501,8 @@ fn part_for(limit: &Mutex<SendLimit>, path: &SendPath) -> SendPart {
 }
 
 /// The record of a probe that has not left.
-fn unsent(due: &Due, late: Duration) -> FarSent {
-    FarSent {
+fn unsent(due: &Due, late: Duration) -> ResponderDeparture {
+    ResponderDeparture {
         sequence: due.sequence,
         size: due.size,
         wake_error_ns: late.as_nanos(),
@@ -540,7 +540,7 @@ mod tests {
             direction: romer_units::Direction::Reverse,
         };
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
-        let stream = FarStream::new(&request, 44, 0, 64);
+        let stream = ReverseStreamRequest::new(&request, 44, 0, 64);
         let sender =
             ProbeSender::start(&stream, (probes, most), path(), listener, Arc::clone(&limit), pacing);
         (sender.unwrap(), limit, told)
@@ -620,8 +620,14 @@ mod tests {
     fn overtaken_stamp_timeout_starts_late() {
         let begin = clock::monotonic_now();
         let [early, late] = [1, 2].map(|seconds| begin + Duration::from_secs(seconds));
-        let record =
-            FarSent { sequence: 0, size: 44, wake_error_ns: 0, user_ns: 0, kernel_ns: None, refused: false };
+        let record = ResponderDeparture {
+            sequence: 0,
+            size: 44,
+            wake_error_ns: 0,
+            user_ns: 0,
+            kernel_ns: None,
+            refused: false,
+        };
         let mut waiting: VecDeque<_> =
             (0..5).map(|_| Waiting { record, since: begin, passed: None }).collect();
         pass(&mut waiting, 2, early);

@@ -102,7 +102,7 @@ struct Document {
     #[serde(default)]
     stats: Stats,
     #[serde(default, deserialize_with = "trips")]
-    round_trips: Vec<Trip>,
+    round_trips: Vec<RoundTripEntry>,
 }
 
 #[derive(Default, Deserialize)]
@@ -166,7 +166,7 @@ impl Default for Start {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Trip {
+struct RoundTripEntry {
     seqno: u64,
     #[serde(default, deserialize_with = "lost")]
     lost: Option<Loss>,
@@ -174,11 +174,11 @@ struct Trip {
 }
 
 /// The round trips, of which there may be none: no more than [`MAX_PACKETS`] and one are kept, however many there are.
-fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Trip>, D::Error> {
+fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RoundTripEntry>, D::Error> {
     struct Told;
 
     impl<'de> Visitor<'de> for Told {
-        type Value = Vec<Trip>;
+        type Value = Vec<RoundTripEntry>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("`round_trips` to be a list")

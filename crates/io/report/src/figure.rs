@@ -23,10 +23,10 @@ mod thin;
 mod times;
 
 use crate::input::Stream;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use distributions::{Changes, Sorted};
 pub(crate) use drawing::{Axis, Column, Figure, Ink, Labels, Layer, Shape};
-pub(crate) use laid::Laid;
+pub(crate) use laid::OverlaidRun;
 use over_time::Spaced;
 pub(crate) use several::overlaid;
 pub(crate) use stretches::{Mark, Stretch};
@@ -50,8 +50,14 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     );
     let over_time = || {
         let mut figures = Vec::new();
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::RoundTrip]));
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::Forward, Trip::Reverse]));
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[MeasuredPath::RoundTrip]));
+        figures.extend(over_time::delays(
+            m,
+            passages,
+            &sorted,
+            &times,
+            &[MeasuredPath::Forward, MeasuredPath::Reverse],
+        ));
         figures.extend(strips::losses(passages, &times));
         figures.extend(strips::order(passages, &times));
         figures.extend(clocks::corrections(m, passages, &times));

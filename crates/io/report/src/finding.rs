@@ -5,7 +5,7 @@ use romer_record::finding::{Finding, GridOf, Pattern};
 
 use crate::number::{NO_BREAK, capital, count, counted, percent, time, time_with_half};
 use crate::sentence::unless_set;
-use crate::table::{Trip, ways};
+use crate::table::{MeasuredPath, ways};
 use crate::words::Words;
 
 /// Clocks of computers tick as coarsely as that, nanoseconds.
@@ -17,7 +17,7 @@ const SIZE_TOLERANCE: f64 = 0.1;
 impl Words {
     /// A finding: what it is, its direction where there is more than one, and its figures.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let way = Trip::from(finding.direction);
+        let way = MeasuredPath::from(finding.direction);
         let direction = if ways(m) == [way] { String::new() } else { format!(", {}", way.name()) };
         let figures = self.figures_of(finding, &m.findings, &m.clock, may_be_clocks(m));
         format!("{}{direction}: {figures}", name(&finding.pattern))
@@ -250,7 +250,10 @@ const fn plus(size: f64) -> &'static str {
 /// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
 /// nobody watched the clocks.
 fn may_be_clocks(m: &Measurement) -> bool {
-    m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Trip::RoundTrip
+    m.source.is_some()
+        && m.clock.method != "shared"
+        && ways(m).len() == 1
+        && ways(m)[0] != MeasuredPath::RoundTrip
 }
 
 /// The way that a finding is of, and the other one.

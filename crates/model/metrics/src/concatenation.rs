@@ -25,9 +25,9 @@ const VALUES: usize = 1 << 17;
 const MOST_BLOCKS: usize = 1 << 12;
 /// Points that stand for a sample in a convolution: so many at either end are its values one by one, and so many means of as
 /// many values each are what lies between.
-const POINTS: Room = Room { ends: 1 << 13, between: 1 << 14 };
+const POINTS: PointBudget = PointBudget { ends: 1 << 13, between: 1 << 14 };
 /// The same of a sample that is drawn anew.
-const POINTS_DRAWN: Room = Room { ends: 256, between: 768 };
+const POINTS_DRAWN: PointBudget = PointBudget { ends: 256, between: 768 };
 /// Places at which two distribution functions are compared.
 const CDF_COMPARISON_POINTS: usize = 64;
 /// Halvings in which a quantile is found.
@@ -74,7 +74,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// How many points stand for a sample.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct PointBudget {
     ends: usize,
     between: usize,
 }
@@ -137,7 +137,7 @@ impl Series {
 }
 
 /// Places of an ascending sample in classes: each of the values at the ends alone, and those between in equal parts.
-fn classes(count: usize, room: Room) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn classes(count: usize, room: PointBudget) -> impl Iterator<Item = std::ops::Range<usize>> {
     let ends = room.ends.min(count / 2);
     let between = count - 2 * ends;
     let parts = room.between.min(between);
@@ -173,7 +173,7 @@ impl Points {
     }
 
     /// An ascending sample.
-    fn of_sample(sorted: &[f64], room: Room) -> Self {
+    fn of_sample(sorted: &[f64], room: PointBudget) -> Self {
         let point = |class: std::ops::Range<usize>| {
             let values = &sorted[class];
             (values.iter().sum::<f64>() / real(values.len()), real(values.len()))

@@ -28,9 +28,9 @@ const SHARE: i128 = 4;
 /// Of fewer differences between neighbours there is no spread.
 const MIN_DIFFERENCES: usize = 6;
 
-/// The packets of a direction that are too quick.
+/// Packets of a direction whose delay is too low to be true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TooQuick {
+pub struct DelayOutliers {
     /// Packets with both stamps.
     pub compared: u64,
     /// How many of them are too quick.
@@ -41,7 +41,7 @@ pub struct TooQuick {
     pub most_ns: i64,
 }
 
-impl TooQuick {
+impl DelayOutliers {
     /// Whether they are too many for single false stamps, and have kept theirs.
     pub const fn are_kept(&self) -> bool {
         are_no_single_ones(self.packets, self.compared)
@@ -57,8 +57,8 @@ struct Seen {
 }
 
 /// Takes the stamps from single packets that are too quick. `passages` are in order of sequence and copy.
-pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> TooQuick {
-    let mut found = TooQuick::default();
+pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> DelayOutliers {
+    let mut found = DelayOutliers::default();
     let mut too_quick: Vec<(u64, i128)> = Vec::new();
     let (mut before, mut open) = (VecDeque::new(), VecDeque::new());
     let mut unit_ns = None;

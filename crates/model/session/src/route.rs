@@ -240,10 +240,10 @@ mod tests {
     }
 
     /// Which probe is answered, how, and by whom.
-    type Told = (Option<u32>, RouteAnswer, IpAddr);
+    type ReceivedAnswer = (Option<u32>, RouteAnswer, IpAddr);
 
     impl SimulatedPath {
-        fn answer(&self, probe: RouteProbe) -> Option<Told> {
+        fn answer(&self, probe: RouteProbe) -> Option<ReceivedAnswer> {
             let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE).is_multiple_of(each));
             if lost || self.silent.contains(&probe.hop.min(self.length)) {
                 return None;
@@ -260,7 +260,7 @@ mod tests {
             let start = Timestamp::from_nanos(5);
             let mut now = start;
             let mut trace = Trace::new(BASE, now);
-            let mut coming: Vec<(Timestamp<Monotonic>, Told)> = Vec::new();
+            let mut coming: Vec<(Timestamp<Monotonic>, ReceivedAnswer)> = Vec::new();
             let mut probes = Vec::new();
             while !trace.is_over(now) {
                 while let Some(probe) = trace.next_probe(now) {

@@ -115,7 +115,7 @@ impl Target {
 
 /// What Pham 2004 has in the same place, in microseconds, each the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Theirs {
+pub(crate) struct PublishedResult {
     /// The latency between its ports (7.2), or what the delay added to that beyond the delay itself.
     pub(crate) external_us: Option<f64>,
     /// What a packet was held beyond what was asked.
@@ -132,7 +132,7 @@ pub(crate) struct Case {
     pub(crate) octets: u32,
     pub(crate) pps: u32,
     pub(crate) target: Target,
-    pub(crate) theirs: Theirs,
+    pub(crate) theirs: PublishedResult,
 }
 
 impl Case {
@@ -152,7 +152,7 @@ pub(crate) fn cases() -> Vec<Case> {
             octets,
             pps,
             target,
-            theirs: Theirs {
+            theirs: PublishedResult {
                 external_us: external.map(|all| all[place]),
                 internal_us: Some(internal[place]),
                 most_pps: (table == CaseGroup::HundredMillis && pps > 1_300).then_some(1_300),
@@ -203,12 +203,12 @@ pub(crate) fn cases() -> Vec<Case> {
         (100 * MILLI, 5.7, Some(1_200)),
         (1_000 * MILLI, 21.7, Some(100)),
     ] {
-        let theirs = Theirs { external_us: Some(external), internal_us: None, most_pps: most };
+        let theirs = PublishedResult { external_us: Some(external), internal_us: None, most_pps: most };
         let target = Target::Constant(nanos);
         cases.push(Case { table: CaseGroup::Slow, octets: 64, pps: 1_645, target, theirs });
     }
     for (octets, most) in SIZES.into_iter().zip([Some(80_000), None, None]) {
-        let theirs = Theirs { most_pps: most, ..Theirs::default() };
+        let theirs = PublishedResult { most_pps: most, ..PublishedResult::default() };
         let target = Target::Constant(0);
         cases.push(Case { table: CaseGroup::BothWays, octets, pps: rate(octets, 100), target, theirs });
     }
@@ -217,13 +217,19 @@ pub(crate) fn cases() -> Vec<Case> {
         octets: 64,
         pps: MAX_PACKETS_PER_SECOND,
         target: Target::Constant(nanos),
-        theirs: Theirs::default(),
+        theirs: PublishedResult::default(),
     };
     cases.extend([MILLI, 10 * MILLI, 1_000 * MILLI].map(|nanos| full(CaseGroup::FullRate, nanos)));
     cases.push(full(CaseGroup::Everything, MILLI));
     cases.extend([(64, 10), (64, 100), (1_518, 10)].map(|(octets, load)| {
         let target = Target::Constant(0);
-        Case { table: CaseGroup::ByXdp, octets, pps: rate(octets, load), target, theirs: Theirs::default() }
+        Case {
+            table: CaseGroup::ByXdp,
+            octets,
+            pps: rate(octets, load),
+            target,
+            theirs: PublishedResult::default(),
+        }
     }));
     cases.sort_by_key(|case| CaseGroup::ALL.iter().position(|table| *table == case.table));
     cases

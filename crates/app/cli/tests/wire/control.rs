@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use romer_session::control::{ClockIdentity, Decoder, Hello, Message, Request, VERSION, Welcome};
+use romer_session::control::{ClientHello, ClockIdentity, Decoder, Message, Request, ServerHello, VERSION};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 
@@ -87,7 +87,7 @@ pub(crate) const fn round_trip() -> Request {
 /// The greeting of a sender.
 pub(crate) fn hello() -> Message {
     let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-    Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() })
+    Message::Hello(ClientHello { version: VERSION, software: "test".into(), clock, features: Vec::new() })
 }
 
 pub(crate) fn encoded(message: &Message) -> Vec<u8> {
@@ -128,7 +128,7 @@ fn say_row(row: &table::Row) {
             "nothing" => {}
             "hello" => {
                 assert!(
-                    matches!(link.greet(), Some(Message::Welcome(Welcome { version: VERSION, .. }))),
+                    matches!(link.greet(), Some(Message::Welcome(ServerHello { version: VERSION, .. }))),
                     "{row:?}"
                 );
                 greeted = true;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use romer_record::document::ProbeDirection;
 use romer_session::association;
 use romer_session::control::{
-    ClockIdentity, Decoder, Hello, Message, Request, SessionTotals, VERSION, unhex,
+    ClientHello, ClockIdentity, Decoder, Message, Request, SessionTotals, VERSION, unhex,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -54,7 +54,7 @@ impl Session {
             records: 0,
         };
         let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-        session.say(&Message::Hello(Hello {
+        session.say(&Message::Hello(ClientHello {
             version: VERSION,
             software: "test".into(),
             clock,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use romer_passages::WatchedDelays;
-use romer_record::log::FarSent;
+use romer_record::log::ResponderDeparture;
 use romer_record::manifest::ClockRelation;
 use romer_units::Timestamp;
 
@@ -98,7 +98,7 @@ impl OneWayState {
     }
 
     /// The other end has told of a probe of its own.
-    pub(super) fn record_departure(&mut self, sent: &FarSent) {
+    pub(super) fn record_departure(&mut self, sent: &ResponderDeparture) {
         if sent.refused {
             return;
         }
@@ -263,7 +263,13 @@ mod tests {
         let mut stream = OneWayState::new(Arrives::Here, ClockRelation::Unknown, true);
         let sent = |sequence: u64, refused| {
             let user_ns = GAP * i64::try_from(sequence).unwrap() + AHEAD;
-            FarSent { sequence, user_ns, kernel_ns: Some(user_ns + 40), refused, ..FarSent::default() }
+            ResponderDeparture {
+                sequence,
+                user_ns,
+                kernel_ns: Some(user_ns + 40),
+                refused,
+                ..ResponderDeparture::default()
+            }
         };
         for sequence in 0..10 {
             stream.came(sequence, 0, Some(GAP * i64::try_from(sequence).unwrap() + 2_000));

@@ -52,7 +52,7 @@ use romer_record::voice::Voice;
 use romer_record::warning::MeasurementWarning;
 use romer_units::Direction;
 
-use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
+use crate::evaluate::{Accumulated, Evaluated, gather, with_steps};
 use crate::limits::Limit;
 use document::{of_table, stream};
 pub use error::AnalysisError;
@@ -300,7 +300,7 @@ fn both_ways(
         stream_back.events = events.iter().map(turned).collect();
         stream_there.events = events;
         [gather(stream_there, &there.packets), gather(&stream_back, &back.packets)]
-            .map(Gathered::into_forward)
+            .map(Accumulated::into_forward)
     };
     let [mut forward, mut reverse] = with(known::leaving(&steps));
     if steps.iter().any(|found| found.uncertain_ns.is_some()) {

@@ -76,7 +76,7 @@ pub(super) struct Step {
     /// The stamps themselves tell the size.
     pub(super) is_exact: bool,
     /// Which.
-    pub(super) whose: Whose,
+    pub(super) whose: SteppedClock,
     /// The stamps on either side, as they were taken.
     pub(super) before_ns: i64,
     pub(super) after_ns: i64,
@@ -92,9 +92,9 @@ impl Step {
     }
 }
 
-/// Whose clock was set.
+/// Which clock was stepped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum SteppedClock {
     /// That of these stamps.
     Own,
     /// The other one.
@@ -231,10 +231,10 @@ fn take_out_by(stamped: &mut [Stamped], ways: &Ways, look: Scan) -> Option<Vec<S
                 return None;
             }
             let after = &mut stamped[place..];
-            if step.whose != Whose::Others {
+            if step.whose != SteppedClock::Others {
                 after.iter_mut().for_each(|one| one.own = one.own.saturating_sub(step.size_ns));
             }
-            if step.whose != Whose::Own {
+            if step.whose != SteppedClock::Own {
                 let others = after.iter_mut().filter_map(|one| one.other.as_mut());
                 others.for_each(|other| other.0 = other.0.saturating_sub(step.size_ns));
             }
@@ -315,25 +315,25 @@ fn step(
     let odd = gap.saturating_sub(usual.gap);
     let is_usual = passed.saturating_sub(usual.gap).saturating_abs() <= slack.saturating_add(usual.spread);
     let whose = if gap < -usual.least && passed < -slack {
-        (gap < -LEAST_OF_BOTH_NS && is_persistent(stamped, place)).then_some(Whose::Both)?
+        (gap < -LEAST_OF_BOTH_NS && is_persistent(stamped, place)).then_some(SteppedClock::Both)?
     } else if !is_plain {
         return None;
     } else if gap < -usual.least {
         let is_back = size < 0 && passed >= usual.low.saturating_sub(slack);
-        (is_back && (is_usual || !is_swapped(stamped, place))).then_some(Whose::Own)?
+        (is_back && (is_usual || !is_swapped(stamped, place))).then_some(SteppedClock::Own)?
     } else {
         let is_late = is_usual && odd.saturating_abs() > usual.uneven();
         change.whose(look, (gap, passed, slack), is_late, usual, || stays(stamped, ways, place, size))?
     };
     let is_exact = usual.spread <= change.uncertain_ns && is_usual;
     let (size_ns, uncertain_ns) = match whose {
-        Whose::Own if is_exact => (odd, usual.spread),
-        Whose::Own => (size, change.uncertain_ns),
-        Whose::Others => (size.saturating_neg(), change.uncertain_ns),
-        Whose::Both => (odd, usual.spread),
+        SteppedClock::Own if is_exact => (odd, usual.spread),
+        SteppedClock::Own => (size, change.uncertain_ns),
+        SteppedClock::Others => (size.saturating_neg(), change.uncertain_ns),
+        SteppedClock::Both => (odd, usual.spread),
     };
     let (before_ns, after_ns) = (stamped[place - 1].own, stamped[place].own);
-    let is_exact = whose == Whose::Both || (whose == Whose::Own && is_exact);
+    let is_exact = whose == SteppedClock::Both || (whose == SteppedClock::Own && is_exact);
     let unit_ns = usual.unit;
     Some(Step { place, size_ns, uncertain_ns, unit_ns, is_exact, whose, before_ns, after_ns, others: None })
 }
@@ -437,7 +437,7 @@ impl Change {
         is_late: bool,
         usual: &Usual,
         stays: impl FnOnce() -> bool,
-    ) -> Option<Whose> {
+    ) -> Option<SteppedClock> {
         let size = self.size_ns;
         match look {
             Scan::Back => None,
@@ -447,7 +447,7 @@ impl Change {
                     return None;
                 }
                 if is_late {
-                    return Some(Whose::Own);
+                    return Some(SteppedClock::Own);
                 }
                 // The less has passed the better.
                 let own = size > 0 && passed >= -slack;
@@ -455,13 +455,18 @@ impl Change {
                 let overtakes = size > 0 && !own;
                 let (by, least) = if overtakes { (size, 0) } else { (self.most_ns, longest) };
                 let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
-                (is_clocks && (overtakes || stays())).then_some(if own { Whose::Own } else { Whose::Others })
+                (is_clocks && (overtakes || stays())).then_some(if own {
+                    SteppedClock::Own
+                } else {
+                    SteppedClock::Others
+                })
             }
             Scan::Captured => {
                 let is_usual =
                     passed <= slack.saturating_add(usual.gap.saturating_mul(SIGNIFICANT_DEVIATIONS));
                 let is_clocks = size > LONGEST_CHANGE_NS.max(self.span_ns / DRIFT);
-                (gap > 0 && size > 0 && passed >= -slack && (is_usual || is_clocks)).then_some(Whose::Own)
+                (gap > 0 && size > 0 && passed >= -slack && (is_usual || is_clocks))
+                    .then_some(SteppedClock::Own)
             }
         }
     }

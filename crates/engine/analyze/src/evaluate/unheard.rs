@@ -87,7 +87,7 @@ fn may_be_too_long(passage: &Passage) -> bool {
 #[cfg(test)]
 mod tests {
     use romer_session::control::ClockIdentity;
-    use romer_session::control::{Hello, Message, VERSION, Welcome};
+    use romer_session::control::{ClientHello, Message, ServerHello, VERSION};
 
     use super::*;
 
@@ -98,8 +98,8 @@ mod tests {
         // As long as the kernel makes it.
         let boot_id = "00000000-0000-0000-0000-000000000000".to_owned();
         let (clock, software) = (ClockIdentity { boot_id, realtime_minus_boottime_ns: 0 }, String::new());
-        let hello = Hello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
-        let welcome = Welcome::new("", clock, 0);
+        let hello = ClientHello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
+        let welcome = ServerHello::new("", clock, 0);
         for message in [Message::Hello(hello), Message::Welcome(welcome)] {
             let mut frame = Vec::new();
             message.encode(&mut frame);

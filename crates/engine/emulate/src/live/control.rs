@@ -13,7 +13,7 @@ use romer_record::warning::EmulationWarning;
 use romer_scenario::About;
 use romer_units::random::Seed;
 
-use super::admission::Room;
+use super::admission::BufferDemand;
 use super::bridge::Command;
 use super::document;
 use super::error::LiveError;
@@ -70,7 +70,7 @@ pub(super) struct Facts {
     pub(super) generator: Generator,
     pub(super) data_plane: &'static str,
     pub(super) ports: [(PortName, EmulatedPort); 2],
-    pub(super) room: Room,
+    pub(super) room: BufferDemand,
     /// What was found at the start that a reader of the results should know.
     pub(super) notes: Vec<EmulationWarning>,
     /// Nanoseconds since 1970 that samples count from.
@@ -228,7 +228,7 @@ impl Control {
     }
 
     /// How much is held at most.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> BufferDemand {
         self.0.facts.room
     }
 
@@ -255,7 +255,7 @@ impl Control {
     }
 }
 
-fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> Applied {
+fn applied(revision: u64, opened: &Opened, since: SystemTime, room: BufferDemand) -> Applied {
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.notes(&opened.scenario.config));
     let about = opened.scenario.about.clone();

@@ -4,7 +4,7 @@ use romer_endpoint::occurrences::{detailed, event, far_words};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::Duration;
 
-use super::{Happenings, TOGETHER};
+use super::{InitiatorHostMonitor, TOGETHER};
 
 /// What two sessions see of one new mapping overlaps, but for so long.
 const OVERLAP_TOLERANCE: Duration = Duration::from_millis(250);
@@ -46,7 +46,7 @@ fn join(own: &mut Event, other: &Event) {
     own.until_ns = Some(until.min(others).max(own.at_ns));
 }
 
-impl Happenings {
+impl InitiatorHostMonitor {
     /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
     /// last came there from the address before, and the first from this one, where it says so.
     pub(crate) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {

@@ -9,7 +9,7 @@ use romer_endpoint::occurrences::routers_unheard;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
-use romer_session::control::{Server, Welcome};
+use romer_session::control::{Server, ServerHello};
 use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -65,7 +65,7 @@ impl ControlThread {
             return;
         }
         let now = clock::monotonic_now();
-        let welcome = Welcome {
+        let welcome = ServerHello {
             clock: clock_identity(),
             clock_sync: Some(clock_sync(self.sync_daemons)),
             routers_unheard: routers_unheard().filter(|_| peer.is_ipv4()),

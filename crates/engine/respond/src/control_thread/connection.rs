@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use romer_endpoint::byte_stream::ByteStream;
 use romer_host::host_info;
 use romer_host::poller::Interest;
-use romer_session::control::{FarStream, SILENCE, Server};
+use romer_session::control::{ReverseStreamRequest, SILENCE, Server};
 use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
@@ -97,7 +97,7 @@ impl Connection {
 pub(super) struct Granted {
     pub(super) number: u32,
     /// What this end is to send, as whose probes, and how many at the most.
-    pub(super) stream: Option<(FarStream, (oneway_probe::Session, u64))>,
+    pub(super) stream: Option<(ReverseStreamRequest, (oneway_probe::Session, u64))>,
     /// How, until it begins.
     pub(super) path: Option<Box<SendPath>>,
     pub(super) sender: Option<ProbeSender>,

@@ -8,8 +8,8 @@ use std::time::Duration as StdDuration;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::occurrences::Remembered;
-use romer_endpoint::pulse::Pulse;
-use romer_session::control::{ClockIdentity, Decoder, Granted, Hello, Resume, VERSION};
+use romer_endpoint::pulse::SchedulingWatch;
+use romer_session::control::{ClientHello, ClockIdentity, Decoder, Granted, Resume, VERSION};
 use romer_session::send_limit::SendRates;
 
 use super::*;
@@ -74,8 +74,8 @@ impl Bench {
             turn: Watchdog::default().watch("test"),
             watchdog: Arc::default(),
         };
-        let pulse = Arc::new(Pulse::new(clock::monotonic_now()));
-        let occurrences = Occurrences::begin(Arc::new(Mutex::new(Remembered::default())), pulse);
+        let pulse = Arc::new(SchedulingWatch::new(clock::monotonic_now()));
+        let occurrences = ResponderHostMonitor::begin(Arc::new(Mutex::new(Remembered::default())), pulse);
         let options = RespondOptions::default();
         let controlling =
             ControlThread::new(vec![listener], Limits::default(), 862, &options, links, occurrences);
@@ -121,7 +121,7 @@ fn hear(stream: &mut TcpStream, decoder: &mut Decoder) -> Option<Message> {
 fn ask(stream: &mut TcpStream) -> Option<Message> {
     let mut decoder = Decoder::default();
     let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-    let hello = Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() };
+    let hello = ClientHello { version: VERSION, software: "test".into(), clock, features: Vec::new() };
     say(stream, &Message::Hello(hello));
     let Some(Message::Welcome(_)) = hear(stream, &mut decoder) else { return None };
     let request = romer_session::control::Request {
@@ -231,7 +231,7 @@ fn reverse(model: &str, interval_ns: Option<i64>, size: Option<u32>) -> romer_se
 
 fn greeting(features: Vec<String>) -> Vec<u8> {
     let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-    encoded(&Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features }))
+    encoded(&Message::Hello(ClientHello { version: VERSION, software: "test".into(), clock, features }))
 }
 
 fn encoded(message: &Message) -> Vec<u8> {

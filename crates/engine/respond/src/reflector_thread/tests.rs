@@ -41,7 +41,7 @@ impl Bench {
             totals: Arc::clone(&totals),
             stats: Arc::new(StatsRequest::new()),
             cards: Vec::new(),
-            pulse: Arc::new(Pulse::new(clock::monotonic_now())),
+            pulse: Arc::new(SchedulingWatch::new(clock::monotonic_now())),
             turn: Watchdog::default().watch("test"),
         };
         let reflecting = ReflectorThread::new(vec![socket], &options, links);

@@ -16,7 +16,7 @@ const MAX_MEMORY_OCTETS: usize = 144 << 20;
 
 /// A set of numbers.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NumberSet {
     blocks: BTreeMap<u64, Block>,
     /// The block of the last number, which is not among the others.
     own: Option<(u64, Block)>,
@@ -42,7 +42,7 @@ enum Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooScattered;
 
-impl Numbers {
+impl NumberSet {
     /// Puts a number in, and gives whether it was not there.
     pub(super) fn insert(&mut self, number: u64) -> Result<bool, TooScattered> {
         let (key, low) = (number >> BITS, low(number));
@@ -228,7 +228,7 @@ mod tests {
 
     /// Asks for everything that can be asked, of what a plain set says.
     fn compare(numbers: &[u64]) {
-        let (mut ours, mut plain) = (Numbers::default(), BTreeSet::new());
+        let (mut ours, mut plain) = (NumberSet::default(), BTreeSet::new());
         for number in numbers {
             assert_eq!(ours.insert(*number), Ok(plain.insert(*number)), "{number}");
         }
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn numbers_that_lie_together_take_a_bit_each_at_most_and_none_where_all_are_there() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberSet::default();
         (0..1 << 22).for_each(|n| assert_eq!(numbers.insert(n), Ok(true)));
         numbers.put_back();
         assert!(numbers.octets < 64 * 200, "{}", numbers.octets);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_scattered_are_refused_before_they_fill_the_memory() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberSet::default();
         let refused = (0..3_000_000u64).position(|n| numbers.insert(n << BITS).is_err());
         assert!(refused.is_some_and(|at| at > 1_000_000), "{refused:?}");
     }

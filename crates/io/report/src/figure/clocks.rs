@@ -17,7 +17,7 @@ use super::thin::Thinning;
 use super::times::Times;
 use crate::input::Passages;
 use crate::number::{TimeScale, count, counted, percent, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use crate::words::pace;
 
 /// Columns of the band of the interval.
@@ -28,7 +28,7 @@ const STRONG: f64 = 0.9;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
 pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
-    [Trip::Forward, Trip::Reverse]
+    [MeasuredPath::Forward, MeasuredPath::Reverse]
         .into_iter()
         .zip(passages.corrections)
         .filter(|(_, correction)| !correction.is_empty())
@@ -37,16 +37,16 @@ pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Time
 }
 
 /// The moment of a passage on the sender's clock.
-fn moment(passage: &Passage, way: Trip) -> Option<i64> {
+fn moment(passage: &Passage, way: MeasuredPath) -> Option<i64> {
     match way {
-        Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        MeasuredPath::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
         _ => passage.departure.map(romer_units::Timestamp::as_nanos),
     }
 }
 
 fn corrected(
     m: &Measurement,
-    way: Trip,
+    way: MeasuredPath,
     passages: &[Passage],
     correction: &Correction,
     times: &Times,
@@ -108,7 +108,7 @@ fn corrected(
         )
     };
     Some(Figure {
-        name: if way == Trip::Reverse { "clock-reverse" } else { "clock-forward" },
+        name: if way == MeasuredPath::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock correction, {}", way.name()),
         caption: format!(
             "Delays above their minimum. {} Band: correction with its 95 % confidence interval. Error of a corrected delay: \

@@ -244,7 +244,7 @@ fn strongest(series: &DelaySeries, excess: &[f64], all: &[f64]) -> Option<Period
         return None;
     }
     let mut best: Option<(Period, f64)> = None;
-    let mut room = Room::default();
+    let mut room = Scratch::default();
     for share in LEVELS {
         let spikes = onsets(series, excess, share, window);
         for start in candidates(&spikes, window, longest) {
@@ -461,7 +461,7 @@ fn folded(
     spikes: &[Spike],
     start: f64,
     window: f64,
-    room: &mut Room,
+    room: &mut Scratch,
 ) -> Option<Period> {
     let (first, last) = (spikes.first()?.at, spikes.last()?.at);
     let mut cycles = AT_FIRST.min((last - first) / start).max(3.0);
@@ -495,16 +495,16 @@ fn folded(
 
 /// Room to count in, all zero between two uses.
 #[derive(Default)]
-struct Room {
+struct Scratch {
     counts: Vec<u32>,
     bins: Vec<usize>,
 }
 
 /// The phase with the most spikes within half a window on either side, to half a window, and how many.
-fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Room) -> (u32, f64) {
+fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Scratch) -> (u32, f64) {
     let half = window / 2.0;
     let bins = whole(fit.period / half).max(1) + 1;
-    let Room { counts, bins: hit } = room;
+    let Scratch { counts, bins: hit } = room;
     if counts.len() < bins {
         counts.resize(bins, 0);
     }
