@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::scale::{peak_kib, to_the_end};
 
 /// Between two looks at the program.
-const LOOK: StdDuration = StdDuration::from_millis(10);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(10);
 const SEED: Seed = Seed([1676, 12, 7, 10, 5, 9]);
 /// Time between departures, nanoseconds.
 const INTERVAL_NS: i64 = 100_000;
@@ -84,7 +84,7 @@ pub(crate) fn run(
             let mut command = Command::new(program);
             command.args(arguments).arg(out).arg("--quiet").arg(&run);
             let mut peak = 0;
-            let length = to_the_end(command, LOOK, interrupted, |own, _| {
+            let length = to_the_end(command, POLL_INTERVAL, interrupted, |own, _| {
                 peak = peak_kib(own.id()).unwrap_or(0).max(peak);
             })?;
             anyhow::Ok(Cost { seconds: length.as_secs_f64(), peak_octets: peak * 1_024 })

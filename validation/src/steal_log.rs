@@ -29,8 +29,8 @@ pub(crate) const KEPT: Duration = Duration::from_micros(1_500);
 /// How long the gaps are looked for before and after an idle measurement.
 const BRACKET: StdDuration = StdDuration::from_millis(200);
 /// A machine that is busy for no more than this share of its cores' time is quiet.
-const QUIET: f64 = 0.05;
-const LOOK: StdDuration = StdDuration::from_millis(250);
+const MAX_IDLE_LOAD: f64 = 0.05;
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(250);
 const SECOND: StdDuration = StdDuration::from_secs(1);
 /// Gaps that a monitor can record: some hundred a second come.
 const CAPACITY: usize = 1 << 17;
@@ -93,8 +93,8 @@ pub(crate) fn quiet(patience: StdDuration, stop: &AtomicBool) -> bool {
     let mut quiet_since = begin;
     while !stop.load(Ordering::Acquire) {
         let before = Cpu::now();
-        std::thread::sleep(LOOK);
-        if Cpu::now().busy_since(before) > QUIET {
+        std::thread::sleep(POLL_INTERVAL);
+        if Cpu::now().busy_since(before) > MAX_IDLE_LOAD {
             quiet_since = Instant::now();
         } else if quiet_since.elapsed() >= SECOND {
             return true;
@@ -253,7 +253,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         // Whatever this machine does at present, there is an answer.
         let found = quiet(StdDuration::ZERO, &stop);
-        assert!(!found && begin.elapsed() >= LOOK);
+        assert!(!found && begin.elapsed() >= POLL_INTERVAL);
         stop.store(true, Ordering::Release);
         assert!(!quiet(StdDuration::MAX, &stop));
     }

@@ -12,12 +12,12 @@ use crate::files::Text;
 use crate::workspace::Workspace;
 
 /// The most files of a circle.
-const MOST: usize = 3;
+const MAX_CYCLE_FILES: usize = 3;
 
 /// A module by the names of those around it and its own; none is the crate's root.
 type Module = Vec<String>;
 
-/// Every circle of more than [`MOST`] files.
+/// Every circle of more than [`MAX_CYCLE_FILES`] files.
 pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Violation> {
     let folders = workspace.packages.iter().map(|package| workspace.folder(package));
     folders.flat_map(|folder| circles(&folder, files)).collect()
@@ -48,7 +48,7 @@ fn circles(folder: &str, files: &[Text]) -> Vec<Violation> {
     for (module, others) in &reached {
         let with = |other: &&&Module| reached.get(**other).is_some_and(|back| back.contains(module));
         let circle: BTreeSet<&Module> = others.iter().filter(with).copied().collect();
-        if circle.len() > MOST && seen.insert(circle.clone()) {
+        if circle.len() > MAX_CYCLE_FILES && seen.insert(circle.clone()) {
             let names: Vec<&str> = circle.iter().map(|one| &modules[*one].path[source.len()..]).collect();
             let what = format!(
                 "has a circle of {} files: {}; move what they share to a file that uses none of them",

@@ -9,8 +9,8 @@ use crate::finding::Violation;
 const SELF: &str = "xtask/src/tidy.rs";
 
 /// Lines of a source file: above the first it usually holds two concepts, above the second it certainly does.
-const LONG: usize = 600;
-const TOO_LONG: usize = 900;
+const WARNING_LINES: usize = 600;
+const ERROR_LINES: usize = 900;
 
 /// Words that say of the code beside them that it is not finished.
 const UNFINISHED: [&str; 8] =
@@ -77,12 +77,13 @@ fn is_script(file: &Text) -> bool {
 fn length(file: &Text) -> Option<Violation> {
     let lines = file.content.lines().count();
     let made = file.content.lines().take(5).any(|line| line.contains("auto-generated"));
-    if !is_source(file) || made || lines <= LONG {
+    if !is_source(file) || made || lines <= WARNING_LINES {
         return None;
     }
-    let what =
-        format!("has {lines} lines (warning above {LONG}, error above {TOO_LONG}): split it by concept");
-    Some(Violation { place: file.path.clone(), what, warning: lines <= TOO_LONG })
+    let what = format!(
+        "has {lines} lines (warning above {WARNING_LINES}, error above {ERROR_LINES}): split it by concept"
+    );
+    Some(Violation { place: file.path.clone(), what, warning: lines <= ERROR_LINES })
 }
 
 /// A crate says at its top what it is.
@@ -208,10 +209,10 @@ mod tests {
             let file = text("a/b.rs", &"\n".repeat(lines));
             check(Path::new("/lab/romer"), &[file]).first().map(|finding| finding.warning)
         };
-        assert_eq!(grade(LONG), None);
-        assert_eq!(grade(LONG + 1), Some(true));
-        assert_eq!(grade(TOO_LONG), Some(true));
-        assert_eq!(grade(TOO_LONG + 1), Some(false));
+        assert_eq!(grade(WARNING_LINES), None);
+        assert_eq!(grade(WARNING_LINES + 1), Some(true));
+        assert_eq!(grade(ERROR_LINES), Some(true));
+        assert_eq!(grade(ERROR_LINES + 1), Some(false));
     }
 
     #[test]

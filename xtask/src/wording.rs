@@ -8,7 +8,7 @@ use crate::finding::Violation;
 use crate::literals::literals;
 
 /// The most words of a sentence.
-const LONGEST: usize = 30;
+const MAX_SENTENCE_WORDS: usize = 30;
 
 /// Words to avoid, as a pattern, and what to write instead.
 const AVOIDED: [(&str, &str); 20] = [
@@ -135,7 +135,7 @@ impl Rules {
         texts.filter(|(_, text)| text.trim().contains(' ')).collect()
     }
 
-    /// Sentences of more words than [`LONGEST`]; those of a paragraph may go over several lines.
+    /// Sentences of more words than [`MAX_SENTENCE_WORDS`]; those of a paragraph may go over several lines.
     fn long(&self, lines: &[(usize, String)]) -> Vec<WordingFault> {
         let mut places = Vec::new();
         let mut paragraph: Option<(usize, String)> = None;
@@ -145,7 +145,7 @@ impl Rules {
             for sentence in self.sentence.split(&text) {
                 let words =
                     sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
-                if words > LONGEST {
+                if words > MAX_SENTENCE_WORDS {
                     let start: Vec<&str> = sentence.split_whitespace().take(5).collect();
                     let what = format!("has a sentence of {words} words ({:?}): split it", start.join(" "));
                     places.push(WordingFault { line, what });

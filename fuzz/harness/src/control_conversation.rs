@@ -3,9 +3,9 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_record::document::ProbeDirection;
-use romer_record::log::{FarSent, ResponderRecord};
+use romer_record::log::{ResponderDeparture, ResponderRecord};
 use romer_session::control::{
-    Action, Decoder, Hello, LONGEST_FRAME, Limits, Message, Received, Request, Resume, Server, VERSION,
+    Action, ClientHello, Decoder, LONGEST_FRAME, Limits, Message, Received, Request, Resume, Server, VERSION,
 };
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -75,7 +75,8 @@ fn converse(octets: &[u8]) {
             176..=191 => {
                 server.on_record(if what % 2 == 0 { far(what.into()) } else { ResponderRecord::default() })
             }
-            192..=199 => server.on_departure(FarSent { refused: what % 2 == 0, ..FarSent::default() }),
+            192..=199 => server
+                .on_departure(ResponderDeparture { refused: what % 2 == 0, ..ResponderDeparture::default() }),
             200..=207 => server.on_departed(what.into()),
             208..=223 => server.finish(),
             224..=231 => {
@@ -136,7 +137,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
             .collect::<Vec<u8>>()
     };
     let hello =
-        |version| frame(&Message::Hello(Hello { version, features: vec!["resume".into()], ..hello() }));
+        |version| frame(&Message::Hello(ClientHello { version, features: vec!["resume".into()], ..hello() }));
     let request = |interval_ns, count, payload_octets| {
         frame(&Message::Request(Request {
             ssid: 7,

@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_record::document::ProbeDirection;
-use romer_session::control::{Action, FarStream, LONGEST_FRAME, Limits, Message, Request, Server};
+use romer_session::control::{Action, LONGEST_FRAME, Limits, Message, Request, ReverseStreamRequest, Server};
 use romer_traffic::{Limit, Request as Traffic};
 use romer_units::{Duration, Monotonic, Timestamp};
 use serde_json::Value;
@@ -82,7 +82,8 @@ fn request(direction: ProbeDirection) -> Request {
         size: Some(64),
         ..Traffic::new("periodic".parse().expect("a model"), Limit::Count(100))
     };
-    let stream = matches!(direction, ProbeDirection::Reverse).then(|| FarStream::new(&traffic, 0, 0, 64));
+    let stream =
+        matches!(direction, ProbeDirection::Reverse).then(|| ReverseStreamRequest::new(&traffic, 0, 0, 64));
     Request { ssid: 7, interval_ns: 20_000_000, count: 100, payload_octets: 64, direction, stream }
 }
 

@@ -5,7 +5,7 @@ use romer_units::random::{RandomStream, Seed};
 /// Values that sit at the edges of length fields and of signs.
 const EDGES: [u8; 8] = [0x00, 0x01, 0x07, 0x7f, 0x80, 0x81, 0xfe, 0xff];
 /// Longest input; lengths beyond it show nothing that shorter ones do not.
-const LONGEST: usize = 4096;
+const MAX_INPUT_OCTETS: usize = 4096;
 
 /// A source of mutations. Each depends only on the seed, on its ordinal and on the corpus.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Mutations {
             let other = pick(&mut dice);
             change(&mut octets, other, &mut dice);
         }
-        octets.truncate(LONGEST);
+        octets.truncate(MAX_INPUT_OCTETS);
         octets
     }
 }
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn an_empty_corpus_is_survived() {
         for ordinal in 0..100 {
-            assert!(Mutations::new(Seed([3; 6])).nth(ordinal, &[]).len() <= LONGEST);
-            assert!(Mutations::new(Seed([3; 6])).nth(ordinal, &[vec![]]).len() <= LONGEST);
+            assert!(Mutations::new(Seed([3; 6])).nth(ordinal, &[]).len() <= MAX_INPUT_OCTETS);
+            assert!(Mutations::new(Seed([3; 6])).nth(ordinal, &[vec![]]).len() <= MAX_INPUT_OCTETS);
         }
     }
 }

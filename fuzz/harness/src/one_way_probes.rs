@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
-use romer_session::sender::Comings;
+use romer_session::sender::OneWayReceiver;
 use romer_units::Direction;
 use romer_wire::oneway_probe::{Key, SHORTEST, Session};
 
@@ -10,7 +10,7 @@ use crate::Seed;
 use crate::script::Script;
 
 /// Probes that may come.
-const MOST: u64 = 1 << 26;
+const MAX_PROBES: u64 = 1 << 26;
 
 fn session() -> Session {
     Session { number: 0x1234, key: Key::new([0x6b; 16]), direction: Direction::Forward }
@@ -22,7 +22,7 @@ fn source() -> SocketAddr {
 
 pub(crate) fn run(octets: &[u8]) {
     let mut script = Script::new(octets);
-    let mut comings = Comings::new(session(), Some(source()), MOST);
+    let mut comings = OneWayReceiver::new(session(), Some(source()), MAX_PROBES);
     let mut datagrams = 0;
     // Each datagram: how it came, its length, its payload; or a true probe, by its number.
     while let Some(how) = script.octet() {
@@ -34,7 +34,9 @@ pub(crate) fn run(octets: &[u8]) {
                 // Only who knows the key makes one.
                 let mut own = vec![0; length];
                 assert!(
-                    from == source() && coming.sequence < MOST && session().emit(coming.sequence, &mut own)
+                    from == source()
+                        && coming.sequence < MAX_PROBES
+                        && session().emit(coming.sequence, &mut own)
                 );
             }
             continue;
@@ -45,7 +47,7 @@ pub(crate) fn run(octets: &[u8]) {
         let before = comings.distinct();
         if let Ok(coming) = comings.on_datagram(&payload, from) {
             assert_eq!(coming.sequence, sequence, "a probe was taken for another");
-            assert!(from == source() && sequence < MOST);
+            assert!(from == source() && sequence < MAX_PROBES);
             assert_eq!(comings.distinct() - before, u64::from(coming.first));
             // The same once more is a copy of it.
             datagrams += 1;

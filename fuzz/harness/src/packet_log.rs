@@ -12,7 +12,7 @@ use crate::{Seed, assert_message};
 const LONGEST_MESSAGE: usize = 1_000;
 
 /// The shortest entry: tag, stream, sequence, time.
-const SHORTEST: u64 = 19;
+const MIN_ENTRY_OCTETS: u64 = 19;
 
 pub(crate) fn run(octets: &[u8]) {
     let length = octets.len() as u64;
@@ -25,7 +25,7 @@ pub(crate) fn run(octets: &[u8]) {
             LogFrame::Lost(_) => 0,
         })
         .sum();
-    assert!(entries * SHORTEST <= length, "more entries than octets for them");
+    assert!(entries * MIN_ENTRY_OCTETS <= length, "more entries than octets for them");
     // What is good stays good, whatever is behind it.
     let whole = usize::try_from(good).expect("no longer than the input");
     assert_eq!(read(&octets[..whole]).map(|(frames, _)| frames), Some(frames.clone()));

@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 use std::sync::Arc;
 
 use romer_record::log::{Entries, Entry, encode};
-use romer_session::sender::{Arrival, Departures, Echoes, Form, Returns};
+use romer_session::sender::{Arrival, Departures, EchoedFields, Form, ReplyMatcher};
 use romer_units::{Duration, Timestamp};
 use romer_wire::stamp::{BASE, ErrorEstimate, ReflectorPacket, SenderPacket, TimestampFormat, WireTime};
 
@@ -31,7 +31,7 @@ fn departure(sequence: u32) -> i64 {
 }
 
 pub(crate) fn run(octets: &[u8]) {
-    let echoes = Arc::new(Echoes::new(PROBES.into()));
+    let echoes = Arc::new(EchoedFields::new(PROBES.into()));
     let schedule = (0..PROBES).map(|number| (Duration::from_millis(number.into()), 44));
     let form = Form::Stamp { ssid: SSID, error: error(), echoes: Arc::clone(&echoes) };
     let mut departures = Departures::new(schedule, Timestamp::from_nanos(0), form);
@@ -40,7 +40,7 @@ pub(crate) fn run(octets: &[u8]) {
         let due = departures.next_due().expect("as many as were asked for");
         assert_eq!(departures.write(&due, departure(sequence), &mut buffer), Some(BASE));
     }
-    let mut returns = Returns::new(target(), Some(SSID), PROBES.into(), echoes);
+    let mut returns = ReplyMatcher::new(target(), Some(SSID), PROBES.into(), echoes);
     let mut script = Script::new(octets);
     let mut datagrams = 0;
     // Each datagram: how it came, its length, its payload.

@@ -133,7 +133,7 @@ fn beside(out: &mut Out, results: &Emulation) {
         for alone in &results.alone {
             let cells = [
                 alone.circumstances.run.to_string(),
-                crate::scale::emulated::MOST.to_string(),
+                crate::scale::emulated::MAX_PACKETS_PER_SECOND.to_string(),
                 format!("{:.0}", alone.offered_pps),
                 alone.sent.to_string(),
                 alone.came.to_string(),

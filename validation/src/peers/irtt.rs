@@ -8,7 +8,7 @@ use romer_host::clock::Realtime;
 use romer_units::Duration;
 use serde_json::Value;
 
-use super::{HEADERS, PATIENCE, PeerSummary, Server, output};
+use super::{HEADERS, PeerSummary, READY_TIMEOUT, Server, output};
 use crate::figures::Timed;
 use crate::hosts::{FAR, Hosts};
 
@@ -18,7 +18,7 @@ pub(crate) fn serve(hosts: &Hosts) -> Result<Server> {
     command.args(["server", "-b", &format!("{FAR}:2112"), "-i", "0"]);
     let server = Server::start(command, "irtt")?;
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < READY_TIMEOUT {
         // Without a test: it greets the server, and comes back.
         let mut client = Hosts::command(&hosts.near, "irtt")?;
         client.args(["client", "-n", "-Q", &FAR.to_string()]);

@@ -22,7 +22,7 @@ pub(crate) use program::program;
 /// Octets of IPv4 and UDP header, and of IPv4 and ICMP header.
 const HEADERS: u32 = 28;
 /// How long a server may take to be ready.
-const PATIENCE: StdDuration = StdDuration::from_secs(5);
+const READY_TIMEOUT: StdDuration = StdDuration::from_secs(5);
 
 /// A server on the far host. Dropping this ends it.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl PeerSummary {
 /// Waits until somebody listens at `port` of `host`.
 pub(crate) fn ready_after(host: &str, protocol: &str, port: u16) -> Result<()> {
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < READY_TIMEOUT {
         // A socket of IPv6 may serve IPv4 as well.
         let tables = netns::with_namespace(host, || {
             ["", "6"].map(|family| {

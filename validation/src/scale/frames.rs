@@ -26,9 +26,9 @@ const LINE: &str = "100Mbit";
 /// More than any generator of this kind sends.
 const BEYOND: &str = "1000Mbit";
 /// Nobody's, so that no host answers test frames.
-const NOBODY: &str = "02:00:00:18:00:66";
+const UNUSED_MAC: &str = "02:00:00:18:00:66";
 /// Where test frames go, beside the far host.
-const BESIDE: &str = "198.18.7.66";
+const UNUSED_ADDRESS: &str = "198.18.7.66";
 /// How long others send.
 const PEERS: StdDuration = StdDuration::from_secs(3);
 /// Frames that trafgen is to send, and octets of its frames without check sequence.
@@ -143,7 +143,7 @@ pub(crate) fn run(hosts: &Hosts, program: &Path, interrupted: &AtomicBool) -> Re
 fn link(hosts: &Hosts, program: &Path, words: &[&str], interrupted: &AtomicBool) -> Result<Benchmark> {
     let mut command = Hosts::command(&hosts.near, program)?;
     command.arg("bench").args(words).args(["--tx", "v0", "--rx"]).arg(format!("{}/v1", hosts.far));
-    command.args(["--source", &NEAR.to_string(), "--destination", BESIDE, "--next-hop", NOBODY]);
+    command.args(["--source", &NEAR.to_string(), "--destination", UNUSED_ADDRESS, "--next-hop", UNUSED_MAC]);
     command.args(["--settle", "200ms"]);
     if words.first() != Some(&"self-test") {
         command.args(["--frame-sizes", "64", "--skip-self-test"]);
@@ -155,7 +155,7 @@ fn document(mut command: Command, interrupted: &AtomicBool) -> Result<Benchmark>
     let folder = tempfile::tempdir().context("cannot make a folder for a benchmark")?;
     let run = folder.path().join("run");
     command.arg("--quiet").arg("--out").arg(&run);
-    let ended = to_the_end(command, super::LOOK, interrupted, |_, _| ());
+    let ended = to_the_end(command, super::POLL_INTERVAL, interrupted, |_, _| ());
     // A test of the tester that was not held ends with a code of its own, and what it came to is there.
     let document = run.join("benchmark.json");
     if !document.exists() || interrupted.load(Ordering::Acquire) {

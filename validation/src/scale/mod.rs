@@ -21,7 +21,7 @@ use crate::romer_runner::Interrupted;
 pub(crate) use process::{Memory, Usage, peak_kib};
 
 /// Between two looks at what the processes use.
-const LOOK: StdDuration = StdDuration::from_millis(250);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(250);
 
 /// A process that ends when this is dropped.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ fn measure(hosts: &Hosts, program: &Path, folder: &Path, arguments: &[&str]) -> 
 /// Runs `command` to its end, and looks all the while at what it and `other` use. Gives the looks at each.
 fn watched(command: Command, other: &impl AsRef<Child>, interrupted: &AtomicBool) -> Result<[Vec<Usage>; 2]> {
     let mut looks = [Vec::new(), Vec::new()];
-    to_the_end(command, LOOK, interrupted, |own, at| {
+    to_the_end(command, POLL_INTERVAL, interrupted, |own, at| {
         for (looks, process) in looks.iter_mut().zip([own, other.as_ref()]) {
             looks.extend(Usage::sample(process.id(), at));
         }

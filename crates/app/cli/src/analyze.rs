@@ -7,7 +7,7 @@ use romer_analyze::analysis::Analysis;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::limits::Limit;
 use romer_analyze::qtcp::{self, SkewRefusal};
-use romer_analyze::reading::Otherwise;
+use romer_analyze::reading::AnalysisOverrides;
 use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
 use romer_record::Exit;
@@ -20,7 +20,7 @@ use romer_units::Duration;
 use crate::args::{AnalyzeArgs, check_calibration};
 use crate::compare::with_packets;
 use crate::failure::Failure;
-use crate::reported::{Reported, check_any_size, check_unit};
+use crate::report_input::{ReportInput, check_any_size, check_unit};
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
@@ -68,7 +68,11 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
         arguments.voice.check(reported.streams.iter().map(|stream| &stream.measurement))?;
     }
     show(&reported, arguments)?;
-    if arguments.limit.is_empty() { Ok(Exit::Success) } else { report::hold_limits(&reported.measurements()) }
+    if arguments.limit.is_empty() {
+        Ok(Exit::Success)
+    } else {
+        report::check_limits(&reported.measurements())
+    }
 }
 
 /// Refuses files that could not be written, or that are named twice.
@@ -161,7 +165,7 @@ fn subject((name, stream): &(String, Evaluated)) -> Subject<'_> {
     Subject { name, stream: stream.for_report() }
 }
 
-fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
+fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
     if arguments.reverse.is_some() {
         return Err(Failure::usage(
             "a run has both its directions (--reverse): the other file is for a packet log that goes one way; leave it out",
@@ -178,14 +182,14 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
         ));
     }
     let (clocks, calibration) = (&arguments.clocks, arguments.calibration);
-    let otherwise = Otherwise {
+    let otherwise = AnalysisOverrides {
         // Without a method it is the run's own.
         skew: clocks.skew.map(|_| clocks.request(calibration)).transpose()?,
         calibration,
         path_minimum_ns: clocks.path_minimum.map(Duration::as_nanos),
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
     };
-    let mut reported = Reported::read_run(input, &otherwise)?;
+    let mut reported = ReportInput::read_run(input, &otherwise)?;
     for stream in reported.described() {
         let own = clocks.skew.unwrap_or_else(|| method_of(&stream.skew));
         check_calibration(own, calibration)?;
@@ -201,8 +205,8 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
     Ok(reported)
 }
 
-fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
-    Reported::of_log(&Analysis {
+fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
+    ReportInput::of_log(&Analysis {
         capture_b: arguments.capture_b.clone(),
         flow: arguments.flow,
         reverse: arguments.reverse.clone(),
@@ -217,7 +221,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
     })
 }
 
-fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+fn show(reported: &ReportInput, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let output = &arguments.output;
     let to_stdout = [&output.json, &arguments.html, &arguments.log];
     if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
@@ -235,7 +239,7 @@ fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
 }
 
 /// Writes the packets as Qtcp's `.log` has them: those that went forward, unless none did.
-fn write_log(reported: &Reported, file: &str, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+fn write_log(reported: &ReportInput, file: &str, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let ([evaluated], [stream]) = (&reported.streams[..], reported.described()) else {
         return Err(Failure::usage(format!(
             "a .log holds one stream (--log): the run has {}; write each with `romer report RUN --qtcp PREFIX`",

@@ -1,18 +1,18 @@
 //! `romer bench`.
 
-mod applies;
-mod asked;
 mod folder;
-mod in_lab;
-mod known;
+mod lab_defaults;
+mod option_matrix;
 mod options;
-mod placed;
 mod plan;
 pub(crate) mod plan_schema;
-pub(crate) mod shown;
+mod procedures;
+mod request;
+mod spans;
+pub(crate) mod stored_report;
 pub(crate) mod stream;
+mod text;
 pub(crate) mod values;
-mod words;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -57,7 +57,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
                 }
             }
         }
-        Some((word, _)) if !word.starts_with('-') => Err(known::no_procedure(word)),
+        Some((word, _)) if !word.starts_with('-') => Err(procedures::no_procedure(word)),
         _ => {
             let folder = folder::resumed(arguments).ok_or_else(|| {
                 Failure::usage(
@@ -100,7 +100,7 @@ impl ParsedWords {
 }
 
 fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
-    applies::check(asked)?;
+    option_matrix::check(asked)?;
     let none = DeviceArgs::default();
     let (run, device) = asked.shared();
     let device = device.unwrap_or(&none);
@@ -108,19 +108,19 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     output::check_target(run.html.as_deref(), run.output.force)?;
     output::check_target(device.output.pcapng.as_deref(), run.output.force)?;
     if let Some(folder) = &device.output.svg {
-        shown::check_folder(folder, run.output.force)?;
+        stored_report::check_folder(folder, run.output.force)?;
     }
     let mut options = options(asked)?;
     let past = match &device.output.resume {
-        Some(folder) => Some(folder::take_up(folder, run.seed, &mut options)?),
+        Some(folder) => Some(folder::resume(folder, run.seed, &mut options)?),
         None => None,
     };
     let forecast = romer_bench::forecast(&options);
     let made = past.as_ref().map_or(0, |(_, past)| past.trials());
-    let perhaps = asked::check_capture(&options, &forecast, made)?;
+    let perhaps = request::check_capture(&options, &forecast, made)?;
     if run.dry_run {
         if !run.output.quiet && !run.output.json_to_stdout() {
-            output::print_summary(&words::dry_run(&options, &forecast, output::sheet(run.output.color)));
+            output::print_summary(&text::dry_run(&options, &forecast, output::sheet(run.output.color)));
             for note in options.notes.iter().map(Text::text).chain(perhaps.clone()) {
                 output::print(&format!("{note}\n"));
             }
@@ -141,7 +141,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     let stop = signals::interruption()?;
     let prose = !run.output.quiet;
     let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
-    let mut looker = Looker {
+    let mut looker = TrialObserver {
         options: &options,
         kept,
         capture,
@@ -150,7 +150,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         begun: false,
         perhaps,
         forecast: [forecast.usual.1, forecast.time],
-        line: words::StatusLine::new(prose && io::stderr().is_terminal()),
+        line: text::StatusLine::new(prose && io::stderr().is_terminal()),
     };
     let tests_itself = matches!(asked, ProcedureArgs::SelfTest(_));
     let document = if tests_itself {
@@ -169,9 +169,9 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     kept.finish(&document, &page)?;
     if prose && !run.output.json_to_stdout() {
         let required = device.claims.require_verdicts;
-        let text = words::summary(&document, required, output::sheet(run.output.color));
-        output::print_summary(&output::plain(&text));
-        output::print(&words::saved_to(kept.folder(), &document));
+        let text = text::summary(&document, required, output::sheet(run.output.color));
+        output::print_summary(&output::to_ascii(&text));
+        output::print(&text::saved_to(kept.folder(), &document));
     }
     if let Some(file) = &run.output.json {
         output::write_document(file, &output::document_text(&document)?, run.output.force)?;
@@ -180,7 +180,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         output::write_document(file, &page, run.output.force)?;
     }
     if let Some(folder) = &device.output.svg {
-        shown::figures(&document, folder, run.output.force)?;
+        stored_report::figures(&document, folder, run.output.force)?;
     }
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(Exit::Interrupted);
@@ -304,8 +304,8 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Who looks on, and keeps.
-struct Looker<'a> {
+/// Receives the progress of a benchmark, prints and stores it.
+struct TrialObserver<'a> {
     options: &'a BenchOptions,
     kept: Folder,
     /// Where a trial's frames go, and whether what stands there is replaced.
@@ -317,14 +317,14 @@ struct Looker<'a> {
     perhaps: Option<String>,
     /// How long it was last said to take, as things usually are and at the most.
     forecast: [Duration; 2],
-    line: words::StatusLine,
+    line: text::StatusLine,
 }
 
-impl Looker<'_> {
+impl TrialObserver<'_> {
     /// Only now it is certain that there will be a benchmark.
     fn begin(&mut self) {
         if self.prose && !self.begun {
-            output::eprint_line(&words::beginning(self.options));
+            output::eprint_line(&text::beginning(self.options));
             for note in self.options.notes.iter().map(Text::text).chain(self.perhaps.clone()) {
                 output::eprint_line(&note);
             }
@@ -334,7 +334,7 @@ impl Looker<'_> {
 
     /// Says how long it takes, where that is much longer than was said.
     fn corrects(&mut self, progress: &Progress<'_>) {
-        if let Some(words) = words::correction(self.forecast, progress).filter(|_| self.prose) {
+        if let Some(words) = text::correction(self.forecast, progress).filter(|_| self.prose) {
             self.forecast = progress.whole;
             self.line.clear();
             output::eprint_line(&words);
@@ -342,7 +342,7 @@ impl Looker<'_> {
     }
 }
 
-impl Watcher for Looker<'_> {
+impl Watcher for TrialObserver<'_> {
     fn tests_itself(&mut self) -> Result<(), BenchError> {
         self.begin();
         self.line.say("self-test");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
 use romer_calibrate::{CalibrateError, CalibrationOptions, ClockOptions, choose, this_machine, unreadable};
-use romer_clock::PretendedClock;
+use romer_clock::SimulatedClock;
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, LabGuard, Running, Topology};
 use romer_record::Exit;
@@ -88,7 +88,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
             Duration::from_nanos(*at)
         )));
     }
-    let clock = PretendedClock { offset_ns: PRETENDED_OFFSET_NS, skew_ppm: arguments.clock_skew, steps };
+    let clock = SimulatedClock { offset_ns: PRETENDED_OFFSET_NS, skew_ppm: arguments.clock_skew, steps };
     let options = ClockOptions { clock, duration, interval: CLOCK_INTERVAL };
     let stop = signals::interruption()?;
     let proof = romer_calibrate::prove_clock(&options, &stop)?;

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::{output, report};
 
 /// The largest document that is read, octets.
-const LARGEST: u64 = 256 << 20;
+const MAX_DOCUMENT_OCTETS: u64 = 256 << 20;
 
 /// A measurement as it was found.
 enum LoadedRun {
@@ -107,10 +107,10 @@ fn load(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
     if !path.is_dir() && is_json(path)? {
         return document(path);
     }
-    whole(path)
+    read_runs(path)
 }
 
-fn whole(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
+fn read_runs(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
     Ok(with_packets(path)?.into_iter().map(|stream| LoadedRun::Whole(Box::new(stream))).collect())
 }
 
@@ -144,7 +144,7 @@ fn is_json(path: &Path) -> Result<bool, Failure> {
 fn document(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
     let mut text = Vec::new();
     let file = untrusted::open_input(path).map_err(|error| unreadable(path, &error))?;
-    file.take(LARGEST).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
+    file.take(MAX_DOCUMENT_OCTETS).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
     let bad = |why: String| {
         Failure::with_exit(
             Exit::BadData,
@@ -158,7 +158,7 @@ fn document(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
         // What irtt writes has none.
         None if value.pointer("/version/irtt").is_some() => {
             drop(value);
-            return whole(path);
+            return read_runs(path);
         }
         None => return Err(bad("it has no schema".into())),
     }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::{bench, output, signals};
 
 /// How often the signals are looked at.
-const LOOK: StdDuration = StdDuration::from_millis(50);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
 
 /// Serves until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &ConsoleArgs) -> Result<Exit, Failure> {
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ConsoleArgs) -> Result<Exit, Failure> {
     let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
     output::print(&format!("console at {}\n", server.url()));
     while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     server.stop();
     Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })

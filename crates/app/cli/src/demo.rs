@@ -26,8 +26,8 @@ use romer_units::{Dscp, Duration, Ecn, counted};
 
 use crate::args::DemoArgs;
 use crate::failure::{Failure, exit_of};
-use crate::live::{Narrator, Talk};
 use crate::measure::{exit_code, expected, location};
+use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::{model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
@@ -263,8 +263,8 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         live_delays: false,
     };
     let interrupted = signals::interruption()?;
-    let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
-    let mut observer = Narrator::new(talk, options.direction, expected(&options));
+    let talk = ProgressOutput { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
+    let mut observer = ProgressPrinter::new(talk, options.direction, expected(&options));
     let outcome = romer_measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish(&interrupted);
     conclude(&outcome, arguments)

@@ -1,11 +1,11 @@
 //! `romer emulate`.
 
 mod document;
-mod kept;
 mod offline;
+mod run_folder;
 mod samples;
-pub(crate) mod shown;
-mod words;
+pub(crate) mod stored_report;
+mod text;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::tui::{self, EmulationPicture, Screen};
 use crate::{console, output, signals};
 
 /// How often the signals are looked at, and how often the line of a terminal is renewed.
-const LOOK: StdDuration = StdDuration::from_millis(50);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
 const RENEW: StdDuration = StdDuration::from_secs(1);
 
 /// Emulates until it is ended, and gives the exit code.
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         may_cut_off: arguments.yes_cut_me_off,
         data_plane: arguments.data_plane.into(),
     };
-    let kept = kept::Kept::make(
+    let kept = run_folder::RunFolder::make(
         arguments.samples.out.as_deref(),
         arguments.output.force,
         &options.scenario.text,
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let mut told = control.warnings().to_vec();
     told.extend(control.scenario().notes.iter().cloned());
     if prose {
-        let mut text = words::ready(&options, &bridge, &told);
+        let mut text = text::ready(&options, &bridge, &told);
         if let Some(server) = &server {
             text.push_str(&format!("console at {}\n", server.url()));
         }
@@ -91,14 +91,14 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     let picture = arguments.tui.then(EmulationPicture::new);
     let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
-    let mut line = words::StatusLine::new(prose && screen.is_none() && io::stderr().is_terminal());
+    let mut line = text::StatusLine::new(prose && screen.is_none() && io::stderr().is_terminal());
     let mut renewed = Instant::now();
     while !interrupted.load(Ordering::Acquire)
         && !terminated.load(Ordering::Acquire)
         && !bridge.has_ended()
         && arguments.duration.is_none_or(|duration| begin.elapsed() < duration.to_std())
     {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         let is_watched = line.is_shown() || picture.is_some();
         if is_watched && renewed.elapsed() >= RENEW {
             renewed = Instant::now();
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let recorded = recorder.map(Recorder::finish);
     document.warnings.extend(recorded.as_ref().and_then(samples::note));
     if prose && !arguments.output.json_to_stdout() {
-        output::print(&output::plain(&words::summary(&document, &told)));
+        output::print(&output::to_ascii(&text::summary(&document, &told)));
     }
     if let Some(file) = &arguments.output.json {
         let text = output::document_text(&document)?;

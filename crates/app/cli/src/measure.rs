@@ -21,10 +21,10 @@ use romer_units::random::Seed;
 
 use crate::args::{DirectionOption, MeasureArgs, StampPlace};
 use crate::failure::Failure;
-use crate::lines;
-use crate::live::{Narrator, Talk};
+use crate::ndjson;
+use crate::progress::{ProgressOutput, ProgressPrinter};
+use crate::repeat::RepeatSchedule;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
-use crate::turns::Turns;
 use crate::{command, output, report, signals};
 
 impl From<DirectionOption> for ProbeDirection {
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     if arguments.tui {
         tui::check()?;
     }
-    let mut turns = Turns::new(&arguments.turns, arguments.output.quiet)?;
+    let mut turns = RepeatSchedule::new(&arguments.turns, arguments.output.quiet)?;
     // Once for all runs, and while a signal still ends the program: a pipe may never have a writer.
     let trace = crate::traffic::trace(&arguments.traffic)?;
     if arguments.turns.start.is_some() {
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
 
 /// Measures at every turn, whatever became of the one before, and gives the first exit code that is not 0.
 fn again_and_again(
-    turns: &mut Turns,
+    turns: &mut RepeatSchedule,
     arguments: &MeasureArgs,
     trace: Option<&Trace>,
     interrupted: &Arc<AtomicBool>,
@@ -132,8 +132,11 @@ fn once(
 ) -> Result<(MeasurementOutcome, u64), Failure> {
     let mut skipped_lines = 0;
     let options = MeasureOptions { at, ..options(arguments, trace)? };
-    let talk =
-        Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
+    let talk = ProgressOutput {
+        quiet: arguments.output.quiet,
+        stream: arguments.stream,
+        color: arguments.output.color,
+    };
     let outcome = if arguments.tui {
         let picture = MeasurementPicture::new(options.direction, expected(&options));
         let screen = Screen::take(&picture, interrupted)?;
@@ -141,7 +144,7 @@ fn once(
         drop(screen);
         outcome
     } else {
-        let mut observer = Narrator::new(talk, options.direction, expected(&options));
+        let mut observer = ProgressPrinter::new(talk, options.direction, expected(&options));
         let outcome = romer_measure::measure(&options, interrupted, &mut observer);
         skipped_lines = observer.finish(interrupted);
         outcome
@@ -163,7 +166,7 @@ fn conclude(
             measurement: Box::new(measurement.clone()),
             skipped_lines: Some(skipped_lines).filter(|lines| *lines > 0),
         });
-        lines::write_last(last.collect(), interrupted);
+        ndjson::write_last(last.collect(), interrupted);
     }
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
@@ -229,7 +232,7 @@ pub(crate) fn exit_code(outcome: &MeasurementOutcome) -> Result<Exit, Failure> {
     }
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
     match silent.first() {
-        None => report::hold_limits(&outcome.measurements()),
+        None => report::check_limits(&outcome.measurements()),
         Some(first) if first.measurement.replies.rejected.total() > 0 => {
             let Measurement { target, replies, .. } = &first.measurement;
             let came = replies::came(&replies.rejected, "replies");

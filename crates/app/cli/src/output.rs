@@ -197,7 +197,7 @@ fn is_utf8() -> bool {
 }
 
 /// `text` as the terminal can show it: without a micro sign where it shows ASCII only.
-pub(crate) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+pub(crate) fn to_ascii(text: &str) -> std::borrow::Cow<'_, str> {
     if is_utf8() { text.into() } else { text.replace('µ', "u").into() }
 }
 

@@ -15,12 +15,12 @@ use romer_report::{html, svg, text};
 use romer_units::counted;
 
 use crate::args::{ExportDirection, ReportArgs};
-use crate::bench::shown;
+use crate::bench::stored_report;
 use crate::command;
-use crate::emulate::shown as emulated;
+use crate::emulate::stored_report as emulated;
 use crate::failure::Failure;
 use crate::output::{self, Color};
-use crate::reported::Reported;
+use crate::report_input::ReportInput;
 
 /// The summary of `measurements` for this terminal; with `verbose` also the test setup, and every metric after it.
 pub(crate) fn summary(
@@ -51,7 +51,7 @@ pub(crate) const RECOVERED: &str =
 pub(crate) const UNKNOWN: &str = "the value is unknown";
 
 /// Whether every stated limit held, as an exit code.
-pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
+pub(crate) fn check_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
     let unknown = measurements.iter().find_map(|one| {
         let first = one.limits.iter().find(|limit| !limit.held)?;
         let limit: romer_analyze::limits::Limit = first.limit.parse().ok()?;
@@ -122,11 +122,11 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit, Failure> {
             emulated::report(folder, arguments)?;
             continue;
         }
-        if shown::is_benchmark(folder) {
-            shown::report(folder, arguments)?;
+        if stored_report::is_benchmark(folder) {
+            stored_report::report(folder, arguments)?;
             continue;
         }
-        let reported = Reported::read(folder, arguments.unit)?;
+        let reported = ReportInput::read(folder, arguments.unit)?;
         show(&reported, arguments);
         write(&reported, arguments)?;
     }
@@ -156,7 +156,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
              runs; write the others without --overlay, once for each run",
         ));
     }
-    let most = html::MOST_OVERLAID;
+    let most = html::MAX_OVERLAID_RUNS;
     if arguments.runs.len() < 2 {
         return Err(Failure::usage(format!(
             "too few runs (--overlay): it needs 2 to {most} runs; add one, or omit --overlay"
@@ -172,7 +172,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     output::check_target(Some(file), arguments.output.force)?;
     let mut readings = Vec::new();
     for folder in &arguments.runs {
-        readings.push((folder.to_string_lossy().into_owned(), Reported::read(folder, arguments.unit)?));
+        readings.push((folder.to_string_lossy().into_owned(), ReportInput::read(folder, arguments.unit)?));
     }
     let number = usize::from(arguments.stream.unwrap_or(0));
     let mut subjects = Vec::new();
@@ -194,7 +194,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn show(reported: &Reported, arguments: &ReportArgs) {
+fn show(reported: &ReportInput, arguments: &ReportArgs) {
     if arguments.output.quiet {
         return;
     }
@@ -210,7 +210,7 @@ fn show(reported: &Reported, arguments: &ReportArgs) {
     }
 }
 
-fn write(reported: &Reported, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write(reported: &ReportInput, arguments: &ReportArgs) -> Result<(), Failure> {
     if let Some(file) = &arguments.html {
         reported.write_page(file, arguments.output.force)?;
     }
@@ -228,7 +228,7 @@ fn write(reported: &Reported, arguments: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// Writes the files of Qtcp, of each stream that is asked for.
-fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
     let count = reported.streams.len();
     let numbers = chosen(arguments.stream, count)?;
     let prefix_of =
@@ -340,7 +340,7 @@ fn chosen(asked: Option<u16>, count: usize) -> Result<Vec<u16>, Failure> {
     }
 }
 
-fn write_charts(reported: &Reported, folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write_charts(reported: &ReportInput, folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::environment(format!(
@@ -357,7 +357,7 @@ fn write_charts(reported: &Reported, folder: &Path, arguments: &ReportArgs) -> R
 }
 
 /// Writes the packets of the streams that are asked for, each to a file of its own, and says what is in them.
-fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write_rows(reported: &ReportInput, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
     let count = reported.streams.len();
     let numbers = chosen(arguments.stream, count)?;
     if file == "-" && numbers.len() > 1 {
@@ -379,7 +379,7 @@ fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result
                  file or a folder",
             ));
         } else {
-            let back = beside(Path::new(&target), "reverse");
+            let back = with_suffix(Path::new(&target), "reverse");
             tables.extend([
                 (*number, ProbeDirection::Forward, target),
                 (*number, ProbeDirection::Reverse, back),
@@ -398,7 +398,7 @@ fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result
 }
 
 /// The name of a file with `addition` before its extension.
-fn beside(path: &Path, addition: &str) -> String {
+fn with_suffix(path: &Path, addition: &str) -> String {
     let (stem, extension) = match (path.file_stem(), path.extension()) {
         (Some(stem), Some(extension)) => (stem, format!(".{}", extension.to_string_lossy())),
         _ => (path.file_name().unwrap_or_default(), String::new()),
@@ -423,11 +423,11 @@ fn targets(file: &str, numbers: &[u16], count: usize) -> Result<Vec<String>, Fai
     if numbers.len() == 1 || count == 1 {
         return Ok(vec![file.to_owned()]);
     }
-    Ok(numbers.iter().map(|number| beside(path, &number.to_string())).collect())
+    Ok(numbers.iter().map(|number| with_suffix(path, &number.to_string())).collect())
 }
 
 fn write_stream(
-    reported: &Reported,
+    reported: &ReportInput,
     number: u16,
     rows: &[RoundTrip],
     way: ProbeDirection,

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::{output, signals};
 
 /// How often the signals are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Answers until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
                 "warning: a thread is stuck ({thread}): no progress for {seconds} s"
             ));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let (totals, document, unfinished) = responder.finish();
     if !arguments.quiet {

@@ -17,7 +17,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// The same of messages, of which there is one in five seconds.
 const MESSAGES_DURATION: Duration = Duration::from_secs(120);
 /// The largest trace that is read, in octets.
-const LARGEST: u64 = 64 << 20;
+const MAX_TRACE_OCTETS: u64 = 64 << 20;
 
 /// The trace that the arguments name. Its reading may wait for the writer of a pipe.
 pub(crate) fn trace(arguments: &TrafficArgs) -> Result<Option<Trace>, Failure> {
@@ -54,13 +54,13 @@ fn read(file: &str) -> Result<Trace, Failure> {
         Failure::with_exit(Exit::BadData, text)
     };
     let open = untrusted::open_input(Path::new(file)).map_err(refused)?;
-    if open.metadata().map_err(refused)?.len() > LARGEST {
+    if open.metadata().map_err(refused)?.len() > MAX_TRACE_OCTETS {
         return Err(too_large());
     }
     // A pipe tells its length only by ending.
     let mut bytes = Vec::new();
-    open.take(LARGEST + 1).read_to_end(&mut bytes).map_err(refused)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
+    open.take(MAX_TRACE_OCTETS + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_TRACE_OCTETS) {
         return Err(too_large());
     }
     Trace::parse(&bytes).map_err(|error| {
@@ -83,7 +83,7 @@ mod tests {
         std::fs::write(path("bad.csv"), "offset_ns,size\n0,44\nlater,44\n").unwrap();
         let bad = text(read(&path("bad.csv")).unwrap_err());
         assert!(bad.contains("exit: BadData") && bad.contains("bad.csv:3"), "{bad}");
-        std::fs::File::create(path("large.csv")).unwrap().set_len(LARGEST + 1).unwrap();
+        std::fs::File::create(path("large.csv")).unwrap().set_len(MAX_TRACE_OCTETS + 1).unwrap();
         let large = text(read(&path("large.csv")).unwrap_err());
         assert!(large.contains("exit: BadData") && large.contains("64 MiB"), "{large}");
         std::fs::write(path("good.csv"), "offset_ns,size\n0,44\n5,44\n").unwrap();

@@ -21,7 +21,7 @@ fn shown(text: &str) -> String {
 }
 
 /// A whole number from `least` to `most`.
-fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+fn parse_integer(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
     if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
@@ -39,17 +39,17 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -
 }
 
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    whole(text, 0, u64::MAX)
+    parse_integer(text, 0, u64::MAX)
 }
 
 /// The number of a skew's method (Qtcp, `-k`).
 pub(crate) fn skew_number(text: &str) -> Result<u8, String> {
-    whole(text, 0, 3).map(|number| u8::try_from(number).unwrap_or(0))
+    parse_integer(text, 0, 3).map(|number| u8::try_from(number).unwrap_or(0))
 }
 
 /// How many packets the clocks are fitted to: a line needs two.
 pub(crate) fn calibration_packets(text: &str) -> Result<u64, String> {
-    whole(text, 2, u64::MAX)
+    parse_integer(text, 2, u64::MAX)
 }
 
 /// How many packets were sent for calibration; 0, as Qtcp has it, where none were.
@@ -59,35 +59,35 @@ pub(crate) fn qtcp_calibration(text: &str) -> Result<u64, String> {
 
 /// Every how manieth.
 pub(crate) fn every_nth(text: &str) -> Result<u64, String> {
-    whole(text, 1, u64::MAX)
+    parse_integer(text, 1, u64::MAX)
 }
 
 pub(crate) fn bundle(text: &str) -> Result<u32, String> {
-    whole(text, 0, u32::MAX.into()).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+    parse_integer(text, 0, u32::MAX.into()).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn sessions(text: &str) -> Result<usize, String> {
-    whole(text, 1, 1 << 16).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    parse_integer(text, 1, 1 << 16).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
 }
 
 pub(crate) fn rounds(text: &str) -> Result<u32, String> {
-    whole(text, 1, 1_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+    parse_integer(text, 1, 1_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn calibration_probes(text: &str) -> Result<u32, String> {
-    whole(text, 100, 1_000_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+    parse_integer(text, 100, 1_000_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn ttl(text: &str) -> Result<u8, String> {
-    whole(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
+    parse_integer(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
 }
 
 pub(crate) fn cpu(text: &str) -> Result<u16, String> {
-    whole(text, 0, u64::from(MOST_CPUS) - 1).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+    parse_integer(text, 0, u64::from(MOST_CPUS) - 1).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }
 
 pub(crate) fn stream_number(text: &str) -> Result<u16, String> {
-    whole(text, 0, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+    parse_integer(text, 0, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }
 
 pub(crate) fn interface(text: &str) -> Result<String, String> {
@@ -334,7 +334,7 @@ pub(crate) fn every(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn times(text: &str) -> Result<u64, String> {
-    whole(text, 1, u64::MAX)
+    parse_integer(text, 1, u64::MAX)
 }
 
 /// A size in bytes, whose unit may be left out.

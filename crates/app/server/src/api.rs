@@ -19,13 +19,13 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::heads::{self, LARGEST_BODY};
 use crate::problem::Problem;
+use crate::request_guard::{self, LARGEST_BODY};
 
 pub(crate) use openapi::document;
 
 /// How long a body may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request, as handlers see it.
 pub(crate) struct Call {
@@ -245,12 +245,12 @@ async fn respond(
 
 async fn collect(body: Body) -> Result<Bytes, Problem> {
     let whole = Limited::new(body, LARGEST_BODY).collect();
-    match tokio::time::timeout(PATIENCE, whole).await {
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
         Err(_) => {
             let detail = "the body did not come within 10 s";
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", detail))
         }
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(heads::too_large()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(request_guard::too_large()),
         Ok(Err(_)) => Err(Problem::bad("body", "the body broke off, or its chunks are wrong")),
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
     }

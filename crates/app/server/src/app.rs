@@ -14,15 +14,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::{Guard, SESSION};
-use crate::benchmarking::{Benchmarks, Plans};
+use crate::benchmark_job::{Benchmarks, Plans};
 use crate::emulation::{Emulation, Standing};
 use crate::events::SharedHub;
-use crate::heads::Names;
-use crate::measuring::{self, Asked, Job, Measurements};
+use crate::linked_emulation::LinkedEmulation;
+use crate::measurement_job::{self, Asked, Job, Measurements};
 use crate::problem::{FieldError, Problem};
-use crate::runs::kept;
+use crate::request_guard::Names;
+use crate::runs::stored_runs;
 use crate::scenario::{self, Given};
-use crate::through::Through;
 
 /// All that requests share.
 pub(crate) struct App {
@@ -78,7 +78,7 @@ pub(crate) struct Interface {
 /// Request for an emulation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::optional::may_be_left_out)]
+#[schemars(transform = crate::request_defaults::may_be_left_out)]
 pub(crate) struct Start {
     /// Port a, `[NETNS/]IFACE`.
     a: String,
@@ -205,7 +205,7 @@ impl App {
             emulation.keep(|| match (keep, document.a_to_b.received + document.b_to_a.received) {
                 (false, _) => Err("it was not to be kept".into()),
                 (true, 0) => Err("no packet passed through it".into()),
-                (true, _) => kept::keep_emulation(&self.runs, &document),
+                (true, _) => stored_runs::keep_emulation(&self.runs, &document),
             });
         }
         self.hub.send("emulation", &emulation.standing());
@@ -241,11 +241,11 @@ impl App {
                     };
                     Problem::conflict("no-emulation", detail).about(about)
                 };
-                Some(Through::begin(running.ok_or_else(none)?, there))
+                Some(LinkedEmulation::begin(running.ok_or_else(none)?, there))
             }
         };
         let asked = Asked { emulated: there.map(Some), ..asked };
-        measuring::start(&self.measurements, &self.runs, asked, through)
+        measurement_job::start(&self.measurements, &self.runs, asked, through)
     }
 
     /// What happens each second.
@@ -292,8 +292,9 @@ mod tests {
 
     use super::*;
 
+    /// A port used by another romer is a conflict (409); a missing one is not.
     #[test]
-    fn a_port_that_another_romer_has_taken_is_a_conflict_and_one_that_is_not_there_is_none() {
+    fn used_ports_are_conflicts() {
         let refused = |source: PortError| {
             let name: PortName = "eth7".parse().unwrap();
             crate::emulation::refused(&LiveError::Port { name, source: Box::new(source) })

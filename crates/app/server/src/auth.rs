@@ -149,8 +149,9 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
+    /// Only the token and sessions opened with it pass.
     #[test]
-    fn the_token_and_its_sessions_pass_and_nothing_else() {
+    fn only_token_and_sessions_pass() {
         let guard = Guard::new("a".repeat(64));
         let session = guard.open_session();
         assert!(guard.check(Credentials::Token(&"a".repeat(64)), HERE).is_ok());
@@ -178,8 +179,9 @@ mod tests {
         assert!(guard.check(Credentials::Session(&format!("1000.{tag}")), HERE).is_err());
     }
 
+    /// Wrong tokens slow down only the address that sent them.
     #[test]
-    fn wrong_tokens_are_slowed_down_for_their_own_address_only() {
+    fn wrong_tokens_slow_their_address_only() {
         let guard = Guard::new("a".repeat(64));
         let tries: Vec<u16> =
             (0..100).map(|_| guard.check(Credentials::Token("wrong"), HERE).unwrap_err().status()).collect();

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use romer_store::Runs;
 
 use crate::PlanReader;
-use crate::benchmarking::Plans;
+use crate::benchmark_job::Plans;
 use crate::problem::Problem;
-use crate::{measuring, scenario, strict};
+use crate::{measurement_job, scenario, strict_json};
 
 /// An operation that takes a JSON body.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,11 @@ pub enum Operation {
 pub fn check(operation: Operation, octets: &[u8]) -> Result<(), String> {
     let outcome = match operation {
         Operation::CheckScenario => {
-            strict::read(octets).and_then(|given| scenario::read(given, &BTreeMap::new())).map(|_| ())
+            strict_json::read(octets).and_then(|given| scenario::read(given, &BTreeMap::new())).map(|_| ())
         }
-        Operation::StartMeasurement => {
-            strict::read(octets).and_then(|asked| measuring::check(&asked, &Runs::at(PathBuf::from("runs"))))
-        }
-        Operation::PreviewBenchmark(reader) => strict::read(octets)
+        Operation::StartMeasurement => strict_json::read(octets)
+            .and_then(|asked| measurement_job::check(&asked, &Runs::at(PathBuf::from("runs")))),
+        Operation::PreviewBenchmark(reader) => strict_json::read(octets)
             .and_then(|planned| Plans { reader, commands: false }.preview(&planned))
             .map(|_| ()),
     };

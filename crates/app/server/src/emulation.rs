@@ -45,9 +45,9 @@ pub struct Emulation {
     run: Mutex<Option<Result<String, String>>>,
 }
 
-/// How an emulation stood at a moment.
+/// Counters of an emulation at one time.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stood {
+pub(crate) struct EmulationSnapshot {
     /// The number of the setting that packets met.
     pub(crate) version: u64,
     /// How often the summaries had been begun anew.
@@ -449,7 +449,7 @@ impl Emulation {
     }
 
     /// How it stands now.
-    pub(crate) fn stood(&self) -> Option<Stood> {
+    pub(crate) fn stood(&self) -> Option<EmulationSnapshot> {
         let resets = self.resets.load(Ordering::Acquire);
         let snapshot = self.snapshot().ok()?;
         let mut counts = snapshot.directions.each_ref().map(counted);
@@ -458,7 +458,7 @@ impl Emulation {
             way.received_octets = from.map(|port| port.received_octets);
             way.transmitted_octets = to.map(|port| port.sent_octets);
         }
-        Some(Stood {
+        Some(EmulationSnapshot {
             version: self.control.scenario().revision,
             resets,
             counts,

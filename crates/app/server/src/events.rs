@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 /// Events that a page may be behind.
 const BEHIND: usize = 256;
 /// Seconds that a page which comes later sees of before.
-const REMEMBERED: usize = 300;
+const HISTORY_SECONDS: usize = 300;
 /// How often a quiet stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(5);
 
@@ -58,7 +58,7 @@ impl Hub {
         let number = past.number;
         let event = Bytes::from(format!("id: {number}\nevent: tick\ndata: {text}\n\n"));
         past.ticks.push_back((number, event.clone()));
-        if past.ticks.len() > REMEMBERED {
+        if past.ticks.len() > HISTORY_SECONDS {
             past.ticks.pop_front();
         }
         let _ = self.sender.send(event);

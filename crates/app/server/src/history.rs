@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Scenarios that are remembered.
-const REMEMBERED: usize = 50;
+const MAX_SCENARIOS: usize = 50;
 /// Octets of files that are remembered with them; what several have alike counts once.
-const ROOM: usize = 64 << 20;
+const MAX_FILE_OCTETS: usize = 64 << 20;
 
 /// A scenario that was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -43,7 +43,7 @@ impl History {
         };
         let files = files.iter().map(kept).collect();
         self.0.push_back(HistoryEntry { applied, files });
-        while self.0.len() > 1 && (self.0.len() > REMEMBERED || self.octets() > ROOM) {
+        while self.0.len() > 1 && (self.0.len() > MAX_SCENARIOS || self.octets() > MAX_FILE_OCTETS) {
             self.0.pop_front();
         }
     }
@@ -99,18 +99,19 @@ mod tests {
         assert_eq!(history.octets(), 3 + 5);
     }
 
+    /// The oldest scenarios are evicted, the current one never.
     #[test]
-    fn the_oldest_are_forgotten_and_the_one_in_force_is_not() {
+    fn oldest_scenarios_are_evicted() {
         let mut history = History::default();
         for version in 1..=60 {
             history.push(applied(version), &BTreeMap::new());
         }
-        assert_eq!((history.list().len(), history.list()[0].version), (REMEMBERED, 60));
+        assert_eq!((history.list().len(), history.list()[0].version), (MAX_SCENARIOS, 60));
         for (version, fill) in [(61, "a"), (62, "b"), (63, "c")] {
-            history.push(applied(version), &files(&fill.repeat(ROOM / 2)));
+            history.push(applied(version), &files(&fill.repeat(MAX_FILE_OCTETS / 2)));
         }
         assert_eq!(history.list().iter().map(|one| one.version).collect::<Vec<_>>(), [63, 62]);
-        history.push(applied(64), &files(&"d".repeat(ROOM + 1)));
+        history.push(applied(64), &files(&"d".repeat(MAX_FILE_OCTETS + 1)));
         assert_eq!(history.list().len(), 1);
         assert!(history.files(64).is_some());
     }

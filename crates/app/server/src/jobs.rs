@@ -181,7 +181,7 @@ impl<W: Work, R: Send + Sync + 'static> Hand<W, R> {
     }
 
     /// Keeps what came of it.
-    pub(crate) fn keep(&self, result: R) {
+    pub(crate) fn set_result(&self, result: R) {
         let mut all = self.jobs.locked();
         if let Some(held) = all.held.iter_mut().find(|held| held.work.id() == self.id) {
             held.result = Some(Arc::new(result));

@@ -26,29 +26,29 @@ mod api;
 mod app;
 mod assets;
 mod auth;
-mod benchmarking;
+mod benchmark_job;
 pub mod body;
+mod connections;
 mod emulation;
 mod events;
-mod explained;
-mod faults;
-mod following;
-mod heads;
 mod history;
+mod http1;
+mod interval_store;
 mod jobs;
 mod limits;
-mod measuring;
-mod net;
-mod optional;
+mod linked_emulation;
+mod log_tail;
+mod measurement_job;
 mod problem;
+mod request_defaults;
+mod request_guard;
 mod runs;
 mod samples;
 mod scenario;
-mod strict;
-mod through;
+mod scenario_diagnostics;
+mod strict_json;
 mod time;
-mod watched;
-mod wire;
+mod warning_text;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -62,9 +62,9 @@ use tokio::sync::watch;
 
 use app::App;
 pub use auth::SHORTEST_TOKEN;
-pub use benchmarking::{Plan, PlanFault, PlanReader};
+pub use benchmark_job::{Plan, PlanFault, PlanReader};
 pub use emulation::{Emulation, LEAST_HOLD};
-pub use following::{Follower, LiveStream, LiveWay};
+pub use log_tail::{Follower, LiveStream, LiveWay};
 
 /// The description of the interface (OpenAPI 3.1), as `/api/openapi.json` gives it.
 pub fn openapi() -> serde_json::Value {
@@ -166,7 +166,7 @@ impl Server {
             None => auth::fresh_token()
                 .ok_or_else(|| ServerError::System("the system gives no random numbers".into()))?,
         };
-        let tls = options.tls.as_ref().map(net::acceptor).transpose()?;
+        let tls = options.tls.as_ref().map(connections::acceptor).transpose()?;
         let failed = |source| ServerError::Bind { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -174,10 +174,10 @@ impl Server {
         let hub = Arc::new(events::Hub::new());
         let app = Arc::new(App {
             guard: auth::Guard::new(token.clone()),
-            names: heads::Names { hosts: options.hosts, tls: tls.is_some() },
-            measurements: measuring::Measurements::new(Arc::clone(&hub)),
-            benchmarks: benchmarking::Benchmarks::new(Arc::clone(&hub)),
-            plans: benchmarking::Plans { reader: options.plans, commands: options.allow_commands },
+            names: request_guard::Names { hosts: options.hosts, tls: tls.is_some() },
+            measurements: measurement_job::Measurements::new(Arc::clone(&hub)),
+            benchmarks: benchmark_job::Benchmarks::new(Arc::clone(&hub)),
+            plans: benchmark_job::Plans { reader: options.plans, commands: options.allow_commands },
             hub,
             runs: options.runs,
             openapi: api::document().to_string(),
@@ -195,7 +195,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("server".into())
             .spawn(move || {
-                runtime.block_on(net::serve(listener, tls, serving, stopping));
+                runtime.block_on(connections::serve(listener, tls, serving, stopping));
                 // What still blocks does not hold up the end.
                 runtime.shutdown_background();
             })

@@ -20,8 +20,9 @@ pub(crate) fn broken(streams: &[(&str, &[Limit])], partial: bool) -> Vec<String>
 mod tests {
     use super::*;
 
+    /// An exceeded limit is reported with the measured value and its unit.
     #[test]
-    fn limits_that_do_not_hold_are_told_with_the_value_in_its_unit() {
+    fn exceeded_limits_state_the_value() {
         let limit = |limit: &str, value, held| Limit { limit: limit.into(), value, held };
         let limits = [
             limit("round_trip.delay_ns.p99<1ms", Some(57_300_000.0), false),

@@ -6,8 +6,8 @@ pub(crate) mod exports;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
-pub(crate) mod kept;
-mod outline;
+mod run_summary;
+pub(crate) mod stored_runs;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -23,9 +23,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::explained::Explained;
 use crate::problem::Problem;
 use crate::scenario;
+use crate::warning_text::WithWarningText;
 
 /// Kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub(crate) struct Listed {
     /// Reason why the run cannot be read; `null` if it can.
     error: Option<String>,
     /// Delay, loss and MOS of each direction of a measurement.
-    figures: Vec<outline::FigureOutline>,
+    figures: Vec<run_summary::FigureOutline>,
     /// Number of checked limits; of a benchmark, including its claims.
     limits: u64,
     /// Failed limits and claims, as text.
@@ -83,11 +83,11 @@ pub(crate) struct Opened {
     /// Kind of the run.
     kind: FolderKind,
     /// Results of a measurement, one document for each stream (romer/measurement/1).
-    measurements: Vec<Explained<Measurement>>,
+    measurements: Vec<WithWarningText<Measurement>>,
     /// Results of a benchmark (romer/benchmark/1).
-    benchmark: Option<Explained<Benchmark>>,
+    benchmark: Option<WithWarningText<Benchmark>>,
     /// Results of an emulation (romer/emulation/1).
-    emulation: Option<Explained<EmulationDocument>>,
+    emulation: Option<WithWarningText<EmulationDocument>>,
     /// Whether the run stores its frames (`frames.pcapng`).
     frames: bool,
     /// Emulation that the measurement passed through, if stored with the run.
@@ -122,7 +122,7 @@ impl From<StoreError> for Problem {
 /// The runs, newest first.
 pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
     let mut all: Vec<Listed> = runs.list()?.iter().map(measurement).collect();
-    all.extend(kept::list(runs));
+    all.extend(stored_runs::list(runs));
     // Names begin with the time; those that do not come last.
     all.sort_by(|a, b| (&b.created, &b.name).cmp(&(&a.created, &a.name)));
     Ok(all)
@@ -160,7 +160,7 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
         Ok(run) => {
             let manifest = run.manifest();
             let first = manifest.streams.first();
-            let outline = outline::measurement(&listed.path, run.state() != State::Complete);
+            let outline = run_summary::measurement(&listed.path, run.state() != State::Complete);
             Listed {
                 created: manifest.created.clone(),
                 state: state(run.state()).into(),
@@ -201,7 +201,7 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     if untrusted::is_file(&folder.join("manifest.json")) {
         return Ok(folder);
     }
-    Err(match kept::kind(&folder) {
+    Err(match stored_runs::kind(&folder) {
         Some(_) => Problem::unprocessable("kind", "the run is no measurement; open a measurement for this"),
         None => unknown(),
     })
@@ -210,8 +210,8 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
 /// A run with its documents; one whose program was killed is completed first.
 pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
     let any = path(runs, name)?;
-    if let Some(kind) = kept::kind(&any) {
-        return kept::open(&any, name, kind);
+    if let Some(kind) = stored_runs::kind(&any) {
+        return stored_runs::open(&any, name, kind);
     }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
@@ -233,13 +233,13 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
             (reading.run.state(), measurements)
         }
     };
-    let emulated = kept::emulated(&folder);
+    let emulated = stored_runs::emulated(&folder);
     Ok(Opened {
         name: name.into(),
         folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: FolderKind::Measurement,
-        measurements: measurements.into_iter().map(Explained).collect(),
+        measurements: measurements.into_iter().map(WithWarningText).collect(),
         benchmark: None,
         emulation: None,
         frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),
@@ -256,8 +256,8 @@ fn read(runs: &Runs, name: &str) -> Result<reading::RunContents, Problem> {
 /// The report of a run as a page.
 pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     let any = path(runs, name)?;
-    if kept::kind(&any).is_some() {
-        return kept::report(&any);
+    if stored_runs::kind(&any).is_some() {
+        return stored_runs::report(&any);
     }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
@@ -279,8 +279,8 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
         // What lies elsewhere stays there.
         return std::fs::remove_file(&any).map_err(|error| failed(&any, &error));
     }
-    if let Some(kind) = kept::kind(&any) {
-        return kept::delete(&any, kind);
+    if let Some(kind) = stored_runs::kind(&any) {
+        return stored_runs::delete(&any, kind);
     }
     let folder = folder(runs, name)?;
     if Run::open(&folder).is_ok_and(|run| run.state() == State::Running) {
@@ -291,7 +291,7 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
         MEASUREMENT_FILE,
         "packets.parquet",
         "packets.log",
-        kept::EMULATED_FILE,
+        stored_runs::EMULATED_FILE,
         "manifest.json",
     ];
     remove(&folder, &files)

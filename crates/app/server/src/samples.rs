@@ -10,11 +10,11 @@ use crate::emulation::Emulation;
 use crate::problem::Problem;
 
 /// Packets that can be asked for at once.
-pub(crate) const MOST: u32 = 10_000;
+pub(crate) const MAX_PACKETS: u32 = 10_000;
 /// How long can be waited for them.
-pub(crate) const LONGEST: Duration = Duration::from_secs(20);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How often is looked.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Waits for so many packets, each `every`-th, or until the time is over, and gives what there was.
 pub(crate) fn table(
@@ -25,7 +25,7 @@ pub(crate) fn table(
 ) -> Result<String, Problem> {
     let options = FeedOptions { capacity: packets.saturating_mul(4).max(1_024), every, octets: false };
     let mut feed = emulation.samples(options)?;
-    let end = Instant::now() + wait.min(LONGEST);
+    let end = Instant::now() + wait.min(MAX_WAIT);
     let (mut table, mut taken) = (format!("{DEPARTURES_HEADER},rate_queue_ns\n").into_bytes(), 0);
     loop {
         feed.drain(|packet| {
@@ -38,6 +38,6 @@ pub(crate) fn table(
         if taken >= packets || feed.has_ended() || Instant::now() >= end {
             return Ok(String::from_utf8_lossy(&table).into_owned());
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value, json};
 use toml::de::{DeTable, DeValue};
 
-use crate::explained::ExplainedWarning;
-use crate::faults;
 use crate::problem::{FieldError, Problem};
-use crate::strict::DEEPEST;
+use crate::scenario_diagnostics;
+use crate::strict_json::DEEPEST;
+use crate::warning_text::ExplainedWarning;
 use romer_record::warning::EmulationWarning;
 
 /// The name under which a scenario's text is told.
@@ -45,7 +45,7 @@ const ORDER: [&str; 17] = [
 /// A scenario in a request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a text as \"toml\" or an object as \"scenario\"")]
-#[schemars(transform = crate::optional::may_be_left_out)]
+#[schemars(transform = crate::request_defaults::may_be_left_out)]
 pub(crate) struct Given {
     /// Text of a scenario file (TOML). Either this or `scenario`.
     #[serde(default)]
@@ -165,7 +165,7 @@ fn others(text: &str, first: &ScenarioError, files: &BTreeMap<String, String>) -
         let text = text_of(scenario).ok()?;
         romer_scenario::parse(&text, NAME, &mut load).err()
     };
-    faults::others(&json_of(text), first, &read)
+    scenario_diagnostics::others(&json_of(text), first, &read)
 }
 
 fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
@@ -427,8 +427,9 @@ mod tests {
         read(given, &BTreeMap::new())
     }
 
+    /// Every preset is unchanged by a conversion to JSON and back.
     #[test]
-    fn every_preset_is_the_same_after_a_turn_through_json() {
+    fn presets_survive_json() {
         for preset in PRESETS {
             let json = json_of(preset.text);
             let back = reading(Given { scenario: Some(json.clone()), ..Given::default() }).unwrap();
@@ -437,8 +438,9 @@ mod tests {
         }
     }
 
+    /// Flows, timelines and chains are unchanged by a conversion to JSON and back.
     #[test]
-    fn flows_timelines_and_chains_are_the_same_after_a_turn_through_json() {
+    fn structures_survive_json() {
         let text = r#"
             [a_to_b.loss]
             model = "markov"
@@ -463,8 +465,9 @@ mod tests {
         assert_eq!(first.scenario.config, second.scenario.config, "{}", second.toml);
     }
 
+    /// A seed that differs from that of the run is recognised.
     #[test]
-    fn a_seed_that_is_not_the_runs_is_known() {
+    fn foreign_seeds_are_recognised() {
         let of =
             |text: &str| ScenarioForms::read(text, &BTreeMap::new(), &[]).of_run([1, 2, 3, 4, 5, 6]).notes;
         let [seed, scenario_seed] = ["1,2,3,4,5,6", "1,2,3,4,5,7"].map(str::to_owned);
@@ -475,8 +478,9 @@ mod tests {
         }
     }
 
+    /// A sent file may use any line ending, and is never unpacked.
     #[test]
-    fn a_file_that_was_sent_ends_its_lines_as_it_likes_and_is_no_archive() {
+    fn sent_files_may_use_any_line_end() {
         let sent = |text: &str| {
             let files = BTreeMap::from([("t.csv".to_owned(), text.to_owned())]);
             let toml = Some("[trace]\nfile = \"t.csv\"\nformat = \"pham\"\n".to_owned());
@@ -525,8 +529,9 @@ mod tests {
         assert_eq!(file.unwrap_err().status(), 422);
     }
 
+    /// All errors are reported, and nothing that is valid.
     #[test]
-    fn all_that_is_wrong_is_told_and_nothing_that_is_right() {
+    fn all_errors_and_only_errors() {
         let wrong = json!({
             "a_to_b": {
                 "loss": {"model": "markov", "step": "packets", "transition": [[0.5, 0.4], [0.2, 0.2]],
@@ -590,8 +595,9 @@ mod tests {
     }
 
     proptest! {
+        /// Any JSON is converted to TOML of the same meaning.
         #[test]
-        fn any_json_is_written_as_toml_that_says_the_same(
+        fn json_and_toml_are_equal(
             value in leaf().prop_recursive(4, 24, 4, |inner| prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
                 proptest::collection::btree_map("[a-z_]{1,6}|match|flow", inner, 0..4)

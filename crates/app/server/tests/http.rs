@@ -26,7 +26,7 @@ use serde_json::Value;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Waited for an answer; nothing is asserted about how long it takes.
-const PATIENCE: StdDuration = StdDuration::from_secs(60);
+const TIMEOUT: StdDuration = StdDuration::from_secs(60);
 
 struct Console {
     server: Server,
@@ -114,7 +114,7 @@ impl Console {
     /// Sends these octets and reads until the server closes.
     fn raw(&self, octets: &[u8]) -> HttpAnswer {
         let mut stream = TcpStream::connect(self.server.address()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         // The server may answer and close before all is sent.
         let _ = stream.write_all(octets);
         HttpAnswer::read(&mut stream)
@@ -167,8 +167,9 @@ impl HttpAnswer {
     }
 }
 
+/// Requests with a foreign host or origin are refused.
 #[test]
-fn hosts_and_origins_that_are_not_ours_are_refused() {
+fn foreign_hosts_and_origins_are_refused() {
     let console = Console::start();
     let get =
         |host: &str| console.raw(format!("GET / HTTP/1.1\r\nConnection: close\r\n{host}\r\n").as_bytes());
@@ -189,8 +190,9 @@ fn hosts_and_origins_that_are_not_ours_are_refused() {
     assert!(!preflight.head.contains("access-control"));
 }
 
+/// Only the token opens; a wrong one gets the same reply as none.
 #[test]
-fn only_the_token_opens_and_a_wrong_one_is_told_as_none_is() {
+fn wrong_token_equals_no_token() {
     let console = Console::start();
     let host = console.host();
     let with = |lines: &str| {
@@ -214,8 +216,9 @@ fn only_the_token_opens_and_a_wrong_one_is_told_as_none_is() {
     with(&format!("Authorization: Bearer {TOKEN}\r\n")).is(200);
 }
 
+/// A browser gets a session for the token, and the session passes.
 #[test]
-fn a_browser_gets_a_session_for_the_token_and_it_passes() {
+fn token_opens_a_browser_session() {
     let console = Console::start();
     let host = console.host();
     let opened = console.ask("POST /api/session", "", "");
@@ -273,8 +276,9 @@ fn methods_and_paths_that_are_none_are_refused() {
     assert!(head.head.to_ascii_lowercase().contains(&format!("content-length: {page}\r\n")), "{head:?}");
 }
 
+/// Bodies that are not strict JSON are refused.
 #[test]
-fn bodies_that_are_not_json_as_it_should_be_are_refused() {
+fn invalid_bodies_are_refused() {
     let console = Console::start();
     let check = "POST /api/scenario/check";
     console.ask(check, "Content-Type: text/plain\r\n", "a=b").is_problem(415);
@@ -317,8 +321,9 @@ fn bodies_that_are_not_json_as_it_should_be_are_refused() {
     sent("Transfer-Encoding: chunked\r\n", b"b\r\n{\"toml\":\"\"}\r\n0\r\n\r\n").is(200);
 }
 
+/// An invalid scenario is refused with the field.
 #[test]
-fn scenarios_that_are_wrong_are_told_with_their_field() {
+fn invalid_scenarios_name_the_field() {
     let console = Console::start();
     let check = |body: &str| console.send("POST /api/scenario/check", body);
     let unknown = check(r#"{"scenario":{"a_to_b":{"los":{}}}}"#).is_problem(422);
@@ -352,8 +357,9 @@ fn scenarios_that_are_wrong_are_told_with_their_field() {
     assert!(same["detail"].as_str().unwrap().contains("two interfaces"), "{same}");
 }
 
+/// An invalid measurement is refused with the field.
 #[test]
-fn measurements_that_cannot_be_are_told_with_their_field() {
+fn invalid_measurements_name_the_field() {
     let console = Console::start();
     for (body, field) in [
         (r#"{"targets":[]}"#, "targets"),
@@ -399,8 +405,9 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
     assert_eq!(listed.is(200).body, "[]");
 }
 
+/// Served pages have a strict content security policy.
 #[test]
-fn what_is_served_may_do_little_in_a_browser() {
+fn content_policy_is_strict() {
     let console = Console::start();
     for path in ["/", "/app.js", "/app.css", "/icon.svg", "/api/openapi.json"] {
         let answer = console.raw(
@@ -432,7 +439,7 @@ fn strangers_keep_no_place() {
     let strangers: Vec<TcpStream> = (0..300)
         .filter_map(|_| {
             let mut stream = TcpStream::connect(console.server.address()).ok()?;
-            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            stream.set_read_timeout(Some(TIMEOUT)).ok()?;
             stream.write_all(unfinished.as_bytes()).ok().map(|()| stream)
         })
         .collect();
@@ -441,12 +448,13 @@ fn strangers_keep_no_place() {
     HttpAnswer::read(&mut last).is(200);
 }
 
+/// Requests whose head or body does not arrive in time are closed.
 #[test]
-fn heads_and_bodies_that_do_not_come_are_not_waited_for() {
+fn slow_requests_are_closed() {
     let console = Console::start();
     let connect = |octets: &str| {
         let mut stream = TcpStream::connect(console.server.address()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(octets.as_bytes()).unwrap();
         stream
     };
@@ -464,8 +472,9 @@ fn heads_and_bodies_that_do_not_come_are_not_waited_for() {
     assert!(said.is_empty(), "a browser that connects ahead of time has asked for nothing");
 }
 
+/// With TLS, clients that speak plain HTTP get an explanation.
 #[test]
-fn with_tls_it_speaks_to_those_who_greet_and_tells_the_others() {
+fn plain_http_on_tls_is_explained() {
     let console = Console::with_tls();
     let plain = console.ask("GET /api/about", "", "").is_problem(400);
     assert!(plain["detail"].as_str().unwrap().contains("use https"));
@@ -482,7 +491,7 @@ fn with_tls_it_speaks_to_those_who_greet_and_tells_the_others() {
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let connection = ClientConnection::new(Arc::new(client), name).unwrap();
     let stream = TcpStream::connect(console.server.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut stream = StreamOwned::new(connection, stream);
     stream.write_all(console.request("POST /api/session", "").as_bytes()).unwrap();
     let answer = HttpAnswer::read(&mut stream);
@@ -492,11 +501,12 @@ fn with_tls_it_speaks_to_those_who_greet_and_tells_the_others() {
     assert!(console.server.url().starts_with("https://"));
 }
 
+/// Events are sent, and the server stops although pages are open.
 #[test]
-fn events_are_told_and_the_server_ends_with_pages_open() {
+fn server_stops_with_open_pages() {
     let console = Console::start();
     let mut stream = TcpStream::connect(console.server.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = console.host();
     write!(stream, "GET /api/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n")
         .unwrap();
@@ -513,8 +523,9 @@ fn events_are_told_and_the_server_ends_with_pages_open() {
     let _ = stream.read_to_end(&mut rest);
 }
 
+/// Benchmark plans are checked before anything runs.
 #[test]
-fn plans_of_benchmarks_are_read_and_judged_before_anything_runs() {
+fn plans_are_checked_before_the_run() {
     let console = Console::start();
     let problem = console.send("POST /api/benchmarks/check", r#"{"plan":"wrong"}"#).is_problem(422);
     assert_eq!(problem["errors"][0]["field"], "plan", "{problem}");
@@ -532,13 +543,14 @@ fn plans_of_benchmarks_are_read_and_judged_before_anything_runs() {
     console.send("POST /api/benchmarks", r#"{"plan":"","x":1}"#).is_problem(400);
 }
 
+/// A failed benchmark states the reason and stays in the list.
 #[test]
-fn a_benchmark_that_cannot_be_says_why_and_can_be_looked_up() {
+fn failed_benchmarks_state_the_reason() {
     let console = Console::start();
     let job = console.send("POST /api/benchmarks", r#"{"plan":""}"#);
     let job: Value = serde_json::from_str(&job.is(201).body).unwrap();
     assert_eq!(job["id"], 1, "{job}");
-    let end = std::time::Instant::now() + PATIENCE;
+    let end = std::time::Instant::now() + TIMEOUT;
     let job = loop {
         let job: Value =
             serde_json::from_str(&console.send("GET /api/benchmarks/1", "").is(200).body).unwrap();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::limits::Limit;
 use happened::{causes, in_place, mark_instrument_drops};
-use rejected::FarStamps;
+use rejected::ResponderStampFaults;
 use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
@@ -110,14 +110,14 @@ fn corrected(stream: &Stream, related: Related) -> Corrected {
 }
 
 /// What rows say that are all at hand.
-fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Gathered {
+fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Accumulated {
     let Undisturbed { rows, left_out, dropped } = not_stall_affected(stream, rows);
     let mut tallies = Tallies::default();
     tallies.take(&rows);
     let selection = tallies.choose(stream.stamp_request, stream.responder_log);
     let mut pass = Pass::new(stream, selection, rows.len());
     pass.take(&rows);
-    Gathered { left_out, dropped, ..pass.finish() }
+    Accumulated { left_out, dropped, ..pass.finish() }
 }
 
 /// Rows that can be had in parts more than once; those of one packet come together, in order of sequence and copy.
@@ -147,7 +147,7 @@ impl<R: Rows> Rows for &R {
 }
 
 /// What such rows say.
-pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
+pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Accumulated {
     let number = rows.number();
     if is_stall_affected(stream) {
         let mut all = Vec::with_capacity(number);
@@ -162,7 +162,7 @@ pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
     pass.finish()
 }
 
-impl Gathered {
+impl Accumulated {
     /// What contradicts one clock for both ends.
     pub(crate) fn contradicts_one_clock(&self) -> Option<EarlyArrivals> {
         self.related.contradicts_one_clock()
@@ -196,7 +196,7 @@ pub(crate) struct Sweep<'a> {
     rows: usize,
     tallies: Tallies,
     chosen: Option<Selection>,
-    way: Sweeping,
+    way: EvaluationMode,
 }
 
 /// What a pass over a stream's rows gives.
@@ -207,7 +207,7 @@ pub(crate) enum Swept {
     Choice(Selection),
 }
 
-enum Sweeping {
+enum EvaluationMode {
     /// No part has come.
     Nothing,
     /// A clock was set, or a link went down: that takes all rows at once.
@@ -219,25 +219,25 @@ impl<'a> Sweep<'a> {
     /// For `rows` rows. `chosen` are the stamps to be chosen, where it is known.
     pub(crate) fn new(stream: &'a Stream, rows: usize, chosen: Option<Selection>) -> Self {
         let way = if is_stall_affected(stream) {
-            Sweeping::Kept(Vec::with_capacity(rows))
+            EvaluationMode::Kept(Vec::with_capacity(rows))
         } else {
-            Sweeping::Nothing
+            EvaluationMode::Nothing
         };
         Self { stream, rows, tallies: Tallies::default(), chosen, way }
     }
 
     /// The next rows, in order of sequence and copy; those of a probe come together.
     pub(crate) fn take(&mut self, rows: &[RoundTrip]) {
-        if let Sweeping::Kept(kept) = &mut self.way {
+        if let EvaluationMode::Kept(kept) = &mut self.way {
             kept.extend_from_slice(rows);
             return;
         }
         self.tallies.take(rows);
-        if let Sweeping::Nothing = self.way {
+        if let EvaluationMode::Nothing = self.way {
             let likely = self.chosen.unwrap_or_else(|| self.choice());
-            self.way = Sweeping::Passing(Box::new(Pass::new(self.stream, likely, self.rows)));
+            self.way = EvaluationMode::Passing(Box::new(Pass::new(self.stream, likely, self.rows)));
         }
-        if let Sweeping::Passing(pass) = &mut self.way {
+        if let EvaluationMode::Passing(pass) = &mut self.way {
             pass.take(rows);
         }
     }
@@ -251,13 +251,13 @@ impl<'a> Sweep<'a> {
         let choice = self.choice();
         let stream = self.stream;
         match self.way {
-            Sweeping::Nothing => Swept::Evaluated(Box::new(evaluate(stream, &[], killed))),
-            Sweeping::Kept(rows) => Swept::Evaluated(Box::new(evaluate(stream, &rows, killed))),
-            Sweeping::Passing(pass) if pass.accepted.selection == choice => {
+            EvaluationMode::Nothing => Swept::Evaluated(Box::new(evaluate(stream, &[], killed))),
+            EvaluationMode::Kept(rows) => Swept::Evaluated(Box::new(evaluate(stream, &rows, killed))),
+            EvaluationMode::Passing(pass) if pass.accepted.selection == choice => {
                 let clocks = |related: Related| corrected(stream, related);
                 Swept::Evaluated(Box::new(concluded(stream, pass.finish(), killed, clocks)))
             }
-            Sweeping::Passing(_) => Swept::Choice(choice),
+            EvaluationMode::Passing(_) => Swept::Choice(choice),
         }
     }
 }
@@ -281,15 +281,15 @@ struct Accepted {
     any: bool,
 }
 
-/// What the rows say.
-pub(crate) struct Gathered {
+/// Statistics accumulated over rows.
+pub(crate) struct Accumulated {
     selection: Selection,
     related: Related,
     differences: LocationDifferences,
     location: LocationSeries,
     cards: CardEvidence,
     standstill: Standstill,
-    far_stamps: FarStamps,
+    far_stamps: ResponderStampFaults,
     markings: Vec<MeasurementWarning>,
     any: bool,
     left_out: u64,
@@ -325,7 +325,7 @@ impl Pass {
         self.check.take(rows, &mut |rows| accepted.take(rows));
     }
 
-    fn finish(mut self) -> Gathered {
+    fn finish(mut self) -> Accumulated {
         let rejected = self.check.finish(&mut |rows| self.accepted.take(rows));
         self.accepted.finish(rejected)
     }
@@ -344,15 +344,15 @@ impl Accepted {
         }
     }
 
-    fn finish(self, rejected: RejectedStamps) -> Gathered {
-        Gathered {
+    fn finish(self, rejected: RejectedStamps) -> Accumulated {
+        Accumulated {
             selection: self.selection,
             related: self.relating.finish_unrelated(),
             differences: self.differences,
             location: self.location.finish(),
             cards: self.cards,
             standstill: self.standstill,
-            far_stamps: FarStamps {
+            far_stamps: ResponderStampFaults {
                 rejected,
                 false_unit: self.fractions.false_unit(),
                 constant: self.fractions.constant(),
@@ -369,11 +369,11 @@ impl Accepted {
 /// From what the rows say to the document.
 fn concluded(
     stream: &Stream,
-    gathered: Gathered,
+    gathered: Accumulated,
     killed: bool,
     clocks: impl FnOnce(Related) -> Corrected,
 ) -> Evaluated {
-    let Gathered {
+    let Accumulated {
         selection,
         mut related,
         differences,

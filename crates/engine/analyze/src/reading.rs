@@ -40,12 +40,12 @@ impl RunContents {
 /// # Errors
 /// [`StoreError`] where the folder is no run, is being written, or is damaged.
 pub fn read(folder: &Path) -> Result<RunContents, StoreError> {
-    read_by(folder, &Otherwise::default())
+    read_by(folder, &AnalysisOverrides::default())
 }
 
-/// What is to be computed in another way than the run asked for.
+/// Options of an analysis that override those of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Otherwise {
+pub struct AnalysisOverrides {
     /// How the clocks are related, in the whole.
     pub skew: Option<SkewRequest>,
     /// So many first packets of a direction are calibration packets; the rest is as the run has it.
@@ -60,7 +60,7 @@ pub struct Otherwise {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<RunContents, StoreError> {
+pub fn read_by(folder: &Path, otherwise: &AnalysisOverrides) -> Result<RunContents, StoreError> {
     let run = Run::open(folder)?;
     let killed = run.state() == State::Killed;
     // Why a run that ended in good order is a part stands in its manifest, by stream.
@@ -84,7 +84,7 @@ pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<RunContents, Stor
         measurements: &measurements,
         html: &html,
     })?;
-    let streams = if *otherwise == Otherwise::default() {
+    let streams = if *otherwise == AnalysisOverrides::default() {
         streams
     } else {
         evaluated(&asked(&run, otherwise), &rows, cut)
@@ -93,7 +93,7 @@ pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<RunContents, Stor
 }
 
 /// The run's streams, with what is to be computed in another way.
-fn asked(run: &Run, otherwise: &Otherwise) -> Vec<Stream> {
+fn asked(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
     let skew = |own: &SkewRequest| {
         let request = otherwise.skew.as_ref().unwrap_or(own);
         SkewRequest {

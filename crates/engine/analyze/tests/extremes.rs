@@ -5,7 +5,7 @@ use romer_analyze::evaluate::evaluate;
 use romer_record::assemble_as;
 use romer_record::document::{ProbeDirection, Traffic};
 use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
-use romer_record::log::{Card, CardMoment, Entry, FarSent, ResponderRecord};
+use romer_record::log::{Card, CardMoment, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_report::text::{TextStyle, summary};
@@ -57,7 +57,7 @@ fn entry() -> impl Strategy<Value = Entry> {
                 ttl: Some(64),
                 tos: None,
             }),
-            4 => Entry::FarSent(FarSent {
+            4 => Entry::FarSent(ResponderDeparture {
                 sequence,
                 size: 44,
                 wake_error_ns,

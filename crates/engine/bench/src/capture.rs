@@ -14,7 +14,7 @@ use crate::receive::ReceiveLog;
 use crate::send::SendLog;
 
 /// Frames that are kept of each end at the most.
-pub(crate) const MOST: usize = 200_000;
+pub(crate) const MAX_STORED_FRAMES: usize = 200_000;
 
 /// The capture: interface 0 has what was sent, interface 1 what came.
 pub(crate) fn pcapng(
@@ -65,7 +65,7 @@ fn departures(sent: &SendLog) -> Vec<(Mark, &SentFrame)> {
         }));
     }
     all.sort_by_key(|(_, left)| left.sent);
-    all.truncate(MOST);
+    all.truncate(MAX_STORED_FRAMES);
     all
 }
 

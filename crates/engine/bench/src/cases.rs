@@ -21,7 +21,7 @@ const LINES: usize = 3;
 /// holds its standard error.
 const LAST_WORDS: StdDuration = StdDuration::from_millis(200);
 /// How often it is looked whether a command has ended, and whether it is to.
-const LOOK: StdDuration = StdDuration::from_millis(5);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(5);
 /// How long a command that is to end has for that, before it is made to.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -95,7 +95,7 @@ fn ending(child: &mut Child, limit: Duration, stop: &AtomicBool) -> std::io::Res
         if process::is_stopped(child.id()) {
             break Ending::Asks;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     process::end_group(child.id(), GRACE).map_err(std::io::Error::other)?;
     child.wait()?;
@@ -147,7 +147,7 @@ mod tests {
             if let Ok(text) = std::fs::read_to_string(&file) {
                 break text.trim().parse().unwrap();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         };
         (case, id)
     }
@@ -181,7 +181,7 @@ mod tests {
     fn ends(id: u32) -> bool {
         let end = Instant::now() + StdDuration::from_secs(60);
         while process::start_time(id).is_some() && Instant::now() < end {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         process::start_time(id).is_none()
     }

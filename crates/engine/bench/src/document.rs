@@ -3,7 +3,7 @@
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::anomalies::{chance_of_mean, holm};
 use romer_method::campaign::{Procedure, ProcedureFinding};
-use romer_method::search::Beyond;
+use romer_method::search::InconclusiveTrial;
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
 use romer_record::benchmark::{BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial};
@@ -370,7 +370,7 @@ pub(crate) fn summarize(options: &BenchOptions, findings: &[ProcedureFinding]) -
                     let mut result = result(options, case, place, name, values, theoretical);
                     result.bounded_by.clone_from(&bounded_by);
                     // Each repeat passed so much and was not asked more: the device's own value may lie anywhere above.
-                    if bounded_by.as_deref() == Some(Beyond::Tester.text()) {
+                    if bounded_by.as_deref() == Some(InconclusiveTrial::Tester.text()) {
                         (result.interval, result.median_interval) = (None, None);
                     }
                     summed.results.push(result);

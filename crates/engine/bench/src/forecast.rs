@@ -149,7 +149,7 @@ pub fn informative(document: &Benchmark) -> Informative {
         told.told += found.count;
         if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
             told.why = format!("no recovery found: bounded by {by}");
-            let away = by == romer_method::search::Beyond::Absence.text();
+            let away = by == romer_method::search::InconclusiveTrial::Absence.text();
             told.device_unreachable += if away { u64::from(document.setup.repeats) } else { 0 };
         }
     }
@@ -162,7 +162,7 @@ pub fn informative(document: &Benchmark) -> Informative {
             None => told.told += found.count,
             Some(by) => {
                 told.why = format!("no load passed: bounded by {by}");
-                let away = by == romer_method::search::Beyond::Absence.text();
+                let away = by == romer_method::search::InconclusiveTrial::Absence.text();
                 told.device_unreachable += if away { found.count } else { 0 };
             }
         }

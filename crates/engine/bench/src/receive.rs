@@ -17,7 +17,7 @@ use crate::options::AddressRange;
 use crate::recognise::{OtherHeaders, Recognised, SentHeaders, compare, recognise};
 
 /// How long a wait for frames lasts before the end is looked for.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Who answers the device's questions for the addresses behind a port.
 pub(crate) struct Host {
@@ -181,7 +181,7 @@ pub(crate) fn receive(
         if receiving.stop.load(Ordering::Acquire) {
             break;
         }
-        wait_any(&[receiver.as_fd()], None, Some(LOOK))?;
+        wait_any(&[receiver.as_fd()], None, Some(POLL_INTERVAL))?;
     }
     received.drops = receiver.kernel_drops().unwrap_or(0);
     Ok(received)

@@ -121,16 +121,16 @@ pub(crate) struct OtherHeaders {
 
 impl Default for OtherHeaders {
     fn default() -> Self {
-        Self { counts: Vec::with_capacity(Self::MOST), more: 0 }
+        Self { counts: Vec::with_capacity(Self::MAX_OTHER_HEADERS), more: 0 }
     }
 }
 
 impl OtherHeaders {
     /// As many are told apart; nothing is allocated for them while frames come.
-    const MOST: usize = 16;
+    const MAX_OTHER_HEADERS: usize = 16;
 
     pub(crate) fn note(&mut self, header: OtherHeader) {
-        let is_full = self.counts.len() >= Self::MOST;
+        let is_full = self.counts.len() >= Self::MAX_OTHER_HEADERS;
         match self.counts.iter_mut().find(|(known, _)| *known == header) {
             Some((_, count)) => *count += 1,
             None if is_full => self.more += 1,

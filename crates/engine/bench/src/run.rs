@@ -20,7 +20,7 @@ use crate::options::{BenchOptions, Case};
 use crate::setup::{rfc3339, setup};
 use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
-use crate::tester_evidence::{NEARLY, TesterEvidence, unaccounted};
+use crate::tester_evidence::{RATE_TOLERANCE_FACTOR, TesterEvidence, unaccounted};
 use crate::trial::{CaseTrial, TrialRecord, frames_words};
 use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
@@ -288,7 +288,8 @@ impl<B: TestBed> Running<'_, B> {
     /// Whether the tester was too slow for a rate that it has not shown to offer: then it would be so again.
     fn is_beyond_tester(&self, record: &TrialRecord) -> bool {
         let proven = self.proof.as_ref().and_then(|proof| proof.found.highest_pps).unwrap_or(0.0);
-        record.is_slow() && record.figures.intended.pps > proven.max(self.pace.highest_pps()) * NEARLY
+        record.is_slow()
+            && record.figures.intended.pps > proven.max(self.pace.highest_pps()) * RATE_TOLERANCE_FACTOR
     }
 
     /// Makes a trial one that tells nothing, in which the device stood still so that it decides nothing of what it is held to.
@@ -352,7 +353,7 @@ impl<B: TestBed> Running<'_, B> {
         let greater = if mean > 0.0 { loads().fold(0.0, f64::max) / mean } else { 1.0 };
         let asked = record.figures.intended.pps * greater;
         let (lost, offered) = (record.figures.outcome.lost, record.figures.outcome.offered);
-        if record.invalid.is_some() || lost == 0 || asked <= proven * NEARLY {
+        if record.invalid.is_some() || lost == 0 || asked <= proven * RATE_TOLERANCE_FACTOR {
             return false;
         }
         let own = unaccounted(&proof.found, asked);

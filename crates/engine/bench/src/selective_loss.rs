@@ -7,7 +7,7 @@ use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
 use crate::numbers::real;
 
 /// Of a size that is dropped no more than this share comes, and of the others no more than it is lost.
-const FEW: f64 = 0.01;
+const MAX_EXCEPTION_RATIO: f64 = 0.01;
 /// At the loss ratio of the others as many would be lost by chance more seldom than so.
 const CHANCE: f64 = 1e-6;
 /// A load that is no lower than another is at least this share of it: whole frames make it a little lower or higher.
@@ -18,7 +18,7 @@ const COLLAPSE: f64 = 2.0;
 /// What comes loses no more than this share, where it is not for the load.
 const HALF: f64 = 0.5;
 /// A device that carries so many times what is offered has room for more.
-const ROOM: f64 = 1.25;
+const SPARE_CAPACITY_FACTOR: f64 = 1.25;
 /// A trial that is shorter tells nothing by itself: the device may have been away for as long, nanoseconds.
 const SHORT: i64 = 500_000_000;
 
@@ -200,12 +200,12 @@ fn trials_of(what: What<'_>, trials: &[&Trial]) -> usize {
 /// Whether nothing or next to nothing came in this trial, all by the device's loss.
 fn none_came(trial: &Trial) -> bool {
     let lost = trial.lost_by_device.map_or(trial.lost, |[least, _]| least);
-    trial.offered.frames > 0 && real(lost) >= (1.0 - FEW) * real(trial.offered.frames)
+    trial.offered.frames > 0 && real(lost) >= (1.0 - MAX_EXCEPTION_RATIO) * real(trial.offered.frames)
 }
 
 /// Whether next to all came.
 fn passes(trial: &Trial) -> bool {
-    trial.offered.frames > 0 && real(trial.lost) <= FEW * real(trial.offered.frames)
+    trial.offered.frames > 0 && real(trial.lost) <= MAX_EXCEPTION_RATIO * real(trial.offered.frames)
 }
 
 /// Whether the device drops the size of this trial, of which next to nothing came: because nothing of it comes in any of the
@@ -269,7 +269,7 @@ fn of_a_mixture(stream: &StreamResult, has_room: bool) -> impl Iterator<Item = &
 /// Whether something of a size came; where the device has room for it, more than next to nothing: when a trial begins, a device that is
 /// full from then on takes some frames of any size.
 fn row_comes(row: &SizeResult, has_room: bool) -> bool {
-    let few = if has_room { FEW } else { 0.0 };
+    let few = if has_room { MAX_EXCEPTION_RATIO } else { 0.0 };
     real(row.lost) < (1.0 - few) * real(row.offered)
 }
 
@@ -314,8 +314,8 @@ fn has_room(trial: &Trial, dropped: impl Iterator<Item = [f64; 2]>, trials: &[&T
         other.invalid.is_none()
             // What a buffer takes is a larger part of a shorter trial.
             && other.duration_ns >= trial.duration_ns
-            && other.carried.pps >= ROOM * rest[0]
-            && other.carried.bps >= ROOM * rest[1]
+            && other.carried.pps >= SPARE_CAPACITY_FACTOR * rest[0]
+            && other.carried.bps >= SPARE_CAPACITY_FACTOR * rest[1]
     };
     trial.invalid.is_none() && trials.iter().any(|other| shows_room(other))
 }
@@ -323,7 +323,7 @@ fn has_room(trial: &Trial, dropped: impl Iterator<Item = [f64; 2]>, trials: &[&T
 /// Whether of others nearly all came, or where the device has room most, and those that were lost, of so many, were not by chance.
 fn is_apart(lost: [u64; 2], others: [u64; 2], has_room: bool) -> bool {
     let [others_lost, all] = others.map(real);
-    let most = if has_room { HALF } else { FEW };
+    let most = if has_room { HALF } else { MAX_EXCEPTION_RATIO };
     others_lost <= most * all && by_chance(lost, others) < CHANCE
 }
 

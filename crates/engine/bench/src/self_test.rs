@@ -33,7 +33,7 @@ use crate::options::{BenchOptions, Claims, StreamOptions};
 use crate::setup::{rfc3339, setup};
 use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
-use crate::tester_evidence::{NEARLY, TesterEvidence};
+use crate::tester_evidence::{RATE_TOLERANCE_FACTOR, TesterEvidence};
 use crate::trial::TrialRecord;
 
 mod gaps;
@@ -310,7 +310,12 @@ impl SelfTestRun<'_> {
                 break;
             };
             // Whether the gaps were met says nothing of the count.
-            if self.proof.found.highest_pps.is_some_and(|highest| highest * NEARLY >= load * whole) {
+            if self
+                .proof
+                .found
+                .highest_pps
+                .is_some_and(|highest| highest * RATE_TOLERANCE_FACTOR >= load * whole)
+            {
                 low = load;
                 best = Some(item);
             } else {

@@ -9,7 +9,7 @@ use crate::outage::Outages;
 use crate::trial::MOST_FRAMES;
 
 /// A trial is so long at the most, seconds.
-const LONGEST: f64 = 86_400.0;
+const MAX_TRIAL_SECONDS: f64 = 86_400.0;
 
 /// What may have taken the classes of a trial from what they are owed, beside a fault.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,8 @@ impl Significance {
         let (frames, seconds) = (real(self.frames), self.length.as_secs_f64());
         // What chance does grows with the root of their number, so that its share of the capacity falls with it.
         let times = std::iter::successors(Some(STEP), |times| Some(times * STEP));
-        let mut times =
-            times.take_while(|times| frames * times <= real(MOST_FRAMES) && seconds * times <= LONGEST);
+        let mut times = times
+            .take_while(|times| frames * times <= real(MOST_FRAMES) && seconds * times <= MAX_TRIAL_SECONDS);
         let would = times.find(|times| tells(1.0 / times.sqrt())).map_or_else(
             || "it is too close to the 5 % tolerance for any trial to decide".into(),
             |times| {

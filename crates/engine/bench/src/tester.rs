@@ -35,7 +35,7 @@ use crate::self_test::beside;
 use crate::send::{SendLog, Sending, send};
 use crate::testbed::{TestBed, TrialOptions};
 use crate::tester_evidence::TesterEvidence;
-use crate::trial::{AWAY, FEW_AT_ONCE, TrialRecord, share_of_limit};
+use crate::trial::{FEW_AT_ONCE, MIN_OUTAGE, TrialRecord, share_of_limit};
 use crate::{capture, next_hop};
 
 mod learning_frames;
@@ -57,7 +57,7 @@ const BURST_SHORT: f64 = 0.01;
 const MOST_STILL: f64 = 0.1;
 /// Stalls of the tester put it behind its schedule by this at the most in a trial that counts: a device that is silent for as long
 /// was away.
-const MOST_BEHIND: Duration = AWAY;
+const MOST_BEHIND: Duration = MIN_OUTAGE;
 /// A device may hold what takes so many times as long to come out as it took to be sent: so much longer is waited for what still
 /// comes.
 const MOST_DRAINED: i64 = 4;
@@ -274,7 +274,7 @@ impl TestBed for Tester {
             epoch,
             // Copies take room as well.
             room: usize::try_from(most + most / 4).unwrap_or(0),
-            capture: if manner.capture { capture::MOST } else { 0 },
+            capture: if manner.capture { capture::MAX_STORED_FRAMES } else { 0 },
             stop: &done,
             count: &count,
         };

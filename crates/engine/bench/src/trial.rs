@@ -17,7 +17,7 @@ pub(crate) const MOST_FRAMES: u64 = 40_000_000;
 pub(crate) const FEW_AT_ONCE: u64 = 64;
 /// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
 /// between others that come.
-pub(crate) const AWAY: Duration = Duration::from_millis(500);
+pub(crate) const MIN_OUTAGE: Duration = Duration::from_millis(500);
 
 /// A trial that was run.
 #[derive(Clone, Debug)]

@@ -1,6 +1,8 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
-use romer_method::priority::{ClassLoad, Discipline, Pitfall, by_chance, evaluate, inversions, pitfalls};
+use romer_method::priority::{
+    ClassLoad, Discipline, SchedulerFault, by_chance, evaluate, inversions, pitfalls,
+};
 use romer_record::benchmark::{Judgement, Trial};
 
 use crate::classes::{TOLERANCE, classes, discipline_text};
@@ -171,7 +173,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         let worst = chance[0].max(chance[1]);
         verdicts.push(judgement(subject, expected, doubt.decide(found, holds, worst, fails)));
     }
-    let explained: Vec<&str> = explained.into_iter().map(Pitfall::text).collect();
+    let explained: Vec<&str> = explained.into_iter().map(SchedulerFault::text).collect();
     if !explained.is_empty() {
         let found = format!("the shares of all classes match a scheduler that {}", explained.join(", or "));
         let told = (stood.explained(found, Some(false)), Some(false));

@@ -9,7 +9,7 @@ use romer_units::Duration;
 use crate::classes::{TOLERANCE, classes};
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
-use crate::tester_evidence::{NEARLY, TesterEvidence, unaccounted};
+use crate::tester_evidence::{RATE_TOLERANCE_FACTOR, TesterEvidence, unaccounted};
 use crate::trial::{CaseTrial, FEW_AT_ONCE};
 
 /// All of it, of a benchmark that has ended.
@@ -104,9 +104,9 @@ fn one_bucket(options: &BenchOptions) -> Option<BenchmarkWarning> {
 fn beyond_proof(proof: &TesterEvidence, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let proven = proof.found.highest_pps.unwrap_or(0.0);
     let rate = |kept: &CaseTrial| kept.trial.intended_load.pps;
-    let beyond = kept
-        .iter()
-        .filter(|kept| kept.trial.invalid.is_none() && kept.trial.lost > 0 && rate(kept) > proven * NEARLY);
+    let beyond = kept.iter().filter(|kept| {
+        kept.trial.invalid.is_none() && kept.trial.lost > 0 && rate(kept) > proven * RATE_TOLERANCE_FACTOR
+    });
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
     Some(BenchmarkWarning::LossBeyondSelfTest { trials, proven_pps: proven, tester_loss_ratio: ratio })
@@ -115,13 +115,18 @@ fn beyond_proof(proof: &TesterEvidence, kept: &[CaseTrial]) -> Option<BenchmarkW
 /// That trials have so few frames that their load is not the one that was asked for.
 fn too_short(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     /// With as many, one more or less is a hundredth.
-    const ENOUGH: u64 = 100;
+    const MIN_FRAMES_PER_TRIAL: u64 = 100;
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
-    let few =
-        valid.filter(|trial| trial.purpose != TrialRequest::BURST && trial.intended_load.frames < ENOUGH);
+    let few = valid.filter(|trial| {
+        trial.purpose != TrialRequest::BURST && trial.intended_load.frames < MIN_FRAMES_PER_TRIAL
+    });
     let (trials, least) =
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
-    (trials > 0).then_some(BenchmarkWarning::FewFrames { trials, needed_frames: ENOUGH, min_frames: least })
+    (trials > 0).then_some(BenchmarkWarning::FewFrames {
+        trials,
+        needed_frames: MIN_FRAMES_PER_TRIAL,
+        min_frames: least,
+    })
 }
 
 /// That the load has streams that the device is to drop.

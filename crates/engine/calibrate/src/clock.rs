@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use romer_analyze::WAITING_TIME;
-use romer_clock::{PretendedClock, skew};
+use romer_clock::{SimulatedClock, skew};
 use romer_measure::ProbeSize;
 use romer_passages::{ResponderLog, Selection, relate};
 use romer_record::SOFTWARE;
@@ -25,7 +25,7 @@ const PACKET: u32 = 128;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockOptions {
     /// What the responder's clock is pretended to do.
-    pub clock: PretendedClock,
+    pub clock: SimulatedClock,
     /// How long round trips are sent.
     pub duration: Duration,
     /// Time between two of them.

@@ -10,7 +10,7 @@ use romer_units::Duration;
 use crate::error::CalibrateError;
 
 /// For how long it is looked before each round.
-const LOOK: Duration = Duration::from_millis(200);
+const OBSERVATION_TIME: Duration = Duration::from_millis(200);
 /// Gaps that are recorded of one look; what comes on top is in the sum all the same.
 const CAPACITY: usize = 1 << 14;
 
@@ -28,10 +28,10 @@ pub(crate) fn look(seen: &mut HostGaps) -> Result<(), CalibrateError> {
         .map(start)
         .collect::<Result<_, _>>()
         .map_err(CalibrateError::host("watch the processors"))?;
-    std::thread::sleep(StdDuration::from_nanos(LOOK.as_nanos().unsigned_abs()));
+    std::thread::sleep(StdDuration::from_nanos(OBSERVATION_TIME.as_nanos().unsigned_abs()));
     for gaps in monitors.into_iter().map(StealMonitor::stop) {
         let before = seen.stolen_ratio * real(seen.watched_ns);
-        seen.watched_ns += LOOK.as_nanos();
+        seen.watched_ns += OBSERVATION_TIME.as_nanos();
         seen.stolen_ratio = (before + real(gaps.stolen().as_nanos())) / real(seen.watched_ns);
         seen.longest_ns = seen.longest_ns.max(gaps.longest_stolen().as_nanos());
     }

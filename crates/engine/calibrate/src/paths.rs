@@ -32,7 +32,7 @@ const TOWARDS_FAR: &str = "e1";
 /// Port of the reflector.
 const PORT: u16 = 862;
 /// How long links may take until they carry packets.
-const PATIENCE: StdDuration = StdDuration::from_secs(10);
+const LINK_UP_TIMEOUT: StdDuration = StdDuration::from_secs(10);
 /// Octets that may wait before the slow link.
 const QUEUE: u32 = 1 << 20;
 
@@ -130,7 +130,7 @@ fn join(near: &str, far: &str) -> Result<(), HostError> {
         there.set_neighbour(FAR.0, IpAddr::V4(NEAR.1), near_mac)?;
     }
     let begin = Instant::now();
-    while !(here.link(NEAR.0)?.running && there.link(FAR.0)?.running) && begin.elapsed() < PATIENCE {
+    while !(here.link(NEAR.0)?.running && there.link(FAR.0)?.running) && begin.elapsed() < LINK_UP_TIMEOUT {
         std::thread::sleep(StdDuration::from_millis(2));
     }
     Ok(())

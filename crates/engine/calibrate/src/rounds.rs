@@ -17,7 +17,7 @@ use crate::machine::this_machine;
 use crate::paths::{PathKind, Paths};
 
 /// Where stamps are taken: a virtual link has no network card.
-const PLACES: [(Place, StampRequest); 2] =
+const STAMP_SOURCES: [(Place, StampRequest); 2] =
     [(Place::Kernel, StampRequest::Kernel), (Place::User, StampRequest::User)];
 /// Time between two round trips, as in the published validation.
 const INTERVAL: Duration = Duration::from_millis(2);
@@ -110,14 +110,14 @@ fn at_two_rates(
 ) -> Result<(), CalibrateError> {
     let Some(traffic) = pairs((options.probes / 10).max(10)) else { return Ok(()) };
     let octets = LONG_PACKET + ETHERNET_HEADER;
-    let mut rounds = [[None; 2]; PLACES.len()];
+    let mut rounds = [[None; 2]; STAMP_SOURCES.len()];
     for (rate, which) in [RATES.0, RATES.1].into_iter().zip(0..) {
         if let Err(error) = paths.slow_down(rate, octets) {
             found.not_slowed = Some(format!("the kernel cannot slow a link down: {error}"));
             return Ok(());
         }
         let rows = paths.measure(PathKind::Path, traffic.clone(), ProbeSize::Natural, stop)?;
-        for (((place, _), found), round) in PLACES.into_iter().zip(&mut found.rates).zip(&mut rounds) {
+        for (((place, _), found), round) in STAMP_SOURCES.into_iter().zip(&mut found.rates).zip(&mut rounds) {
             let (delays, set_aside) = figures::pair_delays(&rows, place, rate, octets);
             found.packets += u64::try_from(delays.len()).unwrap_or(0);
             found.set_aside += set_aside;
@@ -150,15 +150,15 @@ struct Rates {
 
 #[derive(Default)]
 struct Rounds {
-    delays: [Delays; PLACES.len()],
-    rates: [Rates; PLACES.len()],
+    delays: [Delays; STAMP_SOURCES.len()],
+    rates: [Rates; STAMP_SOURCES.len()],
     not_slowed: Option<String>,
     host_gaps: HostGaps,
 }
 
 impl Rounds {
     fn take_direct(&mut self, rows: &[RoundTrip]) {
-        for ((_, request), delays) in PLACES.into_iter().zip(&mut self.delays) {
+        for ((_, request), delays) in STAMP_SOURCES.into_iter().zip(&mut self.delays) {
             let selection = Selection::choose(rows, request, true);
             let waiting = romer_analyze::WAITING_TIME;
             let related = relate(rows, &selection, ClockRelation::Shared, waiting, ResponderLog::Complete);
@@ -172,7 +172,7 @@ impl Rounds {
     }
 
     fn record(self, options: &CalibrationOptions) -> Result<CalibrationRecord, CalibrateError> {
-        let places: Vec<PlaceError> = PLACES
+        let places: Vec<PlaceError> = STAMP_SOURCES
             .into_iter()
             .zip(&self.delays)
             .filter_map(|((place, _), delays)| error_at(place, delays))
@@ -180,7 +180,7 @@ impl Rounds {
         if places.is_empty() {
             return Err(CalibrateError::Nothing("round trips between the laboratory's ends"));
         }
-        let two_rates: Vec<TwoRates> = PLACES
+        let two_rates: Vec<TwoRates> = STAMP_SOURCES
             .into_iter()
             .zip(&self.rates)
             .filter_map(|((place, _), rates)| {

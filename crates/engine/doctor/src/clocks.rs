@@ -24,7 +24,7 @@ const SLOW_READ: Duration = Duration::from_nanos(250);
 /// (5.3), sockets that anybody may bind to an interface (5.7).
 const OLDEST: (u32, u32) = (5, 10);
 /// A bound on the clock's error that a time server nearby keeps.
-const CLOSE: Duration = Duration::from_millis(1);
+const NEARBY_SERVER_MAX_ERROR: Duration = Duration::from_millis(1);
 
 /// What reading the clock costs.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ pub(crate) fn synchronisation(
             None => ("The kernel reports the clock as unsynchronised.".to_owned(), source.fix(rights)),
         };
         limited(SYNC, found, DRIFT, fix)
-    } else if sync.maximum_error > CLOSE {
+    } else if sync.maximum_error > NEARBY_SERVER_MAX_ERROR {
         limited(
             SYNC,
             format!("The clock is synchronised{by}; maximum error {bound}."),

@@ -21,7 +21,7 @@ const PAYLOAD: [u8; 44] = [0; 44];
 /// How far apart the datagrams are. In between the receiver falls asleep, as it does when it waits for a path.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// How long the last stamps may take; over loopback they are there when the send returns.
-const PATIENCE: Duration = Duration::from_millis(100);
+const STAMP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What came of sending datagrams to ourselves.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ fn send(socket: &StampingSocket, to: SocketAddr, count: u32) -> Result<Exchange,
         sent.push(socket.send(&Outgoing::new(&PAYLOAD, to, id))?);
         collect(socket, &mut events, &sent, &mut departures)?;
     }
-    let deadline = monotonic_now() + PATIENCE;
+    let deadline = monotonic_now() + STAMP_TIMEOUT;
     while departures.len() < sent.len() && monotonic_now() < deadline {
         socket.wait(Some(deadline - monotonic_now()))?;
         collect(socket, &mut events, &sent, &mut departures)?;

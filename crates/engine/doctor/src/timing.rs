@@ -17,7 +17,7 @@ const STOLEN: &str = "stolen_time";
 /// The distance of the deadlines.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Departures that are later than this in one case of a hundred are worth a word.
-const LATE: Duration = Duration::from_micros(100);
+const LATE_DEPARTURE_THRESHOLD: Duration = Duration::from_micros(100);
 /// A host that takes more than this share, or this long at once, is worth a word.
 const STOLEN_SHARE: f64 = 0.005;
 const STOLEN_AT_ONCE: Duration = Duration::from_micros(250);
@@ -67,7 +67,7 @@ pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> DoctorFind
             ),
             rights.grant(&[host_info::Capability::SysNice]),
         )
-    } else if p99 > LATE {
+    } else if p99 > LATE_DEPARTURE_THRESHOLD {
         limited(
             PACING,
             found,

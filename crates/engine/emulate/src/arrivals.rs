@@ -80,7 +80,7 @@ impl Arrivals {
 pub(crate) const SIZES: std::ops::RangeInclusive<u32> = 18..=65_575;
 /// The latest time of an arrival, nanoseconds, and in samples the earliest below 0: 146 years. Whatever is added to it on the
 /// way still is a time.
-const LATEST: Nanos = 1 << 62;
+const MAX_ARRIVAL_TIME: Nanos = 1 << 62;
 /// The longest line that is looked at.
 const LONGEST_LINE: usize = 256;
 const FORM: &str = "time_ns,port,size";
@@ -134,7 +134,7 @@ fn arrival_of_sample(text: &str) -> Result<Option<Arrival>, String> {
         return Ok(None);
     }
     // What waited at a port when the emulator began has come before its time began.
-    arrival_from(-LATEST, &format!("{time},{port},{size}")).map(Some)
+    arrival_from(-MAX_ARRIVAL_TIME, &format!("{time},{port},{size}")).map(Some)
 }
 
 fn arrival(text: &str) -> Result<Arrival, String> {
@@ -154,9 +154,14 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
         return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
     let time =
-        time.parse::<Nanos>().ok().filter(|time| (first..=LATEST).contains(time)).ok_or_else(|| {
-            format!("has the time {:?}; write whole nanoseconds from {first} to {LATEST}", shown(time))
-        })?;
+        time.parse::<Nanos>().ok().filter(|time| (first..=MAX_ARRIVAL_TIME).contains(time)).ok_or_else(
+            || {
+                format!(
+                    "has the time {:?}; write whole nanoseconds from {first} to {MAX_ARRIVAL_TIME}",
+                    shown(time)
+                )
+            },
+        )?;
     let port = match port {
         "a" => PortId::A,
         "b" => PortId::B,

@@ -49,7 +49,7 @@ use romer_units::Duration;
 use romer_units::random::Seed;
 
 use crate::scenario::Opened;
-pub use admission::{MOST_OCTETS, Room};
+pub use admission::{BufferDemand, MOST_OCTETS};
 use bridge::Bridge;
 use control::Facts;
 pub use control::{Applied, Control};
@@ -62,7 +62,7 @@ pub use statistics::{DirectionSnapshot, Snapshot};
 pub use subscription::{FeedOptions, MOST_FEEDS, PacketFate, SampleFeed, Sampled};
 
 /// Commands that may wait for the bridge.
-const WAITING: usize = 16;
+const COMMAND_QUEUE_LENGTH: usize = 16;
 
 /// What a bridge is to be.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl LiveBridge {
         }
         let config = &options.scenario.scenario.config;
         let mtu = longest_packet(&options.ports)?;
-        let room = Room::for_scenario(config, mtu, options.least_hold)?;
+        let room = BufferDemand::for_scenario(config, mtu, options.least_hold)?;
         if !options.may_cut_off
             && let Some(name) = routes::default_route_among(&options.ports)?
         {
@@ -125,7 +125,7 @@ impl LiveBridge {
         let held = usize::try_from(room.slots).unwrap_or(usize::MAX);
         let start = clock::now();
         let engine = Engine::new(config.clone(), Limits::fixed(held), start.monotonic.as_nanos());
-        let (commands, inbox) = sync_channel(WAITING);
+        let (commands, inbox) = sync_channel(COMMAND_QUEUE_LENGTH);
         let waker = Arc::new(Waker::new()?);
         let names = options.ports.clone();
         let facts = Facts {

@@ -17,7 +17,7 @@ use crate::statistics::{Samples, flushed_early, too_alike, varies_less};
 pub use crate::departures::HEADER;
 
 /// Arrivals later than this count from the first of them: these are times of day.
-const LATE: Nanos = 86_400_000_000_000;
+const TIME_OF_DAY_THRESHOLD: Nanos = 86_400_000_000_000;
 
 /// A packet whose line is not written yet, because earlier ones or its own copies are still held.
 struct Pending {
@@ -155,7 +155,7 @@ pub fn run(
     let started = now();
     let first = arrivals.packets.first().map_or(0, |arrival| arrival.time);
     let began = arrivals.began.filter(|began| *began <= first);
-    let start = began.unwrap_or(if first > LATE { first } else { 0 });
+    let start = began.unwrap_or(if first > TIME_OF_DAY_THRESHOLD { first } else { 0 });
     let mut config = scenario.config.clone();
     config.seed = Some(seed);
     let generator = config.generator.name().to_owned();

@@ -23,7 +23,7 @@ use crate::live::RECORDED_BY;
 
 /// Octets of the check sequence, which captures do not have, and of the shortest frame with it.
 const CHECK_SEQUENCE: u32 = 4;
-const SHORTEST: u32 = 64;
+const MIN_FRAME_OCTETS: u32 = 64;
 /// Octets of the longest frame that offloads join, its packet's length still in its header.
 const LONGEST_JOINED: u32 = 65_535 + 22;
 
@@ -204,7 +204,7 @@ impl CaptureReader {
 /// The size of a frame of so many octets, with its check sequence.
 const fn sized(octets: u32) -> u32 {
     let size = octets.saturating_add(CHECK_SEQUENCE);
-    if size < SHORTEST { SHORTEST } else { size }
+    if size < MIN_FRAME_OCTETS { MIN_FRAME_OCTETS } else { size }
 }
 
 /// Octets of the frames that were joined to this one; `None` where it is none that offloads join.

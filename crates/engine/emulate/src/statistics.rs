@@ -9,7 +9,7 @@ use romer_record::emulation::{EmulatedDirection, PortDirection};
 use romer_record::warning::EmulationWarning;
 
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
-const CLOSE: f64 = 0.1;
+const MAX_UNREPORTED_ERROR: f64 = 0.1;
 
 /// The share of displaced packets that may leave before their distance without a word: the last ones of a stream do.
 const FEW_FLUSHED: f64 = 0.01;
@@ -126,7 +126,7 @@ pub(crate) fn too_alike(
     // Of 100 runs 95 are within so many standard errors.
     let usual = student_975(spread.freedom)?;
     let (mean, deviation) = (usual * spread.mean_error_ns, usual * spread.deviation_error);
-    if mean <= CLOSE * spread.deviation_ns && deviation <= CLOSE {
+    if mean <= MAX_UNREPORTED_ERROR * spread.deviation_ns && deviation <= MAX_UNREPORTED_ERROR {
         return None;
     }
     Some(EmulationWarning::FewIndependentDelays {

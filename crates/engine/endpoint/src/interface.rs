@@ -3,9 +3,9 @@
 
 use romer_record::event::{EventDetail, EventKind};
 
-/// How an interface is.
+/// State of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tidings {
+pub struct LinkState {
     /// It is on and has a carrier.
     pub up: bool,
     /// Its index, by which it is told from another of its name; 0 where that is not known.
@@ -14,9 +14,9 @@ pub struct Tidings {
     pub changes: Option<u32>,
 }
 
-/// Something that an interface has done.
+/// A change of the state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deed {
+pub struct LinkTransition {
     /// [`EventKind::LinkDown`] or [`EventKind::LinkUp`].
     pub kind: EventKind,
     /// How often it has done so, where several times are told of as one.
@@ -25,7 +25,7 @@ pub struct Deed {
     pub is_gathered: bool,
 }
 
-impl Tidings {
+impl LinkState {
     /// What is known of an interface before anything was told of it.
     pub const fn unknown(up: bool) -> Self {
         Self { up, index: 0, changes: None }
@@ -44,14 +44,14 @@ impl Tidings {
     }
 
     /// What it has done since `before`, in order; `None` where these tidings are older than that.
-    pub fn deeds_since(self, before: Self) -> Option<Vec<Deed>> {
+    pub fn deeds_since(self, before: Self) -> Option<Vec<LinkTransition>> {
         let changes = self.changes_since(before)?;
         let has_turned = before.up != self.up;
         // There and back. Of an interface that is switched on or off, too, a change may be left over.
         let hidden = changes.saturating_sub(u32::from(has_turned)) / 2;
         let deed = |up: bool, times| {
             let kind = if up { EventKind::LinkUp } else { EventKind::LinkDown };
-            Deed { kind, times, is_gathered: hidden > 0 }
+            LinkTransition { kind, times, is_gathered: hidden > 0 }
         };
         let mut deeds = Vec::new();
         if hidden > 0 {
@@ -64,7 +64,7 @@ impl Tidings {
     }
 }
 
-impl Deed {
+impl LinkTransition {
     /// The same as the detail of an event of interface `name`.
     pub fn detail(self, name: &str) -> EventDetail {
         let interface = name.to_owned();
@@ -80,12 +80,12 @@ impl Deed {
 mod tests {
     use super::*;
 
-    const fn told(up: bool, changes: u32) -> Tidings {
-        Tidings { up, index: 7, changes: Some(changes) }
+    const fn told(up: bool, changes: u32) -> LinkState {
+        LinkState { up, index: 7, changes: Some(changes) }
     }
 
     /// What was done, and whether it was told of together.
-    fn done(before: Tidings, now: Tidings) -> Option<(Vec<EventDetail>, bool)> {
+    fn done(before: LinkState, now: LinkState) -> Option<(Vec<EventDetail>, bool)> {
         let deeds = now.deeds_since(before)?;
         let is_gathered = deeds.iter().any(|deed| deed.is_gathered);
         Some((deeds.into_iter().map(|deed| deed.detail("t0")).collect(), is_gathered))
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn what_is_older_than_an_answer_is_no_tidings_and_another_interface_has_counts_of_its_own() {
         assert_eq!(done(told(true, 4), told(false, 3)), None);
-        let another = Tidings { index: 8, ..told(true, 9) };
+        let another = LinkState { index: 8, ..told(true, 9) };
         assert_eq!(done(told(true, 4), another), expected([], false));
-        assert_eq!(done(Tidings::unknown(true), told(true, 9)), expected([], false));
-        let gone = Tidings { changes: None, ..told(false, 0) };
+        assert_eq!(done(LinkState::unknown(true), told(true, 9)), expected([], false));
+        let gone = LinkState { changes: None, ..told(false, 0) };
         assert_eq!(done(told(true, 4), gone), expected([down(1)], false));
     }
 }

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::EndpointError;
 
 /// The longest key file; a longer one is something else.
-const LONGEST: usize = 4_096;
+const MAX_KEY_FILE_OCTETS: usize = 4_096;
 /// Rights of the group and of others.
 const OTHERS: u32 = 0o077;
 
@@ -68,11 +68,11 @@ pub fn read(path: &Path) -> Result<ReadKey, EndpointError> {
             format!("it needs 0600: chmod 600 {}, and a new key if others have read it", path.display()),
         ));
     }
-    let mut octets = Zeroizing::new(vec![0; LONGEST + 1]);
+    let mut octets = Zeroizing::new(vec![0; MAX_KEY_FILE_OCTETS + 1]);
     let length = fill(&mut file, &mut octets).map_err(unreadable)?;
-    if length > LONGEST {
+    if length > MAX_KEY_FILE_OCTETS {
         return Err(content(
-            format!("it has more than {LONGEST} octets"),
+            format!("it has more than {MAX_KEY_FILE_OCTETS} octets"),
             "give a file that holds a key alone",
         ));
     }

@@ -13,13 +13,13 @@ use romer_record::event::{Event, EventDetail, EventKind, EventLocation, TEXT_LEN
 use romer_record::manifest::ClockRelation;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::interface::{Deed, Tidings};
+use crate::interface::{LinkState, LinkTransition};
 use crate::overflow::Overflow;
-use crate::pulse::Pulse;
+use crate::pulse::SchedulingWatch;
 use crate::queues::QueueWatch;
 
 /// Events that a responder remembers: the latest.
-const REMEMBERED: usize = 256;
+const MAX_STORED_EVENTS: usize = 256;
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
 pub const UNWATCHED: Duration = romer_passages::UNWATCHED;
 /// Between two questions to an interface how it is.
@@ -177,17 +177,17 @@ pub struct Occurrence {
 
 #[derive(Clone, Copy, Debug)]
 struct WatchedInterface {
-    tidings: Tidings,
+    tidings: LinkState,
     mtu: Option<u32>,
 }
 
-/// Watches the host of a responder.
+/// Monitors the host of a responder.
 #[derive(Debug)]
-pub struct Occurrences {
+pub struct ResponderHostMonitor {
     watch: Option<Watch>,
     clocks: ClockWatch,
     /// Of the responder's threads: that one of them has not looked for long does not mean that it stood still.
-    pulse: Arc<Pulse>,
+    pulse: Arc<SchedulingWatch>,
     start: Timestamp<Monotonic>,
     links: BTreeMap<String, WatchedInterface>,
     queues: QueueWatch,
@@ -206,18 +206,18 @@ pub struct Occurrences {
 
 /// How much later than it was what an interface did may have been noticed, `since_look` after the look before: nothing is said of
 /// little, unless it was told of together with what followed, and its moment is still to be found.
-pub fn noticed_late(deed: Deed, since_look: Duration) -> Option<i64> {
+pub fn noticed_late(deed: LinkTransition, since_look: Duration) -> Option<i64> {
     (since_look > UNWATCHED || deed.is_gathered).then_some(since_look.as_nanos())
 }
 
-impl Occurrences {
+impl ResponderHostMonitor {
     /// Begins to watch the network namespace of the current thread, and the clocks. Where the system gives no watch of
     /// the network, only the clocks are watched.
-    pub fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<Pulse>) -> Self {
+    pub fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<SchedulingWatch>) -> Self {
         let watch = Watch::new().ok();
         let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
         let links = links.into_iter().map(|link| {
-            (link.name, WatchedInterface { tidings: Tidings::unknown(link.running), mtu: Some(link.mtu) })
+            (link.name, WatchedInterface { tidings: LinkState::unknown(link.running), mtu: Some(link.mtu) })
         });
         Self {
             watch,
@@ -263,7 +263,7 @@ impl Occurrences {
         for change in changes {
             match change {
                 NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
-                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    let tidings = LinkState { up, index: interface, changes: carrier_changes };
                     self.link(&name, tidings, mtu, &mut all);
                 }
                 NetworkChange::Missed => {
@@ -347,7 +347,7 @@ impl Occurrences {
         let before = place.map(|place| self.away.remove(place).1);
         let now = clock::monotonic_now();
         if !added {
-            if self.away.len() >= REMEMBERED {
+            if self.away.len() >= MAX_STORED_EVENTS {
                 self.away.remove(0);
             }
             self.away.push((address, now));
@@ -366,7 +366,7 @@ impl Occurrences {
         Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
     }
 
-    fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
+    fn link(&mut self, name: &str, tidings: LinkState, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
         let known = self.links.get(name).copied();
         let deeds = known.map(|known| tidings.deeds_since(known.tidings));
         if deeds == Some(None) {
@@ -398,7 +398,7 @@ impl Occurrences {
 
     fn remember(&self, event: &Event) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.events.len() >= REMEMBERED {
+        if remembered.events.len() >= MAX_STORED_EVENTS {
             remembered.events.pop_front();
             remembered.forgotten += 1;
         }
@@ -413,16 +413,16 @@ mod tests {
 
     use super::*;
 
-    const fn tidings(up: bool, changes: u32) -> Tidings {
-        Tidings { up, index: 7, changes: Some(changes) }
+    const fn tidings(up: bool, changes: u32) -> LinkState {
+        LinkState { up, index: 7, changes: Some(changes) }
     }
 
-    fn occurrences() -> (Occurrences, Arc<Mutex<Remembered>>) {
+    fn occurrences() -> (ResponderHostMonitor, Arc<Mutex<Remembered>>) {
         let remembered = Arc::new(Mutex::new(Remembered::default()));
-        let own = Occurrences {
+        let own = ResponderHostMonitor {
             watch: None,
             clocks: ClockWatch::new(reading()),
-            pulse: Arc::new(Pulse::new(clock::monotonic_now())),
+            pulse: Arc::new(SchedulingWatch::new(clock::monotonic_now())),
             start: clock::monotonic_now(),
             links: BTreeMap::from([(
                 "t1".to_owned(),
@@ -449,17 +449,17 @@ mod tests {
         assert_eq!((back.address, back.event.kind), (Some(one), EventKind::AddressChange));
         assert!(back.event.until_ns.is_some_and(|until| until >= back.event.at_ns), "{back:?}");
         assert!(own.address(one, true).is_none(), "it is told once");
-        for number in 0..2 * u32::try_from(REMEMBERED).unwrap() {
+        for number in 0..2 * u32::try_from(MAX_STORED_EVENTS).unwrap() {
             own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
         }
-        assert!(own.away.len() <= REMEMBERED);
+        assert!(own.away.len() <= MAX_STORED_EVENTS);
     }
 
     #[test]
     fn a_thread_that_is_behind_while_another_works_is_not_said_to_have_stood_still() {
         let (mut own, _) = occurrences();
         let began = clock::monotonic_now() - Duration::from_secs(20);
-        let late = |own: &mut Occurrences| {
+        let late = |own: &mut ResponderHostMonitor| {
             let mut before = reading();
             before.monotonic -= 8_100_000_000;
             before.boottime -= 8_100_000_000;
@@ -468,12 +468,12 @@ mod tests {
             own.look(std::iter::empty())
         };
         own.start = began;
-        own.pulse = Arc::new(Pulse::new(began));
+        own.pulse = Arc::new(SchedulingWatch::new(began));
         for tenths in 0..=200 {
             own.pulse.beat(began + Duration::from_millis(100 * tenths));
         }
         assert!(late(&mut own).is_empty(), "the other thread ran all the time");
-        own.pulse = Arc::new(Pulse::new(began));
+        own.pulse = Arc::new(SchedulingWatch::new(began));
         own.pulse.beat(began + Duration::from_secs(3));
         for tenths in 30..=200 {
             own.pulse.beat(began + Duration::from_millis(100 * tenths));
@@ -517,7 +517,7 @@ mod tests {
         own.link("t1", tidings(true, 4), Some(1_000), &mut all);
         // Told later than an answer to a question.
         own.link("t1", tidings(false, 3), Some(1_500), &mut all);
-        own.link("t1", Tidings { changes: None, ..tidings(false, 0) }, None, &mut all);
+        own.link("t1", LinkState { changes: None, ..tidings(false, 0) }, None, &mut all);
         let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
         assert_eq!(
             kinds,
@@ -558,11 +558,11 @@ mod tests {
     #[test]
     fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
         let (own, remembered) = occurrences();
-        for number in 0..REMEMBERED + 10 {
+        for number in 0..MAX_STORED_EVENTS + 10 {
             own.note(EventDetail::InterfaceUp { interface: number.to_string() });
         }
         let remembered = remembered.lock().unwrap();
-        assert_eq!((remembered.events.len(), remembered.forgotten), (REMEMBERED, 10));
+        assert_eq!((remembered.events.len(), remembered.forgotten), (MAX_STORED_EVENTS, 10));
         assert_eq!(remembered.events[0].detail, Some(EventDetail::InterfaceUp { interface: "10".into() }));
     }
 

@@ -12,7 +12,7 @@ const TOGETHER_NS: i64 = 100_000_000;
 /// An overflow is over when nothing was dropped for so long.
 const GOES_ON_NS: i64 = 1_000_000_000;
 /// Told at once, at the most; further ones are counted with the last.
-const MOST: usize = 64;
+const MAX_PENDING_EVENTS: usize = 64;
 /// A datagram that came so long before the host's counter was read came after no overflow that this had not counted: longer than
 /// datagrams are on their way from their stamp to the socket, nanoseconds.
 const COUNTED_NS: i64 = 1_000_000;
@@ -164,7 +164,7 @@ impl Overflows {
     }
 
     fn add(&mut self, one: Overflow) {
-        let full = self.found.len() >= MOST;
+        let full = self.found.len() >= MAX_PENDING_EVENTS;
         match self.found.last_mut() {
             Some(last) if full || one.between[0] <= last.between[1].saturating_add(TOGETHER_NS) => {
                 last.between[1] = one.between[1];

@@ -5,21 +5,21 @@ use std::sync::{Mutex, PoisonError};
 use romer_clock::steps::PAUSE_NS;
 use romer_units::{Monotonic, Timestamp};
 
-/// When the threads of a program ran, whichever it was.
+/// When a thread of the program last ran, whichever it was.
 #[derive(Debug)]
-pub struct Pulse(Mutex<Beats>);
+pub struct SchedulingWatch(Mutex<ThreadWakeups>);
 
 #[derive(Debug)]
-struct Beats {
+struct ThreadWakeups {
     last: Timestamp<Monotonic>,
     /// The longest time without a beat that has not been told.
     longest: Option<[Timestamp<Monotonic>; 2]>,
 }
 
-impl Pulse {
+impl SchedulingWatch {
     /// Begins with a beat.
     pub fn new(now: Timestamp<Monotonic>) -> Self {
-        Self(Mutex::new(Beats { last: now, longest: None }))
+        Self(Mutex::new(ThreadWakeups { last: now, longest: None }))
     }
 
     /// A thread runs.
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_program_has_stood_still_when_none_of_its_threads_ran() {
-        let pulse = Pulse::new(at(0));
+        let pulse = SchedulingWatch::new(at(0));
         // One thread is busy for six seconds, and another is not.
         (1..=20).for_each(|turn| pulse.beat(at(300 * turn)));
         pulse.beat(at(5_900));

@@ -11,7 +11,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use crate::occurrences::detailed;
 
 /// Between two looks.
-pub const LOOK: Duration = Duration::from_secs(1);
+pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Packets that are lost with a queue that another takes the place of, at the most: as many as an interface's first queue holds as
 /// a rule (`txqueuelen`). What had come to it since the last look is not known.
 const HELD: u64 = 1_000;
@@ -77,7 +77,7 @@ impl QueueWatch {
 
     /// When the next look is due.
     pub fn due(&self) -> Timestamp<Monotonic> {
-        self.looked + LOOK
+        self.looked + POLL_INTERVAL
     }
 
     /// What was dropped since the last look by the queues of the interfaces that are `used`, each by its index and its name. Of one

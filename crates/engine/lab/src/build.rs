@@ -15,7 +15,7 @@ use crate::topology::{
 };
 
 /// How long links and addresses may take until they carry packets.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LINK_UP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one priming datagram may take.
 const PRIMING: Duration = Duration::from_millis(50);
 
@@ -163,7 +163,7 @@ fn know(network: &Network, port: &str, neighbour: &Endpoint, v6: bool) -> Result
 }
 
 fn await_running(network: &Network, port: &str) -> Result<(), LabError> {
-    let deadline = monotonic_now() + PATIENCE;
+    let deadline = monotonic_now() + LINK_UP_TIMEOUT;
     while !network.link(port)?.running && monotonic_now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
@@ -188,7 +188,7 @@ fn prime(kind: Topology, prefix: &NamespacePrefix, v6: bool) -> Result<(), LabEr
                     family,
                     from: from.namespace(prefix.as_str()),
                     to: to.namespace(prefix.as_str()),
-                    seconds: PATIENCE.as_nanos() / 1_000_000_000,
+                    seconds: LINK_UP_TIMEOUT.as_nanos() / 1_000_000_000,
                 });
             }
         }
@@ -204,7 +204,7 @@ fn bind(host: Host, address: IpAddr, prefix: &NamespacePrefix) -> Result<Stampin
 
 fn passes(sender: &StampingSocket, receiver: &StampingSocket) -> Result<bool, LabError> {
     let mut batch = ReceiveBatch::new(1, 64);
-    let deadline = monotonic_now() + PATIENCE;
+    let deadline = monotonic_now() + LINK_UP_TIMEOUT;
     while monotonic_now() < deadline {
         match sender.send(&Outgoing::new(b"romer lab", receiver.local_address(), 0)) {
             Ok(_) => {

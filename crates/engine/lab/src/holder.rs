@@ -20,7 +20,7 @@ use crate::topology::{NamespacePrefix, Topology};
 /// [`holder_main`] when it is started so, before it starts any thread.
 pub const HOLDER_ARGUMENT: &str = "__lab-holder";
 /// How long a holder that was asked to end may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
@@ -141,7 +141,7 @@ impl WaitingHolder {
 
     /// Ends it after a failure, so that nothing is left.
     pub(crate) fn end(mut self) {
-        let _ = process::end(self.process(), PATIENCE, || true);
+        let _ = process::end(self.process(), SHUTDOWN_TIMEOUT, || true);
         let _ = self.child.wait();
     }
 }

@@ -20,7 +20,7 @@ use crate::state::{Folder, Holder, LabState};
 use crate::topology::{Host, NamespacePrefix, Topology};
 
 /// How long a program inside may take to end when the laboratory is taken down.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a laboratory's namespaces are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -326,7 +326,7 @@ fn clear(folder: &Folder, prefix: &NamespacePrefix, state: &LabState) -> Result<
         // Numbers of namespaces come again, so that only those of a living holder say whom to end.
         Some(holder) if holder.lives() => {
             end_programs(state, &names)?;
-            process::end(holder.process, PATIENCE, || holder.lives())?;
+            process::end(holder.process, SHUTDOWN_TIMEOUT, || holder.lives())?;
             process::reap(holder.process);
         }
         Some(_) => {}
@@ -348,7 +348,7 @@ fn end_programs(state: &LabState, names: &[String]) -> Result<(), LabError> {
             return Ok(());
         }
         for id in inside {
-            process::end(id, PATIENCE, || process::inside(&namespaces).contains(&id))?;
+            process::end(id, SHUTDOWN_TIMEOUT, || process::inside(&namespaces).contains(&id))?;
         }
     }
     Ok(())

@@ -17,10 +17,10 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, ResponderReport};
-use super::happenings::{self, Happenings, is_same};
+use super::happenings::{self, InitiatorHostMonitor, is_same};
 use super::observer::Observer;
 use super::prepared::Prepared;
-use super::resuming::{AGAIN, LAST, QUIET};
+use super::resuming::{AGAIN, LAST, UNREACHABLE_TIMEOUT};
 use super::times::rfc3339_now;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
@@ -49,7 +49,7 @@ pub(super) fn bring_home(
     log: &LogSender,
     began: Timestamp<Monotonic>,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) -> Vec<Vec<Event>> {
     // All are told before any is waited for, so that they finish side by side.
@@ -151,7 +151,7 @@ fn lacking(direction: ProbeDirection, lost: Option<u64>, has_way: bool) -> Optio
 }
 
 /// Hears a far end that was told to stop to its last word: the totals, or `None` where nothing of its log came for [`LOG`]. A
-/// connection that is no more, or over which nothing is heard for [`QUIET`], is replaced by another if `may_resume`, over which
+/// connection that is no more, or over which nothing is heard for [`UNREACHABLE_TIMEOUT`], is replaced by another if `may_resume`, over which
 /// the session goes on; where that cannot be made, a broken one is mourned for [`LAST`].
 fn last_word(
     conversation: &mut Conversation,
@@ -176,7 +176,7 @@ fn last_word(
         }
         // What happens here meanwhile is seen, though nothing is told.
         take(ResponderReport::default());
-        let is_silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
+        let is_silent = conversation.unanswered().is_some_and(|silent| silent > UNREACHABLE_TIMEOUT.to_std());
         if !conversation.is_broken() && !is_silent {
             amiss_since = None;
             continue;
@@ -220,8 +220,8 @@ mod tests {
     use romer_host::clock;
     use romer_host::stream::Origin;
     use romer_record::event::EventLocation;
-    use romer_record::log::{Entry, FarSent, ResponderRecord};
-    use romer_session::control::{Action, FEATURES, Limits, Request, Server, Welcome};
+    use romer_record::log::{Entry, ResponderDeparture, ResponderRecord};
+    use romer_session::control::{Action, FEATURES, Limits, Request, Server, ServerHello};
 
     use super::*;
 
@@ -235,10 +235,10 @@ mod tests {
     }
 
     fn server() -> Server {
-        let welcome = Welcome {
+        let welcome = ServerHello {
             kernel_stamps: true,
             features: FEATURES.map(str::to_owned).to_vec(),
-            ..Welcome::new("romer", clock_identity(), 862)
+            ..ServerHello::new("romer", clock_identity(), 862)
         };
         Server::new(Limits::default(), welcome, [7; 16], clock::monotonic_now()).with_resumption([9; 16])
     }
@@ -248,7 +248,7 @@ mod tests {
         for sequence in 0..3 {
             server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
-        server.on_departure(FarSent::default());
+        server.on_departure(ResponderDeparture::default());
         let event = Event::new(EventKind::Missed, EventLocation::Responder, 1, 1);
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));

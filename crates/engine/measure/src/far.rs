@@ -14,14 +14,14 @@ use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
 use romer_record::document::{Chrony, ClockSync};
 use romer_record::event::{Event, ProtocolFault};
-use romer_record::log::{Card, Entry, FarSent, ResponderRecord};
+use romer_record::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::plausible::SPANS;
 use romer_report::event::protocol_fault;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, ComplaintCode, Decoder, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
-    KEEP_ALIVE, LAST_WORD, Message, Proof, RefusalCode, Request, Resume, SILENCE, SessionTotals, VERSION,
-    Welcome, hex, possession, unhex,
+    Challenge, ClientHello, CodecError, ComplaintCode, Decoder, FEATURES, Granted, Inbox, KEEP_ALIVE,
+    LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest, SILENCE, ServerHello,
+    SessionTotals, VERSION, hex, possession, unhex,
 };
 use romer_units::Duration;
 use romer_wire::stamp::Key;
@@ -85,7 +85,7 @@ impl Budget {
                 (false, ProtocolFault::ImpossibleNumbers)
             }
             Message::Departures(records) => {
-                (records.iter().all(FarSent::is_plausible), ProtocolFault::ImplausibleTimes)
+                (records.iter().all(ResponderDeparture::is_plausible), ProtocolFault::ImplausibleTimes)
             }
             // A number of these was altered on the way, perhaps.
             Message::Log(records) => {
@@ -197,7 +197,7 @@ pub(super) struct ResponderReport {
     /// Its records, as entries of the log.
     pub(super) entries: Vec<Entry>,
     /// How far it has come, if it said so.
-    pub(super) progress: Option<Heard>,
+    pub(super) progress: Option<Progress>,
     /// All of its own probes have left: so many.
     pub(super) departed: Option<u64>,
     /// Where it saw our datagrams come from, in order; where that was another address than before: how long before the last
@@ -239,9 +239,9 @@ pub(super) struct Grant {
     pub(super) key: Option<[u8; 16]>,
 }
 
-/// What another connection needs to go on with a session.
+/// What a new connection needs to resume a session.
 #[derive(Clone, Debug)]
-pub(super) struct WayOn {
+pub(super) struct ResumeToken {
     address: SocketAddr,
     from: Origin,
     secret: Token,
@@ -274,7 +274,7 @@ pub(super) struct Conversation {
     inbox: Inbox,
     /// What was ordered last: it may be lost with a connection.
     ordered: Option<Message>,
-    pub(super) welcome: Welcome,
+    pub(super) welcome: ServerHello,
 }
 
 impl Conversation {
@@ -296,7 +296,7 @@ impl Conversation {
             secret: None,
             inbox: Inbox::default(),
             ordered: None,
-            welcome: Welcome::new("", clock_identity(), 0),
+            welcome: ServerHello::new("", clock_identity(), 0),
         }
     }
 
@@ -308,7 +308,8 @@ impl Conversation {
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();
-        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
+        let hello =
+            ClientHello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
         let mut conversation = Self { from: from.clone(), ..Self::over(address, Box::new(stream), local) };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
         conversation.be_welcomed(key)?;
@@ -380,7 +381,7 @@ impl Conversation {
     /// Asks for a session.
     pub(super) fn request(&mut self, request: Request) -> Result<Grant, EndpointError> {
         let one_way = request.direction.is_one_way();
-        for part in request.stream.iter().flat_map(FarStream::parts) {
+        for part in request.stream.iter().flat_map(ReverseStreamRequest::parts) {
             self.say(&part).map_err(|error| self.lost(&error))?;
         }
         self.budget.probes = request.count;
@@ -491,11 +492,11 @@ impl Conversation {
     }
 
     /// What another connection needs to go on with the session; `None` where the far end cannot, or committed a fault.
-    pub(super) fn way_on(&self) -> Option<WayOn> {
+    pub(super) fn way_on(&self) -> Option<ResumeToken> {
         if self.fault.is_some() {
             return None;
         }
-        Some(WayOn {
+        Some(ResumeToken {
             address: self.address,
             from: self.from.clone(),
             secret: self.secret?,
@@ -533,7 +534,7 @@ impl Conversation {
     /// Connects anew and shows that the session is this end's, which knows for `silent` that something is amiss. Gives
     /// the conversation with the token for the new address.
     pub(super) fn resume(
-        way_on: &WayOn,
+        way_on: &ResumeToken,
         key: Option<&Key>,
         silent: StdDuration,
     ) -> Result<(Self, Token), Absent> {
@@ -699,7 +700,7 @@ impl Conversation {
 }
 
 /// A welcome with its texts cut to what is kept of a far end's words.
-fn in_few_words(welcome: Welcome) -> Welcome {
+fn in_few_words(welcome: ServerHello) -> ServerHello {
     let clock_sync = welcome.clock_sync.map(|sync| ClockSync {
         state: sync.state.as_deref().map(far_words),
         sync_daemons: sync
@@ -711,7 +712,7 @@ fn in_few_words(welcome: Welcome) -> Welcome {
         chrony: sync.chrony.map(|chrony| Chrony { reference: far_words(&chrony.reference), ..chrony }),
         ..sync
     });
-    Welcome { software: far_words(&welcome.software), clock_sync, ..welcome }
+    ServerHello { software: far_words(&welcome.software), clock_sync, ..welcome }
 }
 
 fn timed_out(error: &io::Error) -> bool {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use romer_clock::steps::ClockWatch;
-use romer_endpoint::interface::Tidings;
+use romer_endpoint::interface::LinkState;
 use romer_endpoint::occurrences::{detailed, event, reading};
 use romer_endpoint::overflow;
 use romer_endpoint::queues::{self, QueueWatch};
@@ -27,7 +27,7 @@ use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
-const MOST: usize = 1_000;
+const MAX_STORED_EVENTS: usize = 1_000;
 /// So far apart do two sessions tell of one event, at the most.
 const TOGETHER: Duration = Duration::from_secs(5);
 /// Between two looks at what the sockets dropped.
@@ -65,7 +65,7 @@ struct Episode {
 /// An interface that probes leave by.
 struct WatchedInterface {
     name: String,
-    tidings: Tidings,
+    tidings: LinkState,
     mtu: Option<u32>,
     /// The event of its going down.
     down: Option<usize>,
@@ -114,8 +114,8 @@ pub(super) const fn is_of_host(kind: EventKind) -> bool {
     !matches!(kind, EventKind::NotSent | EventKind::PathError | EventKind::ReceiveOverflow)
 }
 
-/// Watches this host for the streams of a run.
-pub(super) struct Happenings {
+/// Monitors this host for the streams of a run.
+pub(super) struct InitiatorHostMonitor {
     watch: Option<Watch>,
     clocks: ClockWatch,
     start: Timestamp<Monotonic>,
@@ -138,7 +138,7 @@ pub(super) struct Happenings {
     away: BTreeMap<IpAddr, Option<usize>>,
 }
 
-impl Happenings {
+impl InitiatorHostMonitor {
     /// Begins to watch. Where the system gives no watch of the network, only the clocks are watched. `start` is the
     /// moment from which times are told.
     pub(super) fn begin(streams: &[Arc<Shared>], start: Timestamp<Monotonic>) -> Self {
@@ -170,7 +170,7 @@ impl Happenings {
         for name in self.ways.iter().filter_map(|way| way.interface.as_ref()) {
             if self.links.iter().all(|link| link.name != *name) {
                 let mtu = host_info::interface_mtu(name).ok();
-                let mut tidings = Tidings::unknown(true);
+                let mut tidings = LinkState::unknown(true);
                 let mut was_down = false;
                 if let Some(NetworkChange::Link { interface, up, carrier_changes, .. }) =
                     self.watch.as_ref().and_then(|watch| watch.link(name))
@@ -329,7 +329,7 @@ impl Happenings {
     /// Datagrams of stream `stream` found a full socket. As long as that goes on it is one event.
     fn overflowed(&mut self, stream: usize, event: Event) {
         let number = self.number(stream);
-        let is_full = self.events.len() >= MOST;
+        let is_full = self.events.len() >= MAX_STORED_EVENTS;
         let last = self.events.iter_mut().rev().find(|kept| {
             kept.stream == number && (kept.event.kind, kept.event.side) == (event.kind, event.side)
         });
@@ -368,10 +368,10 @@ impl Happenings {
     /// Keeps what nobody has told of, and gives its place; `None` where there are too many.
     fn push(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
         let number = stream.and_then(|stream| self.number(stream));
-        if self.events.len() >= MOST {
+        if self.events.len() >= MAX_STORED_EVENTS {
             return None;
         }
-        let last = self.events.len() + 1 == MOST;
+        let last = self.events.len() + 1 == MAX_STORED_EVENTS;
         let event =
             if last { detailed(EventDetail::TooMany, EventLocation::Sender, self.start) } else { one };
         self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), event });
@@ -444,18 +444,18 @@ mod tests {
     #[test]
     fn an_interface_that_was_down_from_the_beginning_is_not_told_to_go_down() {
         let told = |was_down| {
-            let mut own = Happenings::begin(&[], clock::monotonic_now());
+            let mut own = InitiatorHostMonitor::begin(&[], clock::monotonic_now());
             let (name, mtu) = ("t0".to_owned(), None);
             own.links.push(WatchedInterface {
                 name,
-                tidings: Tidings::unknown(true),
+                tidings: LinkState::unknown(true),
                 mtu,
                 down: None,
                 was_down,
                 is_left: false,
             });
             for up in [false, true, false] {
-                own.link("t0", Tidings::unknown(up), None);
+                own.link("t0", LinkState::unknown(up), None);
             }
             own.events.into_iter().filter_map(|kept| kept.event.detail).collect::<Vec<_>>()
         };

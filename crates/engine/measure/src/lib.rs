@@ -44,7 +44,7 @@ use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark}
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use far::ResponderReport;
-use happenings::{Happenings, is_same};
+use happenings::{InitiatorHostMonitor, is_same};
 use live::Live;
 pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
@@ -70,12 +70,12 @@ const ENTRIES_OF_ONE: i64 = 3;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on; where many packets come, more often.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LOOK_OFTEN: Duration = Duration::from_millis(20);
 /// The same of one that waits for a moment.
-const SOON: Duration = Duration::from_millis(10);
+const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// A shorter time between two departures makes many packets.
-const MANY: Duration = Duration::from_millis(5);
+const HIGH_RATE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A finished measurement.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ pub fn measure(
 /// Waits until shortly before the first probes are to leave. That they leave later, because it took so long to make all ready, is
 /// said.
 fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observer) {
-    const LOOK: StdDuration = StdDuration::from_millis(50);
+    const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
     // A busy machine may wake this thread late.
     let lead = 5 * LEAD.to_std();
     if let Ok(late) = (SystemTime::now() + LEAD.to_std()).duration_since(at) {
@@ -207,7 +207,7 @@ fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observe
         && !left.is_zero()
         && !interrupted.load(Ordering::Acquire)
     {
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
 }
 
@@ -231,8 +231,8 @@ fn exchange(
     let legs = legs(streams, &readers, start);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
-    let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
-    let mut happenings = Happenings::begin(&shared, start);
+    let look = if interval < HIGH_RATE_INTERVAL { LOOK_OFTEN } else { POLL_INTERVAL };
+    let mut happenings = InitiatorHostMonitor::begin(&shared, start);
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let (partial, late) = std::thread::scope(|scope| {
@@ -269,7 +269,7 @@ fn exchange(
             if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
                 stop_sending.wake();
                 halt_reverse(streams);
-                let longest = options.waiting_time + PATIENCE;
+                let longest = options.waiting_time + STOP_TIMEOUT;
                 no_longer = Some(clock::monotonic_now() + longest);
                 waiting = Some(Stage::begin(longest.to_std()));
             }
@@ -341,7 +341,7 @@ fn await_last(streams: &[Arc<Shared>], waiting_time: Duration) {
     let until = clock::monotonic_now() + waiting_time.min(LAST_ANSWERS);
     let lacks = |stream: &Arc<Shared>| stream.way != ProbeDirection::Forward && stream.lacks_some();
     while clock::monotonic_now() < until && streams.iter().any(lacks) {
-        std::thread::sleep(SOON.to_std());
+        std::thread::sleep(SHORT_POLL_INTERVAL.to_std());
     }
 }
 
@@ -352,7 +352,7 @@ fn wait_until(at: Timestamp<Monotonic>, interrupted: &AtomicBool) -> bool {
         if left <= Duration::ZERO {
             return true;
         }
-        std::thread::sleep(left.min(SOON).to_std());
+        std::thread::sleep(left.min(SHORT_POLL_INTERVAL).to_std());
     }
     false
 }
@@ -451,7 +451,7 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
 }
 
 /// How long a far end that was told to send no more has to say that it does not.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two questions to a far end of what has arrived there, so that whoever looks on sees it.
 const QUESTIONS: StdDuration = StdDuration::from_secs(1);
 /// The same where it is to tell whether everything has arrived.
@@ -465,7 +465,7 @@ fn take_news(
     options: &MeasureOptions,
     log: &LogSender,
     start: Timestamp<Monotonic>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     for (place, stream) in streams.iter_mut().enumerate() {

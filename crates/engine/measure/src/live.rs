@@ -19,7 +19,7 @@ use super::receiving::LiveDelay;
 use super::stream::Shared;
 
 /// Delays that are remembered of one interval and stream; a faster stream's interval line is of these.
-const REMEMBERED: usize = 65_536;
+const MAX_DELAYS_PER_INTERVAL: usize = 65_536;
 
 struct Watched {
     number: u16,
@@ -118,7 +118,7 @@ impl Live {
     pub(super) fn look(&mut self, observer: &mut dyn Observer) -> bool {
         while let Ok(seen) = self.seen.try_recv() {
             let Some(stream) = self.streams.get_mut(usize::from(seen.stream)) else { continue };
-            if stream.delays.len() < REMEMBERED {
+            if stream.delays.len() < MAX_DELAYS_PER_INTERVAL {
                 stream.delays.push(seen.round_trip_ns);
             }
             if let Some(clocks) = &mut stream.clocks {

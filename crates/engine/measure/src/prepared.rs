@@ -15,7 +15,7 @@ use romer_units::{Duration, saturating_sum};
 use super::far::Conversation;
 use super::observer::Observer;
 use super::resuming::Resuming;
-use super::route::Pathfinder;
+use super::route::RouteDiscovery;
 use super::stream::Shared;
 
 /// Time between two repetitions of an association.
@@ -43,7 +43,7 @@ pub(super) struct Prepared {
     /// What the far end did that it must not, so that its conversation was closed.
     pub(super) fault: Option<ProtocolFault>,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
-    pub(super) pathfinder: Option<Pathfinder>,
+    pub(super) pathfinder: Option<RouteDiscovery>,
     /// What is being done so that the session outlives its connection.
     pub(super) resuming: Resuming,
     /// Whether this host had a way to the target at the last look.

@@ -13,7 +13,7 @@ use romer_record::document::{ProbeDirection, Traffic};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::note::Notice;
 use romer_record::warning::MeasurementWarning;
-use romer_session::control::{self, FarStream, possession};
+use romer_session::control::{self, ReverseStreamRequest, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Direction, Duration};
@@ -84,7 +84,8 @@ pub(super) fn prepare(
             manifest.clock_relation = ClockRelation::Shared;
         }
         let ttl = options.ttl.unwrap_or(TTL);
-        let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
+        let far_stream =
+            ReverseStreamRequest::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
         if way == ProbeDirection::Reverse
             && far_stream.trace.is_some()
             && !conversation.welcome.has(control::TRACE)

@@ -18,7 +18,7 @@ use romer_host::socket::{
 use romer_host::thread::Role;
 use romer_record::document::{ProbeDirection, Replies};
 use romer_record::log::{CardMoment, Entry};
-use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
+use romer_session::sender::{Arrival, OneWayReceiver, ReplyMatcher, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
@@ -31,7 +31,7 @@ pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
 /// How long what waits at a socket is read at the end, at the most.
 const READ_OUT: Duration = Duration::from_secs(10);
 /// Longest time between two looks at the end of the run, and at the sockets that nobody waits for.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A delay as it is seen while the run goes on, from stamps that are at hand: for the live display only.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ pub(super) struct LiveDelay {
 /// What knows the packets of a stream that come here.
 enum PacketSource {
     /// Each is waited for so long before it counts as lost in what is shown meanwhile.
-    Reflections(Returns, Duration),
-    Theirs(Comings),
+    Reflections(ReplyMatcher, Duration),
+    Theirs(OneWayReceiver),
     /// None come: the stream goes there only.
     Nothing,
 }
@@ -57,10 +57,10 @@ impl PacketSource {
     fn new(stream: &Shared, waiting: Duration) -> Self {
         match (stream.way, stream.session) {
             (ProbeDirection::Reverse, Some(session)) => {
-                Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
+                Self::Theirs(OneWayReceiver::new(session, Some(stream.target), u64::MAX))
             }
             (ProbeDirection::RoundTrip, _) => Self::Reflections(
-                Returns::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
+                ReplyMatcher::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
                     .with_key(stream.key.clone()),
                 waiting,
             ),
@@ -121,7 +121,7 @@ impl PacketSource {
 }
 
 /// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`, and their stamps whenever a reflection
-/// came, `waker` was used or [`LOOK`] has passed. Reflections are waited for as long as `waiting`.
+/// came, `waker` was used or [`POLL_INTERVAL`] has passed. Reflections are waited for as long as `waiting`.
 pub(super) fn receive_all(
     streams: &[Arc<Shared>],
     waker: &Waker,
@@ -148,12 +148,12 @@ pub(super) fn receive_all(
     let mut next_look = clock::monotonic_now();
     while !stop.load(Ordering::Acquire) {
         let before = clock::monotonic_now();
-        let ready = wait_any(watched, Some(waker), Some(LOOK));
+        let ready = wait_any(watched, Some(waker), Some(POLL_INTERVAL));
         let now = clock::monotonic_now();
         run.turn(before, now);
         let everything = now >= next_look || ready.as_ref().map_or(true, |ready| ready.woken());
         if everything {
-            next_look = now + LOOK;
+            next_look = now + POLL_INTERVAL;
         }
         let each = streams.iter().zip(&mut known).zip(&mut unanswered).zip(0..);
         for (((stream, (known, overflows)), unanswered), index) in each {

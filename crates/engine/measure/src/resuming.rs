@@ -18,14 +18,14 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Absent, Conversation};
-use super::happenings::Happenings;
+use super::happenings::InitiatorHostMonitor;
 use super::observer::Observer;
 use super::prepared::{Prepared, REPETITION};
 
 /// From one attempt that failed to the next.
 pub(super) const AGAIN: StdDuration = StdDuration::from_millis(500);
 /// A far end that has left three questions without an answer is perhaps not reached any more.
-pub(super) const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
+pub(super) const UNREACHABLE_TIMEOUT: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
 /// At the end of a run, how long a session that is being moved is waited for; and how long where this host has no way to
 /// the far end.
 pub(super) const LAST: StdDuration = StdDuration::from_secs(5);
@@ -88,14 +88,14 @@ pub(super) fn tend(
     place: usize,
     proved: bool,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
 ) -> bool {
     let Some(conversation) = &stream.conversation else { return false };
     let source = happenings.source(place);
     let settled = stream.resuming.settled.or(source);
     stream.resuming.settled = settled;
     let moved = source != settled;
-    let silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
+    let silent = conversation.unanswered().is_some_and(|silent| silent > UNREACHABLE_TIMEOUT.to_std());
     let amiss = moved || silent || conversation.is_broken();
     let now = Instant::now();
     match &stream.resuming.trouble {
@@ -129,7 +129,7 @@ fn step(
     place: usize,
     proved: bool,
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
 ) -> Option<()> {
     let conversation = stream.conversation.as_mut()?;
     let source = happenings.source(place);
@@ -194,7 +194,7 @@ fn step(
 pub(super) fn leave_vain(
     streams: &mut [Prepared],
     began: Timestamp<Monotonic>,
-    happenings: &Happenings,
+    happenings: &InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     let elapsed = clock::monotonic_now() - began;
@@ -224,7 +224,7 @@ pub(super) fn leave_vain(
 pub(super) fn settle(
     streams: &mut [Prepared],
     key: Option<&Arc<Key>>,
-    happenings: &mut Happenings,
+    happenings: &mut InitiatorHostMonitor,
     observer: &mut dyn Observer,
 ) {
     let began = Instant::now();

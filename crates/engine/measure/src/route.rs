@@ -29,9 +29,9 @@ use super::side_by_side::side_by_side;
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;
 
-/// Looks for the way to one target.
+/// Discovers the route to one target.
 #[derive(Debug)]
-pub(super) struct Pathfinder {
+pub(super) struct RouteDiscovery {
     socket: StampingSocket,
     target: SocketAddr,
     key: Option<Arc<Key>>,
@@ -41,7 +41,7 @@ pub(super) struct Pathfinder {
     began: Timestamp<Monotonic>,
 }
 
-impl Pathfinder {
+impl RouteDiscovery {
     /// Looks for the way to `target`; `None` where the system gives no socket for that.
     pub(super) fn begin(options: &MeasureOptions, target: SocketAddr) -> Option<Self> {
         let local = plan::local_address(options, target).ok()?;
@@ -167,7 +167,7 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
     // `None` for streams that have no pathfinder.
     let pathfinders: Vec<_> = streams.iter().map(|stream| stream.pathfinder.as_ref()).collect();
     let routes =
-        side_by_side("romer-route", pathfinders.len(), |place| pathfinders[place].map(Pathfinder::look));
+        side_by_side("romer-route", pathfinders.len(), |place| pathfinders[place].map(RouteDiscovery::look));
     for (stream, at_end) in streams.iter_mut().zip(routes) {
         let (Some(pathfinder), Some(at_end)) = (&stream.pathfinder, at_end) else { continue };
         stream.manifest.metadata.route = Some(hops(&pathfinder.at_start, &at_end));

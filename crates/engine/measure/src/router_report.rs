@@ -11,7 +11,7 @@ use romer_record::event::RouterReport;
 use romer_units::Duration;
 
 /// How long a router's word is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ICMP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a router reported, unless the report is this host's own.
 pub(super) fn from_path_error(error: &PathError, is_own: impl Fn(IpAddr) -> bool) -> Option<RouterReport> {
@@ -40,7 +40,7 @@ pub(super) fn asked(error: &io::Error, address: SocketAddr, from: &Origin) -> Op
     // Nothing that a reflector or a responder would answer.
     socket.send(&Outgoing::new(&[0], address, 0)).ok()?;
     let mut events = TransmitEvents::new(16);
-    let until = clock::monotonic_now() + PATIENCE;
+    let until = clock::monotonic_now() + ICMP_TIMEOUT;
     loop {
         while socket.transmit_events(&mut events).is_ok_and(|count| count > 0) {
             let mut reports =

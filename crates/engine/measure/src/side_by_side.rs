@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Targets at a time.
-const AT_A_TIME: usize = 64;
+const MAX_PARALLEL_TARGETS: usize = 64;
 
 /// What `work` gives for each place below `count`, in order. Threads are called `name`; where the system gives no more,
 /// those that there are do the work.
@@ -25,7 +25,7 @@ pub(super) fn side_by_side<T: Send>(
         }
     };
     thread::scope(|scope| {
-        for _ in 1..count.min(AT_A_TIME) {
+        for _ in 1..count.min(MAX_PARALLEL_TARGETS) {
             if thread::Builder::new().name(name.into()).spawn_scoped(scope, one_after_the_other).is_err() {
                 break;
             }

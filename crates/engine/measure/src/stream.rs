@@ -13,7 +13,7 @@ use romer_record::event::RouterReport;
 use romer_record::log::{CardMoment, Entry};
 use romer_session::association::{self, Token};
 use romer_session::control::SILENCE;
-use romer_session::sender::{Echoes, Form, Settled, wire_sequence};
+use romer_session::sender::{EchoedFields, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) session: Option<Session>,
     /// The secret of its association; `None` without a control channel.
     token: Mutex<Option<Token>>,
-    pub(super) echoes: Arc<Echoes>,
+    pub(super) echoes: Arc<EchoedFields>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
     /// The interface that was asked for, by which alone they go and come.
@@ -146,7 +146,7 @@ impl Shared {
             made: clock::monotonic_now(),
             session: identity.session,
             token: Mutex::new(identity.token),
-            echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
+            echoes: Arc::new(EchoedFields::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
             interface: None,
             card: Vec::new(),
@@ -482,7 +482,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use romer_host::socket::SocketOptions;
-    use romer_record::log::{Card, FarSent, ResponderRecord};
+    use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
 
     use super::*;
 
@@ -572,7 +572,8 @@ mod tests {
             numbers.filter(|sequence| stream.may_be_of_probe(&entry(*sequence))).count()
         };
         let far = |sequence| Entry::Far(ResponderRecord { sequence, ..ResponderRecord::default() });
-        let far_sent = |sequence| Entry::FarSent(FarSent { sequence, ..FarSent::default() });
+        let far_sent =
+            |sequence| Entry::FarSent(ResponderDeparture { sequence, ..ResponderDeparture::default() });
         assert_eq!([ProbeDirection::RoundTrip, ProbeDirection::Reverse].map(|way| taken(way, &far)), [3, 0]);
         assert_eq!(
             [ProbeDirection::RoundTrip, ProbeDirection::Reverse].map(|way| taken(way, &far_sent)),

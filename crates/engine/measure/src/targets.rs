@@ -16,7 +16,7 @@ use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
 use super::prepared::Prepared;
 use super::preparing;
-use super::route::Pathfinder;
+use super::route::RouteDiscovery;
 use super::side_by_side::side_by_side;
 
 /// A target to which nothing can be measured.
@@ -115,8 +115,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         }
     }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
-        first.pathfinder = Pathfinder::begin(options, first.shared.target);
-        first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
+        first.pathfinder = RouteDiscovery::begin(options, first.shared.target);
+        first.manifest.metadata.route = first.pathfinder.as_ref().map(RouteDiscovery::hops);
     }
     TargetResult { prepared, notes }
 }
@@ -130,13 +130,13 @@ fn deaf(part: &Prepared) -> [Option<u32>; 2] {
 }
 
 /// Of so few packets that chance spreads over a time, their number is told before they leave.
-const FEW: usize = 9;
+const MAX_COUNTED_PACKETS: usize = 9;
 
 /// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
 fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<Notice> {
     let Limit::Duration(length) = schedule.limit() else { return None };
-    let number = schedule.clone().take(FEW + 1).count();
-    if number > FEW || !traffic.is_random() {
+    let number = schedule.clone().take(MAX_COUNTED_PACKETS + 1).count();
+    if number > MAX_COUNTED_PACKETS || !traffic.is_random() {
         return None;
     }
     Some(Notice::FewPackets {

@@ -20,7 +20,7 @@ impl Responder {
     /// a second at the most; `at` is when it did.
     pub fn document(&self) -> Respond {
         if !self.threads.is_empty() {
-            self.asking.ask(|| self.wakers[0].wake());
+            self.stats.ask(|| self.wakers[0].wake());
         }
         let Totals {
             reflector: counts,
@@ -44,7 +44,7 @@ impl Responder {
             schema: RESPOND.into(),
             software: SOFTWARE.into(),
             started: humantime::format_rfc3339_micros(self.started).to_string(),
-            at: humantime::format_rfc3339_micros(self.asking.at()).to_string(),
+            at: humantime::format_rfc3339_micros(self.stats.at()).to_string(),
             test_addresses: written(&self.test_addresses),
             control_addresses: written(&self.control_addresses),
             authenticated: self.authenticated,

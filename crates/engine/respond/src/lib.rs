@@ -1,22 +1,22 @@
-//! The responder: a STAMP reflector (RFC 8762) for anybody, and the far end of romer's own sessions.
+//! The responder: a STAMP reflector (RFC 8762) for any sender, and the responder of romer's own sessions.
 //!
-//! Two threads, and one for each session in which this end sends probes itself. One reflects: it reads test packets, answers them at once, and collects the transmit stamps that
-//! the kernel hands back. One holds the control conversations. They talk through bounded queues; the reflecting
-//! thread never waits for the other, and what it cannot hand over is counted.
+//! The reflecting thread receives test packets, replies at once and collects the transmit time stamps from the kernel. The
+//! control thread runs the control connections. Each session in which the responder sends probes has a sending thread. They
+//! communicate through bounded queues; the reflecting thread never blocks, and events that do not fit are counted.
 
-mod arriving;
-mod asking;
-mod backlog;
-mod controlling;
+mod closed_sessions;
+mod control_thread;
 mod document;
-mod ended;
+mod event_queue;
 mod messages;
+mod one_way_receiver;
 mod options;
-mod patience;
-mod reflecting;
-mod refusals;
-mod sending;
+mod reflector_thread;
+mod send_errors;
+mod send_thread;
+mod stats_request;
 mod totals;
+mod tx_stamp_timeout;
 mod watchdog;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -27,8 +27,8 @@ use std::thread::JoinHandle;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
 use romer_endpoint::names::with_zone;
-use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard};
-use romer_endpoint::pulse::Pulse;
+use romer_endpoint::occurrences::{Remembered, ResponderHostMonitor, routers_unheard};
+use romer_endpoint::pulse::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
@@ -40,18 +40,18 @@ use romer_session::send_limit::{SendLimit, SendRates};
 use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
-use self::asking::Asking;
-use self::controlling::shares::NETWORKS;
+use self::control_thread::quotas::NETWORKS;
 pub use self::options::RespondOptions;
+use self::stats_request::StatsRequest;
 pub use self::totals::{OneWayTotals, Totals};
 pub use self::watchdog::Stuck;
 use self::watchdog::Watchdog;
 
 /// How long threads are waited for at the end. A turn takes milliseconds, and what waits for the kernel's last stamps less than
 /// that. It leaves a second for the totals of what the process may take to end.
-const LAST_TURN: std::time::Duration = std::time::Duration::from_secs(4);
+const SHUTDOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(4);
 /// How often they are looked at meanwhile.
-const LAST_LOOK: std::time::Duration = std::time::Duration::from_millis(5);
+const SHUTDOWN_POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A responder at work. Dropping it ends it.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub struct Responder {
     threads: Vec<JoinHandle<()>>,
     totals: Arc<Mutex<Totals>>,
     send_limit: Arc<Mutex<SendLimit>>,
-    asking: Arc<Asking>,
+    stats: Arc<StatsRequest>,
     remembered: Arc<Mutex<Remembered>>,
     watchdog: Arc<Watchdog>,
     shortcomings: Vec<Notice>,
@@ -104,26 +104,26 @@ impl Responder {
         let wakers = [new_waker()?, new_waker()?];
         let stop = Arc::new(AtomicBool::new(false));
         let totals = Arc::new(Mutex::new(Totals::default()));
-        let asking = Arc::new(Asking::new());
+        let stats = Arc::new(StatsRequest::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
-        let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
+        let pulse = Arc::new(SchedulingWatch::new(romer_host::clock::monotonic_now()));
         let watchdog = Arc::new(Watchdog::default());
         let turns = [REFLECT, CONTROL].map(|thread| watchdog.watch(thread));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
         let notes_of_senders = std::sync::mpsc::SyncSender::clone(&notes);
-        let reflecting = reflecting::Reflecting::new(
+        let reflecting = reflector_thread::ReflectorThread::new(
             sockets,
             options,
-            reflecting::Links {
+            reflector_thread::Links {
                 orders,
                 notes,
                 waker: Arc::clone(&wakers[0]),
                 control_waker: Arc::clone(&wakers[1]),
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
-                asking: Arc::clone(&asking),
+                stats: Arc::clone(&stats),
                 cards: stamping,
                 pulse: Arc::clone(&pulse),
                 turn: Arc::clone(&turns[0]),
@@ -139,12 +139,12 @@ impl Responder {
             all_packets_per_second: options.rate.saturating_mul(u64::try_from(NETWORKS).unwrap_or(u64::MAX)),
             ..Limits::default()
         };
-        let controlling = controlling::Controlling::new(
+        let controlling = control_thread::ControlThread::new(
             listeners,
             limits,
             test_port,
             options,
-            controlling::Links {
+            control_thread::Links {
                 commands,
                 events,
                 notes: notes_of_senders,
@@ -156,7 +156,7 @@ impl Responder {
                 turn: Arc::clone(&turns[1]),
                 watchdog: Arc::clone(&watchdog),
             },
-            Occurrences::begin(Arc::clone(&remembered), pulse),
+            ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
         let mut responder = Self {
             stop,
@@ -164,7 +164,7 @@ impl Responder {
             threads: Vec::new(),
             totals,
             send_limit,
-            asking,
+            stats,
             remembered,
             watchdog,
             test_addresses,
@@ -210,7 +210,7 @@ impl Responder {
     /// Threads that have been at one turn of their work for long, as far as it is to be told now: once, and again whenever that has
     /// become twice as long. To be asked every second or so.
     pub fn stuck(&self) -> Vec<Stuck> {
-        self.watchdog.look(romer_host::clock::monotonic_now())
+        self.watchdog.stuck_threads(romer_host::clock::monotonic_now())
     }
 
     /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within four
@@ -223,7 +223,7 @@ impl Responder {
     fn end(&mut self) -> Vec<String> {
         self.stop.store(true, Ordering::Release);
         self.wakers.iter().for_each(|waker| waker.wake());
-        join_within(self.threads.drain(..).collect(), LAST_TURN)
+        join_within(self.threads.drain(..).collect(), SHUTDOWN_TIMEOUT)
     }
 }
 
@@ -234,7 +234,7 @@ fn join_within(threads: Vec<JoinHandle<()>>, patience: std::time::Duration) -> V
     let mut unfinished = Vec::new();
     for thread in threads {
         while !thread.is_finished() && !is_late() {
-            std::thread::sleep(LAST_LOOK);
+            std::thread::sleep(SHUTDOWN_POLL_INTERVAL);
         }
         if thread.is_finished() {
             // A panic of the thread has been reported by itself.

@@ -1,4 +1,4 @@
-//! What the threads of a responder say to each other.
+//! Messages between the threads of a responder.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use romer_endpoint::card::Card;
 use romer_endpoint::overflow::Overflow;
 use romer_host::socket::{SocketOptions, Source, StampingSocket};
-use romer_record::log::{Card as CardRecord, FarSent, ResponderRecord};
+use romer_record::log::{Card as CardRecord, ResponderDeparture, ResponderRecord};
 use romer_session::association::Token;
 use romer_units::Duration;
 use romer_wire::oneway_probe;
 
-use super::refusals::Refused;
+use super::send_errors::Refused;
 
-/// What the control thread orders.
+/// Commands of the control thread to the reflecting thread.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum Command {
     /// Expect an association with this token from this address.
     Open {
         session: u32,
@@ -37,9 +37,9 @@ pub(super) enum Order {
     Close { session: u32 },
 }
 
-/// What the reflecting thread tells.
+/// Events that the reflecting and the sending threads report to the control thread.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum ThreadEvent {
     /// The session's address is proved, and is new or perhaps not known to its sender. Where probes are to be sent there and it is new, that is how.
     /// Where it took another's place, which its sender is to be told: how long before the last came from there, and the first
     /// from here, and the same of earlier ones; and from which others so many came meanwhile.
@@ -55,7 +55,7 @@ pub(super) enum Note {
     /// A network card's stamp of a packet of the session became known.
     Card { session: u32, card: CardRecord },
     /// A probe of ours has left.
-    Departure { session: u32, record: FarSent },
+    Departure { session: u32, record: ResponderDeparture },
     /// This host has refused probes or replies of ours.
     Refused { session: u32, refused: Refused },
     /// The thread that sends probes of ours has failed.

@@ -70,7 +70,7 @@ impl Watchdog {
     }
 
     /// The threads of which it is to be told `now` that they are stuck.
-    pub(super) fn look(&self, now: Timestamp<Monotonic>) -> Vec<Stuck> {
+    pub(super) fn stuck_threads(&self, now: Timestamp<Monotonic>) -> Vec<Stuck> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let stuck = turns.iter_mut().filter_map(|(turn, told)| {
             let turn = turn.upgrade()?;
@@ -118,12 +118,13 @@ mod tests {
         turns[0].begin(at(1));
         turns[1].begin(at(3));
         turns[1].end();
-        let told: Vec<i64> = (1..50).filter(|second| !watchdog.look(at(*second)).is_empty()).collect();
+        let told: Vec<i64> =
+            (1..50).filter(|second| !watchdog.stuck_threads(at(*second)).is_empty()).collect();
         assert_eq!(told, [6, 11, 21, 41]);
         assert_eq!(watchdog.count(), 1);
         turns[0].begin(at(50));
-        assert!(watchdog.look(at(54)).is_empty(), "another turn");
-        assert_eq!(watchdog.look(at(56)), [Stuck { thread: "one", time: Duration::from_secs(6) }]);
+        assert!(watchdog.stuck_threads(at(54)).is_empty(), "another turn");
+        assert_eq!(watchdog.stuck_threads(at(56)), [Stuck { thread: "one", time: Duration::from_secs(6) }]);
         assert_eq!(watchdog.count(), 2);
     }
 
@@ -134,7 +135,7 @@ mod tests {
         for _ in 0..3 {
             watchdog.watch("one").begin(at(1));
         }
-        assert!(watchdog.look(at(9)).is_empty());
+        assert!(watchdog.stuck_threads(at(9)).is_empty());
         let _other = watchdog.watch("other");
         assert_eq!(watchdog.turns.lock().unwrap().len(), 1);
     }

@@ -109,7 +109,7 @@ pub struct Capture {
 }
 
 /// A packet that lacks more than this was never on a network.
-const LONGEST: usize = 128 << 10;
+const MAX_PACKET_OCTETS: usize = 128 << 10;
 
 /// An interface: its link, its clock (units a second, and the offset in seconds), and how many octets of a packet it
 /// keeps at most.
@@ -207,7 +207,7 @@ pub fn read_beginnings(
     let walked = walk(inner, |record| {
         let lacks = usize::try_from(record.whole).unwrap_or(usize::MAX).saturating_sub(record.octets.len());
         capture.snapped += u64::from(lacks > 0);
-        let packet = if (1..=LONGEST).contains(&lacks) {
+        let packet = if (1..=MAX_PACKET_OCTETS).contains(&lacks) {
             // The headers are read as if the rest were there, and say how long it is.
             whole.clear();
             whole.extend_from_slice(record.octets);

@@ -22,7 +22,7 @@ use thiserror::Error;
 use crate::csv::Row;
 
 /// The most round trips that a file may hold.
-const MOST: usize = 50_000_000;
+const MAX_PACKETS: usize = 50_000_000;
 
 /// Why a file is not read.
 #[derive(Debug, Error)]
@@ -102,7 +102,7 @@ struct Document {
     #[serde(default)]
     stats: Stats,
     #[serde(default, deserialize_with = "trips")]
-    round_trips: Vec<Trip>,
+    round_trips: Vec<RoundTripEntry>,
 }
 
 #[derive(Default, Deserialize)]
@@ -166,19 +166,19 @@ impl Default for Start {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Trip {
+struct RoundTripEntry {
     seqno: u64,
     #[serde(default, deserialize_with = "lost")]
     lost: Option<Loss>,
     timestamps: Timestamps,
 }
 
-/// The round trips, of which there may be none: no more than [`MOST`] and one are kept, however many there are.
-fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Trip>, D::Error> {
+/// The round trips, of which there may be none: no more than [`MAX_PACKETS`] and one are kept, however many there are.
+fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RoundTripEntry>, D::Error> {
     struct Told;
 
     impl<'de> Visitor<'de> for Told {
-        type Value = Vec<Trip>;
+        type Value = Vec<RoundTripEntry>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("`round_trips` to be a list")
@@ -190,7 +190,7 @@ fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Trip>, D::Err
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
             let mut trips = Vec::new();
-            while trips.len() <= MOST {
+            while trips.len() <= MAX_PACKETS {
                 match list.next_element()? {
                     Some(trip) => trips.push(trip),
                     None => return Ok(trips),
@@ -288,8 +288,8 @@ pub fn read(inner: impl Read) -> Result<Recording, IrttFault> {
                 .into(),
         );
     }
-    if trips.len() > MOST {
-        return refuse(format!("it holds more than {MOST} round trips; measure in parts"));
+    if trips.len() > MAX_PACKETS {
+        return refuse(format!("it holds more than {MAX_PACKETS} round trips; measure in parts"));
     }
     let length = document.config.params.length;
     let mut clocks = [Origin::default(), Origin::default()];

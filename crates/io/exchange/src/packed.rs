@@ -19,7 +19,7 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Octets that are read at a time.
 const BUFFER: usize = 256 << 10;
 /// What a file may unpack to at the most, and so many times its own size, once it is more than the last.
-const MOST: u64 = 8 << 30;
+const MAX_UNPACKED_OCTETS: u64 = 8 << 30;
 const TIMES: u64 = 300;
 const SMALL: u64 = 4 << 20;
 /// Records that a compressed file may have however small it is, beside one for each of its octets: records differ in their numbers,
@@ -216,9 +216,9 @@ impl Read for Source {
 
 /// Why so much is no longer unpacked of so many octets that were read, if it is too much.
 fn too_much(unpacked: u64, taken: u64) -> Option<String> {
-    let most = taken.saturating_mul(TIMES).clamp(SMALL, MOST);
+    let most = taken.saturating_mul(TIMES).clamp(SMALL, MAX_UNPACKED_OCTETS);
     (unpacked > most).then(|| {
-        let bound = if most < MOST { format!("{TIMES} times its size") } else { format!("{} GiB", MOST >> 30) };
+        let bound = if most < MAX_UNPACKED_OCTETS { format!("{TIMES} times its size") } else { format!("{} GiB", MAX_UNPACKED_OCTETS >> 30) };
         format!("it is compressed by gzip and unpacks to more than {bound}; unpack it with gunzip if it is to be trusted")
     })
 }
@@ -311,7 +311,10 @@ mod tests {
     fn a_bomb_is_refused_before_it_fills_the_memory() {
         assert!(too_much(SMALL, 1).is_none() && too_much(SMALL + 1, 1).is_some());
         assert!(too_much(1 << 30, 4 << 20).is_none() && too_much(1 << 30, 3 << 20).is_some());
-        assert!(too_much(MOST, u64::MAX).is_none() && too_much(MOST + 1, u64::MAX).is_some());
+        assert!(
+            too_much(MAX_UNPACKED_OCTETS, u64::MAX).is_none()
+                && too_much(MAX_UNPACKED_OCTETS + 1, u64::MAX).is_some()
+        );
         let octets = usize::try_from(SMALL).unwrap() + 1;
         assert!(read(&packed(&vec![b' '; octets])).unwrap_err().contains("more than 300 times"));
     }

@@ -15,7 +15,7 @@ use crate::comparison::{Subject, side};
 use crate::escape;
 use crate::number::{NO_BREAK, capital, time};
 use crate::sentence::Text as _;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use crate::text::{TextStyle, wrap};
 
 /// A direction has so many delays at least.
@@ -38,7 +38,7 @@ const WIDEST: usize = 110;
 /// packets; `None` where there are none.
 pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_>>) -> Option<Concatenation> {
     let directions: Vec<ConcatenatedDirection> =
-        Trip::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
+        MeasuredPath::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
     if directions.is_empty() {
         return None;
     }
@@ -66,7 +66,7 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
 }
 
 fn direction(
-    way: Trip,
+    way: MeasuredPath,
     a: &Subject<'_>,
     b: &Subject<'_>,
     c: Option<&Subject<'_>>,
@@ -147,10 +147,12 @@ fn floats(values: &[i64]) -> Vec<f64> {
 }
 
 /// Delays by the moment on the measuring host's clock, in order.
-fn by_moment(subject: &Subject<'_>, way: Trip) -> Option<Vec<(i64, i64)>> {
+fn by_moment(subject: &Subject<'_>, way: MeasuredPath) -> Option<Vec<(i64, i64)>> {
     let moment = |passage: &Passage| match way {
-        Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
-        Trip::Forward | Trip::RoundTrip => passage.departure.map(romer_units::Timestamp::as_nanos),
+        MeasuredPath::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        MeasuredPath::Forward | MeasuredPath::RoundTrip => {
+            passage.departure.map(romer_units::Timestamp::as_nanos)
+        }
     };
     let passages = subject.stream.passages?.passages(way);
     let mut moments: Vec<(i64, i64)> = received(passages)
@@ -161,7 +163,7 @@ fn by_moment(subject: &Subject<'_>, way: Trip) -> Option<Vec<(i64, i64)>> {
 }
 
 /// Whether delays at the same moments depend on each other, where both were measured at the same time by one host.
-fn together(way: Trip, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
+fn together(way: MeasuredPath, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
     if a.stream.measurement.metadata.host != b.stream.measurement.metadata.host {
         return None;
     }
@@ -205,7 +207,7 @@ fn probability(p: f64) -> String {
 }
 
 fn verdict_text(
-    way: Trip,
+    way: MeasuredPath,
     kind: DelayKind,
     independence: Option<&Independence>,
     test: Option<&DistributionTest>,
@@ -353,7 +355,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Trip, apart, probability, verdict_text};
+    use super::{MeasuredPath, apart, probability, verdict_text};
     use romer_record::concatenation::{ConcatenatedFigure, DistributionTest, Independence};
     use romer_record::document::DelayKind;
 
@@ -362,7 +364,7 @@ mod tests {
         let said = |p_value| {
             let found =
                 Independence { pairs: 500, rank_correlation: 0.04, p_value, independent: p_value >= 0.05 };
-            verdict_text(Trip::Forward, DelayKind::Variable, Some(&found), None, &[])
+            verdict_text(MeasuredPath::Forward, DelayKind::Variable, Some(&found), None, &[])
         };
         assert!(said(0.3).contains("no significant correlation"), "{}", said(0.3));
         assert!(said(0.021).contains("may be correlated"), "{}", said(0.021));
@@ -410,7 +412,7 @@ mod tests {
         let test = DistributionTest { distance: 0.03, p_value: 0.17, held: true };
         let say = |interval| {
             let figures = [figure("p95", interval)];
-            verdict_text(Trip::Forward, DelayKind::Variable, None, Some(&test), &figures)
+            verdict_text(MeasuredPath::Forward, DelayKind::Variable, None, Some(&test), &figures)
                 .replace('\u{a0}', " ")
         };
         assert!(

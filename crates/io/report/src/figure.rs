@@ -23,10 +23,10 @@ mod thin;
 mod times;
 
 use crate::input::Stream;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use distributions::{Changes, Sorted};
 pub(crate) use drawing::{Axis, Column, Figure, Ink, Labels, Layer, Shape};
-pub(crate) use laid::Laid;
+pub(crate) use laid::OverlaidRun;
 use over_time::Spaced;
 pub(crate) use several::overlaid;
 pub(crate) use stretches::{Mark, Stretch};
@@ -38,7 +38,7 @@ pub(crate) use times::Times;
 pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let m = stream.measurement;
     let Some(passages) = &stream.passages else { return distributions::of_document(m).into_iter().collect() };
-    let many = passages.forward.len().max(passages.reverse.len()) >= MANY;
+    let many = passages.forward.len().max(passages.reverse.len()) >= MIN_ROWS_FOR_THREAD;
     let (sorted, (times, spaced)) = both(
         many,
         || Sorted::of(passages),
@@ -50,8 +50,14 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     );
     let over_time = || {
         let mut figures = Vec::new();
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::RoundTrip]));
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::Forward, Trip::Reverse]));
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[MeasuredPath::RoundTrip]));
+        figures.extend(over_time::delays(
+            m,
+            passages,
+            &sorted,
+            &times,
+            &[MeasuredPath::Forward, MeasuredPath::Reverse],
+        ));
         figures.extend(strips::losses(passages, &times));
         figures.extend(strips::order(passages, &times));
         figures.extend(clocks::corrections(m, passages, &times));
@@ -80,7 +86,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
 }
 
 /// From so many passages on a second thread is worth its making.
-const MANY: usize = 100_000;
+const MIN_ROWS_FOR_THREAD: usize = 100_000;
 
 /// Does two things, of long runs at once.
 fn both<A: Send, B: Send>(many: bool, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {

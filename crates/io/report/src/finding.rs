@@ -5,19 +5,19 @@ use romer_record::finding::{Finding, GridOf, Pattern};
 
 use crate::number::{NO_BREAK, capital, count, counted, percent, time, time_with_half};
 use crate::sentence::unless_set;
-use crate::table::{Trip, ways};
+use crate::table::{MeasuredPath, ways};
 use crate::words::Words;
 
 /// Clocks of computers tick as coarsely as that, nanoseconds.
 const TICK_NS: f64 = 100.0;
 /// What was found of a delay and what is told of its path are one change where they lie no further apart, and their sizes by no more than this part.
-const BESIDE_NS: u64 = 2_000_000_000;
-const ALIKE: f64 = 0.1;
+const TIME_TOLERANCE_NS: u64 = 2_000_000_000;
+const SIZE_TOLERANCE: f64 = 0.1;
 
 impl Words {
     /// A finding: what it is, its direction where there is more than one, and its figures.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let way = Trip::from(finding.direction);
+        let way = MeasuredPath::from(finding.direction);
         let direction = if ways(m) == [way] { String::new() } else { format!(", {}", way.name()) };
         let figures = self.figures_of(finding, &m.findings, &m.clock, may_be_clocks(m));
         format!("{}{direction}: {figures}", name(&finding.pattern))
@@ -265,7 +265,10 @@ const fn plus(size: f64) -> &'static str {
 /// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
 /// nobody watched the clocks.
 fn may_be_clocks(m: &Measurement) -> bool {
-    m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Trip::RoundTrip
+    m.source.is_some()
+        && m.clock.method != "shared"
+        && ways(m).len() == 1
+        && ways(m)[0] != MeasuredPath::RoundTrip
 }
 
 /// The way that a finding is of, and the other one.
@@ -289,8 +292,8 @@ fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
 
 /// Whether both are one change, of this size.
 fn is_change(event: &ClockEvent, finding: &Finding, size: f64) -> bool {
-    apart(event, finding) <= BESIDE_NS
-        && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
+    apart(event, finding) <= TIME_TOLERANCE_NS
+        && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * SIZE_TOLERANCE)
 }
 
 /// Whether what was found of a way may be a clock's, which is opposite in the other way: what is told of both says so, or says nothing, and the

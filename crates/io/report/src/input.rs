@@ -6,7 +6,7 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use thiserror::Error;
 
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// One stream: its document, and the singletons behind it where they are at hand.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +36,11 @@ pub struct Passages<'a> {
 
 impl<'a> Passages<'a> {
     /// Those of a direction.
-    pub(crate) const fn passages(&self, way: Trip) -> &'a [Passage] {
+    pub(crate) const fn passages(&self, way: MeasuredPath) -> &'a [Passage] {
         match way {
-            Trip::Forward => self.forward,
-            Trip::Reverse => self.reverse,
-            Trip::RoundTrip => self.round_trip,
+            MeasuredPath::Forward => self.forward,
+            MeasuredPath::Reverse => self.reverse,
+            MeasuredPath::RoundTrip => self.round_trip,
         }
     }
 }

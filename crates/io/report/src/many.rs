@@ -6,7 +6,7 @@ use crate::alike::groups;
 use crate::escape;
 use crate::number::{NO_BREAK, counted, maybe_time, percent};
 use crate::setup;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use crate::text::{TextStyle, wrap};
 
 /// More streams than this have a line each, and no page each.
@@ -53,11 +53,11 @@ pub(crate) fn summary(
 
 /// What lines are about: there and back, or each one way that packets went.
 fn ways_of(m: &Measurement) -> Vec<(&'static str, &DirectionResults)> {
-    let known = |way: &Trip| way.results(m).packets.sent.is_some();
-    if known(&Trip::RoundTrip) {
+    let known = |way: &MeasuredPath| way.results(m).packets.sent.is_some();
+    if known(&MeasuredPath::RoundTrip) {
         return vec![("", &m.round_trip)];
     }
-    let ways = [Trip::Forward, Trip::Reverse].into_iter().filter(known);
+    let ways = [MeasuredPath::Forward, MeasuredPath::Reverse].into_iter().filter(known);
     let ways: Vec<_> = ways.map(|way| (way.name(), way.results(m))).collect();
     if ways.is_empty() { vec![("", &m.round_trip)] } else { ways }
 }

@@ -4,9 +4,9 @@ use romer_record::document::Summary;
 
 use crate::number::{NO_BREAK, parts_with_half, time};
 
-/// What the 95 % interval of a median allows to be said of it.
+/// How the 95 % confidence interval of a median is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sure {
+pub(crate) enum MedianInterval {
     /// Plus or minus so much, nanoseconds: as far as the interval reaches from the median, to the side where it reaches further,
     /// so that not too much is promised where it is lopsided.
     Within(f64),
@@ -16,7 +16,7 @@ pub(crate) enum Sure {
     NotKnown,
 }
 
-impl Sure {
+impl MedianInterval {
     /// Of the median of `delay`; `None` where there is none.
     pub(crate) fn from_summary(delay: &Summary) -> Option<Self> {
         let median = delay.median?;
@@ -44,17 +44,17 @@ impl Sure {
 pub(crate) fn median(delay: &Summary, unicode: bool) -> Option<String> {
     let median = delay.median?;
     let alone = time(median, unicode);
-    Some(match Sure::from_summary(delay)? {
-        Sure::Within(half) => {
+    Some(match MedianInterval::from_summary(delay)? {
+        MedianInterval::Within(half) => {
             let [median, half, unit] = parts_with_half(median, half, unicode);
             let sign = if unicode { "±" } else { "+-" };
             format!("{median}{NO_BREAK}{unit} (95{NO_BREAK}% CI {sign}{half})")
         }
-        Sure::Between([low, high]) => {
+        MedianInterval::Between([low, high]) => {
             format!("{alone} (95{NO_BREAK}% CI {} to {})", time(low, unicode), time(high, unicode))
         }
-        Sure::NotKnown if delay.count == 1 => format!("{alone} (1 packet)"),
-        Sure::NotKnown => format!("{alone} (no CI: too few independent packets)"),
+        MedianInterval::NotKnown if delay.count == 1 => format!("{alone} (1 packet)"),
+        MedianInterval::NotKnown => format!("{alone} (no CI: too few independent packets)"),
     })
 }
 
@@ -80,32 +80,38 @@ mod tests {
     #[test]
     fn an_interval_that_reaches_further_than_the_median_is_told_by_its_ends_and_not_by_a_plus_minus() {
         for (count, median_ns, interval, sure, text) in [
-            (900, 121_800.0, Some([121_300.0, 122_483.0]), Sure::Within(683.0), "121.8 µs (95 % CI ±0.7)"),
+            (
+                900,
+                121_800.0,
+                Some([121_300.0, 122_483.0]),
+                MedianInterval::Within(683.0),
+                "121.8 µs (95 % CI ±0.7)",
+            ),
             (
                 9,
                 27_000.0,
                 Some([26_500.0, 696_713_800.0]),
-                Sure::Between([26_500.0, 696_713_800.0]),
+                MedianInterval::Between([26_500.0, 696_713_800.0]),
                 "27.0 µs (95 % CI 26.5 µs to 697 ms)",
             ),
             (
                 9,
                 27_000.0,
                 Some([0.0, 30_000.0]),
-                Sure::Between([0.0, 30_000.0]),
+                MedianInterval::Between([0.0, 30_000.0]),
                 "27.0 µs (95 % CI 0 ns to 30.0 µs)",
             ),
-            (9, 27_000.0, Some([27_000.0; 2]), Sure::Within(0.0), "27.0 µs (95 % CI ±0.0)"),
-            (9, 0.0, Some([0.0; 2]), Sure::Within(0.0), "0 ns (95 % CI ±0)"),
-            (9, 0.0, Some([0.0, 5.0]), Sure::Between([0.0, 5.0]), "0 ns (95 % CI 0 ns to 5 ns)"),
-            (3, 27_000.0, None, Sure::NotKnown, "27.0 µs (no CI: too few independent packets)"),
-            (1, 27_000.0, None, Sure::NotKnown, "27.0 µs (1 packet)"),
+            (9, 27_000.0, Some([27_000.0; 2]), MedianInterval::Within(0.0), "27.0 µs (95 % CI ±0.0)"),
+            (9, 0.0, Some([0.0; 2]), MedianInterval::Within(0.0), "0 ns (95 % CI ±0)"),
+            (9, 0.0, Some([0.0, 5.0]), MedianInterval::Between([0.0, 5.0]), "0 ns (95 % CI 0 ns to 5 ns)"),
+            (3, 27_000.0, None, MedianInterval::NotKnown, "27.0 µs (no CI: too few independent packets)"),
+            (1, 27_000.0, None, MedianInterval::NotKnown, "27.0 µs (1 packet)"),
         ] {
             let delay = summary(count, median_ns, interval);
-            assert_eq!(Sure::from_summary(&delay), Some(sure));
+            assert_eq!(MedianInterval::from_summary(&delay), Some(sure));
             assert_eq!(median(&delay, true).unwrap().replace(NO_BREAK, " "), text);
         }
-        assert_eq!(Sure::from_summary(&Summary::default()), None);
+        assert_eq!(MedianInterval::from_summary(&Summary::default()), None);
     }
 
     #[test]

@@ -3,18 +3,18 @@
 use romer_record::document::{DelayKind, DirectionResults, Measurement, ProbeDirection};
 
 use crate::number::TimeScale;
-use crate::sure::Sure;
+use crate::sure::MedianInterval;
 
-/// One of the three ways that are measured.
+/// One of the three measured paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::enum_variant_names, reason = "the field calls it a round trip")]
-pub(crate) enum Trip {
+pub(crate) enum MeasuredPath {
     Forward,
     Reverse,
     RoundTrip,
 }
 
-impl From<ProbeDirection> for Trip {
+impl From<ProbeDirection> for MeasuredPath {
     fn from(direction: ProbeDirection) -> Self {
         match direction {
             ProbeDirection::Forward => Self::Forward,
@@ -24,7 +24,7 @@ impl From<ProbeDirection> for Trip {
     }
 }
 
-impl Trip {
+impl MeasuredPath {
     pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Reverse, Self::RoundTrip];
 
     /// As documents have it.
@@ -78,19 +78,19 @@ impl Trip {
 }
 
 /// The ways of which something is known: delays, or packets.
-pub(crate) fn ways(m: &Measurement) -> Vec<Trip> {
+pub(crate) fn ways(m: &Measurement) -> Vec<MeasuredPath> {
     let went = m.traffic.direction;
-    let known = |way: &Trip| {
+    let known = |way: &MeasuredPath| {
         let asked = match way {
-            Trip::Forward => went != ProbeDirection::Reverse,
-            Trip::Reverse => went != ProbeDirection::Forward,
-            Trip::RoundTrip => went == ProbeDirection::RoundTrip,
+            MeasuredPath::Forward => went != ProbeDirection::Reverse,
+            MeasuredPath::Reverse => went != ProbeDirection::Forward,
+            MeasuredPath::RoundTrip => went == ProbeDirection::RoundTrip,
         };
         let direction = way.results(m);
         let packets = &direction.packets;
         asked && (direction.delay_ns.count > 0 || packets.sent.is_some() || packets.received > Some(0))
     };
-    Trip::ALL.into_iter().filter(known).collect()
+    MeasuredPath::ALL.into_iter().filter(known).collect()
 }
 
 /// One unit and one number of decimals for a whole table, so that its columns can be compared at a glance.
@@ -104,13 +104,14 @@ impl Scale {
     /// The unit is that of the greatest median; the decimals show about three digits of the least one, and one
     /// digit of the widest plus-minus, if that is less.
     pub(crate) fn for_measurement(m: &Measurement) -> Self {
-        let directions = || Trip::ALL.iter().map(|way| &way.results(m).delay_ns);
+        let directions = || MeasuredPath::ALL.iter().map(|way| &way.results(m).delay_ns);
         let medians = || directions().filter_map(|delay| delay.median);
         let greatest = medians().fold(0.0, f64::max);
         let unit = TimeScale::for_nanos(greatest);
         let least = medians().filter(|median| *median > 0.0).fold(f64::INFINITY, f64::min);
         let wanted = if least.is_finite() { unit.decimals(least) } else { 0 };
-        let widest = directions().filter_map(|delay| Sure::from_summary(delay)?.half()).fold(0.0, f64::max);
+        let widest =
+            directions().filter_map(|delay| MedianInterval::from_summary(delay)?.half()).fold(0.0, f64::max);
         let useful = unit.decimals(widest * 10.0).max(unit.decimals(greatest));
         Self { unit, decimals: if widest > 0.0 { wanted.min(useful) } else { wanted } }
     }

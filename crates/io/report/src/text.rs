@@ -9,8 +9,8 @@ use crate::escape;
 use crate::many;
 use crate::number::{NO_BREAK, counted, percent};
 use crate::setup;
-use crate::sure::{Sure, farther};
-use crate::table::{Scale, Trip, ways};
+use crate::sure::{MedianInterval, farther};
+use crate::table::{MeasuredPath, Scale, ways};
 use crate::words::Words;
 
 /// How the terminal is.
@@ -156,7 +156,7 @@ impl SummaryPage {
         }
         self.results(m, lines);
         lines.push(String::new());
-        if Trip::ALL.iter().any(|way| way.results(m).delay_ns.count > 0) {
+        if MeasuredPath::ALL.iter().any(|way| way.results(m).delay_ns.count > 0) {
             self.table(m, lines);
             self.distributions(m, lines);
             lines.push(String::new());
@@ -211,15 +211,15 @@ impl SummaryPage {
     }
 
     /// A way's name in the margin; where there is little room, the note on the clocks alone says what is variable.
-    fn label(self, m: &Measurement, way: Trip) -> String {
+    fn label(self, m: &Measurement, way: MeasuredPath) -> String {
         if self.width < 60 { way.title(m).to_owned() } else { way.label(m) }
     }
 
-    fn label_width(self, m: &Measurement, ways: &[Trip]) -> usize {
+    fn label_width(self, m: &Measurement, ways: &[MeasuredPath]) -> usize {
         ways.iter().map(|way| self.label(m, *way).len()).max().unwrap_or(0).max("delay, us".len())
     }
 
-    fn columns(self, m: &Measurement, ways: &[Trip], scale: Scale) -> Vec<Column> {
+    fn columns(self, m: &Measurement, ways: &[MeasuredPath], scale: Scale) -> Vec<Column> {
         let delays = |pick: fn(&Summary) -> Option<f64>| -> Vec<Option<String>> {
             ways.iter().map(|way| scale.number(pick(&way.results(m).delay_ns))).collect()
         };
@@ -229,12 +229,12 @@ impl SummaryPage {
             .map(|way| {
                 let delay = &way.results(m).delay_ns;
                 let median = scale.number(delay.median)?;
-                Some(match Sure::from_summary(delay)? {
-                    Sure::Within(half) => format!("{median} {plus_minus} {}", scale.spread(half)),
-                    Sure::Between(ends) => {
+                Some(match MedianInterval::from_summary(delay)? {
+                    MedianInterval::Within(half) => format!("{median} {plus_minus} {}", scale.spread(half)),
+                    MedianInterval::Between(ends) => {
                         format!("{median} ({})", farther(ends, delay.median?, self.style.unicode))
                     }
-                    Sure::NotKnown => median,
+                    MedianInterval::NotKnown => median,
                 })
             })
             .collect();
@@ -333,7 +333,8 @@ impl SummaryPage {
 
     fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
         self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
-        let one_way: Vec<Trip> = ways(m).into_iter().filter(|way| *way != Trip::RoundTrip).collect();
+        let one_way: Vec<MeasuredPath> =
+            ways(m).into_iter().filter(|way| *way != MeasuredPath::RoundTrip).collect();
         for way in &one_way {
             let direction =
                 if way.title(m) == "one way" { String::new() } else { format!("{}: ", way.name()) };
@@ -343,7 +344,7 @@ impl SummaryPage {
         let known = m.round_trip.packets.sent.is_some();
         if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
             let name = if one_way.is_empty() { "" } else { "round trip: " };
-            let packets = format!("{name}{}", self.words.packets(&m.round_trip, Trip::RoundTrip));
+            let packets = format!("{name}{}", self.words.packets(&m.round_trip, MeasuredPath::RoundTrip));
             self.note("Packets", &packets, Paint::Plain, lines);
         }
         if let Some(route) = self.words.route(&m.metadata) {

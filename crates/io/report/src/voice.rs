@@ -9,7 +9,7 @@ use romer_record::voice::{
 use romer_units::counted;
 
 use crate::number::{capital, percent, time};
-use crate::table::{Trip, ways};
+use crate::table::{MeasuredPath, ways};
 use crate::words::Words;
 
 impl Words {
@@ -99,7 +99,8 @@ impl Words {
 }
 
 fn of_way(m: &Measurement, direction: ProbeDirection, sentence: &str) -> String {
-    let way = if direction == ProbeDirection::Reverse { Trip::Reverse } else { Trip::Forward };
+    let way =
+        if direction == ProbeDirection::Reverse { MeasuredPath::Reverse } else { MeasuredPath::Forward };
     if ways(m) == [way] { capital(sentence) } else { format!("{}: {sentence}", way.name()) }
 }
 

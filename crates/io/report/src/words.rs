@@ -18,7 +18,7 @@ use crate::alike::groups;
 use crate::number::{NO_BREAK, TimeScale, absent, count, counted, percent, three_digits, time};
 use crate::sentence::Text;
 use crate::setup::is_of_setup;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use figures::{departures, refused_all};
 pub(crate) use pace::pace;
 use pace::skew;
@@ -191,7 +191,7 @@ impl Words {
     }
 
     /// `500 sent, 497 received, 3 lost, 1 late, 0 duplicates, 4 reordered`.
-    pub(crate) fn packets(self, direction: &DirectionResults, way: Trip) -> String {
+    pub(crate) fn packets(self, direction: &DirectionResults, way: MeasuredPath) -> String {
         let p = &direction.packets;
         let mut parts = Vec::new();
         parts.push(p.sent.map_or_else(|| "sent unknown".to_owned(), |sent| format!("{} sent", count(sent))));
@@ -206,7 +206,8 @@ impl Words {
             (None, Some(least)) => format!("at least {} lost", count(least)),
             (None, None) => "loss unknown".to_owned(),
         });
-        let sender = if way == Trip::Reverse { "not sent by the responder" } else { "not sent by this host" };
+        let sender =
+            if way == MeasuredPath::Reverse { "not sent by the responder" } else { "not sent by this host" };
         for (number, one, many, is_zero_shown) in [
             (p.instrument_drops, "dropped by the measuring host", "dropped by the measuring host", false),
             (p.in_flight, "in flight at the end", "in flight at the end", false),
@@ -357,8 +358,16 @@ mod tests {
         let mut direction = DirectionResults::default();
         (direction.packets.sent, direction.packets.not_sent) = (Some(9), Some(3));
         let told = |way| Words { unicode: false }.packets(&direction, way);
-        assert!(told(Trip::Forward).ends_with(", 3 not sent by this host"), "{}", told(Trip::Forward));
-        assert!(told(Trip::Reverse).ends_with(", 3 not sent by the responder"), "{}", told(Trip::Reverse));
+        assert!(
+            told(MeasuredPath::Forward).ends_with(", 3 not sent by this host"),
+            "{}",
+            told(MeasuredPath::Forward)
+        );
+        assert!(
+            told(MeasuredPath::Reverse).ends_with(", 3 not sent by the responder"),
+            "{}",
+            told(MeasuredPath::Reverse)
+        );
     }
 
     fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {

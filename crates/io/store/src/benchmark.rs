@@ -187,12 +187,12 @@ impl BenchmarkRun {
 /// what it does not need: that is waited for.
 fn locked(log: File, folder: &Path) -> Result<File, StoreError> {
     /// How long that may take.
-    const PATIENCE: Duration = Duration::from_millis(500);
-    let give_up = Instant::now() + PATIENCE;
+    const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
+    let give_up = Instant::now() + LOCK_TIMEOUT;
     loop {
         match log.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < give_up => {
-                std::thread::sleep(PATIENCE / 50);
+                std::thread::sleep(LOCK_TIMEOUT / 50);
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::InUse { path: folder.to_path_buf() });

@@ -72,16 +72,16 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |octets| u32::from_le_bytes(*octets))
 }
 
-/// What a frame's head says: whether it is a notice, the length of its payload, and the checksum.
+/// Header of a frame: whether it is a notice, the length of its payload, and the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct FrameHeader {
     pub(crate) notice: bool,
     pub(crate) length: usize,
     first: [u8; 4],
     crc: u32,
 }
 
-impl Head {
+impl FrameHeader {
     /// `None` where no frame of ours has such a length.
     pub(crate) fn read(bytes: [u8; HEAD]) -> Option<Self> {
         let first = [bytes[0], bytes[1], bytes[2], bytes[3]];
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_run_of_zeros_is_no_frame() {
-        assert_eq!(Head::read([0; HEAD]), None);
+        assert_eq!(FrameHeader::read([0; HEAD]), None);
     }
 
     #[test]

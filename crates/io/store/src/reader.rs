@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use romer_record::log::Entry;
 
 use crate::error::{IMPLAUSIBLE, StoreError};
-use crate::frame::{self, FileHeader, HEAD, HEADER, Head};
+use crate::frame::{self, FileHeader, FrameHeader, HEAD, HEADER};
 use crate::untrusted;
 
 /// What one frame holds.
@@ -101,7 +101,7 @@ impl<R: Read> LogReader<R> {
         let mut head = [0; HEAD];
         let got = fill(&mut self.input, &mut head)?;
         self.taken += got as u64;
-        let Some(head) = (got == HEAD).then(|| Head::read(head)).flatten() else { return Ok(None) };
+        let Some(head) = (got == HEAD).then(|| FrameHeader::read(head)).flatten() else { return Ok(None) };
         self.payload.resize(head.length, 0);
         let got = fill(&mut self.input, &mut self.payload)?;
         self.taken += got as u64;

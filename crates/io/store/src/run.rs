@@ -483,11 +483,11 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, schema: &str) -> Resul
 fn read_json_text(path: &Path, schema: &str) -> Result<String, StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Head {
+    struct DocumentHeader {
         schema: String,
     }
     let text = durable::read_text(path)?;
-    let found = parse_json::<Head>(path, &text)?.schema;
+    let found = parse_json::<DocumentHeader>(path, &text)?.schema;
     if found == schema {
         return Ok(text);
     }

@@ -8,7 +8,7 @@
 //! - [`skew`]: the estimate from the passages of one or both directions, and the correction of their delays.
 //! - [`steps`]: steps of one host's clock, detected by comparing that host's clocks, and removed from its stamps.
 //! - [`card`]: the stamps of a network card, converted to the clock of the card's host.
-//! - [`PretendedClock`]: a known error that is added to real stamps, to verify the estimate.
+//! - [`SimulatedClock`]: a known error that is added to real stamps, to verify the estimate.
 //!
 //! ```
 //! use romer_clock::skew::{Estimator, Method};
@@ -37,4 +37,4 @@ pub mod skew;
 pub mod steps;
 
 pub use clocks::{across, elapsed, length};
-pub use pretended::{FoundOut, PretendedClock};
+pub use pretended::{ClockTestResult, SimulatedClock};

@@ -1,7 +1,7 @@
 //! A clock that lies in a known way, and whether it was found out.
 //!
 //! Two ends on one host read one clock, so that what lies between their stamps is the packet's time and nothing else. Where
-//! the stamps of one end are passed through a [`PretendedClock`] first, they are those of two hosts whose clocks are known:
+//! the stamps of one end are passed through a [`SimulatedClock`] first, they are those of two hosts whose clocks are known:
 //! real packets, real stamps, and a truth to hold the estimate against.
 
 use romer_record::clock_proof::{PretendedStep, ProofFigure};
@@ -15,9 +15,9 @@ const NEAR: i64 = 50;
 /// By so much the least time of a path may itself change while the machine is put to other work, nanoseconds.
 const PATH_NS: f64 = 10_000.0;
 
-/// What the responder's clock is pretended to do.
+/// A simulated clock of the responder.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PretendedClock {
+pub struct SimulatedClock {
     /// How far it is ahead at the first packet, nanoseconds.
     pub offset_ns: i64,
     /// How much faster it runs, parts in a million.
@@ -26,9 +26,9 @@ pub struct PretendedClock {
     pub steps: Vec<(i64, i64)>,
 }
 
-/// What was found of a pretended clock.
+/// Result of the estimate with a simulated clock.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FoundOut {
+pub struct ClockTestResult {
     /// The skew, ppm.
     pub skew_ppm: ProofFigure,
     /// The steps in order of time.
@@ -37,7 +37,7 @@ pub struct FoundOut {
     pub invented_at_ns: Vec<i64>,
 }
 
-impl FoundOut {
+impl ClockTestResult {
     /// Whether everything was found, and nothing else.
     pub fn held(&self) -> bool {
         self.skew_ppm.held
@@ -46,7 +46,7 @@ impl FoundOut {
     }
 }
 
-impl PretendedClock {
+impl SimulatedClock {
     /// By how much it is ahead so long after the first packet, nanoseconds.
     pub fn ahead_ns(&self, since_ns: i64) -> i64 {
         let drifted = rounded(since_ns as f64 * self.skew_ppm / 1e6);
@@ -77,7 +77,7 @@ impl PretendedClock {
     }
 
     /// Holds an estimate against it. The run is `length_ns` long.
-    pub fn found_out(&self, estimate: &Estimate, length_ns: i64) -> FoundOut {
+    pub fn found_out(&self, estimate: &Estimate, length_ns: i64) -> ClockTestResult {
         let skew_ppm = match estimate.skew {
             Some(skew) => {
                 let spare = PATH_NS / (length_ns.max(1) as f64) * 1e6;
@@ -114,7 +114,7 @@ impl PretendedClock {
             steps.push(step);
         }
         let invented_at_ns = events.iter().map(|event| event.at_ns - origin_ns).collect();
-        FoundOut { skew_ppm, steps, invented_at_ns }
+        ClockTestResult { skew_ppm, steps, invented_at_ns }
     }
 }
 

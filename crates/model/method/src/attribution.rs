@@ -18,7 +18,7 @@ use crate::trial_trace::{SentFrame, TrialTrace};
 /// A frame that leaves with others that were due more than this after it leaves in a burst, ...
 const TOGETHER: i64 = 50_000;
 /// ... if they are so many, ...
-const MANY: usize = 8;
+const MIN_BURST_FRAMES: usize = 8;
 /// ... or it is so late.
 const STANDSTILL: i64 = 1_000_000;
 /// The wake of a burst is so many times as long as its first frame was late, in percent: a device that carries a tenth more than
@@ -35,7 +35,7 @@ const PARTS: usize = 20;
 /// Frames that were stamped so long before a standstill may have left after it.
 const STUCK: i64 = 1_000_000;
 /// Fewer frames of a stream, of which none came although their neighbours of other streams did, tell nothing of it, ...
-const LEAST: u32 = 10;
+const MIN_LOST_FRAMES: u32 = 10;
 /// ... nor as many as would be lost by chance, at the others' loss ratio, no more seldom than so.
 const CHANCE: f64 = 1e-6;
 /// The tester's part in the loss, at the most, of the device's at the least, with which a trial tells what the device
@@ -123,7 +123,7 @@ fn silent(frames: &[SentFate], came: &[Vec<Option<i64>>]) -> Vec<bool> {
     }
     let ratio = (real(lost) + 1.0) / (real(others) + 1.0);
     for (silent, between) in silent.iter_mut().zip(between) {
-        *silent &= between >= LEAST && libm::pow(ratio, f64::from(between)) < CHANCE;
+        *silent &= between >= MIN_LOST_FRAMES && libm::pow(ratio, f64::from(between)) < CHANCE;
     }
     silent
 }
@@ -175,7 +175,7 @@ fn bursts(frames: &[SentFate]) -> Vec<[i64; 3]> {
         }
         let late = left.sent - left.due;
         let ahead = with.saturating_sub(apart.max(place + 1));
-        if ahead >= MANY || (ahead > 0 && late >= STANDSTILL) {
+        if ahead >= MIN_BURST_FRAMES || (ahead > 0 && late >= STANDSTILL) {
             let before = place.checked_sub(1).and_then(|before| frames.get(before));
             let begin = before.map_or(left.sent, |before| before.left.sent.min(left.sent)) - STUCK;
             bursts.push([begin, left.sent, late]);

@@ -3,8 +3,8 @@
 
 use romer_units::{Duration, LineRate};
 
-use crate::search::{Beyond, Search};
-use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
+use crate::search::{InconclusiveTrial, Search};
+use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest};
 
 /// How bursts are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Longest {
     /// It is the longest that was tried: the device may hold more.
     pub at_the_limit: bool,
     /// The shortest burst that did not pass tells nothing of what the device holds, so that it may hold more.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<InconclusiveTrial>,
     /// Seconds of traffic at the line's rate that the device holds: the burst's time, less what was forwarded
     /// meanwhile; `None` where the throughput is not known.
     pub corrected_buffer: Option<f64>,
@@ -38,7 +38,7 @@ pub struct Bursts {
     limits: Limits,
     passed: u64,
     failed: Option<u64>,
-    beyond: Option<Beyond>,
+    beyond: Option<InconclusiveTrial>,
     asked: Option<u64>,
     found: Option<Longest>,
     done: bool,
@@ -78,15 +78,15 @@ impl Bursts {
     }
 
     /// What is left of it.
-    pub fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> TrialForecast {
         if self.done {
-            return Outlook::default();
+            return TrialForecast::default();
         }
         let width = self.failed.unwrap_or_else(|| self.most()) - self.passed;
         let halvings = libm::log2((crate::real(width) / crate::real(self.limits.step.max(1))).max(1.0));
         // Of an odd number of frames the greater half may be left.
         let bursts = whole(libm::ceil(halvings)) + u64::from(self.failed.is_none());
-        self.throughput.outlook() + Outlook::certain(RemainingTrials::new(bursts, self.limits.longest))
+        self.throughput.outlook() + TrialForecast::certain(RemainingTrials::new(bursts, self.limits.longest))
     }
 
     /// The next trial; `None` at the end.
@@ -147,7 +147,7 @@ impl Bursts {
             self.passed = frames;
         } else {
             self.failed = Some(frames);
-            self.beyond = Beyond::classify_outcome(outcome);
+            self.beyond = InconclusiveTrial::classify_outcome(outcome);
         }
     }
 }
@@ -184,16 +184,17 @@ impl Recovery {
     /// Why nothing was found, in words; `None` where it was, or may still be.
     pub fn missed(&self) -> Option<&'static str> {
         let nothing = self.throughput.result().filter(|found| found.passed <= 0.0);
-        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", Beyond::text)))
+        self.missed
+            .or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", InconclusiveTrial::text)))
     }
 
     /// What is left of it.
-    pub fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> TrialForecast {
         if self.done {
-            return Outlook::default();
+            return TrialForecast::default();
         }
         self.throughput.outlook()
-            + Outlook::certain(RemainingTrials::new(1, self.lengths[0] + self.lengths[1]))
+            + TrialForecast::certain(RemainingTrials::new(1, self.lengths[0] + self.lengths[1]))
     }
 
     /// The next trial; `None` at the end.
@@ -220,7 +221,7 @@ impl Recovery {
             return;
         }
         self.done = true;
-        self.missed = match Beyond::classify_outcome(outcome) {
+        self.missed = match InconclusiveTrial::classify_outcome(outcome) {
             Some(beyond) => Some(beyond.text()),
             None if outcome.lost == 0 => Some("an overload without loss"),
             // Such a loss says nothing of when the device has recovered.
@@ -322,7 +323,7 @@ mod tests {
         }
         let found = bursts.found().unwrap();
         assert!(found.frames.abs_diff(5_000) <= 3, "{found:?}");
-        assert_eq!((found.beyond, found.at_the_limit), (Some(Beyond::Tester), false));
+        assert_eq!((found.beyond, found.at_the_limit), (Some(InconclusiveTrial::Tester), false));
     }
 
     #[test]

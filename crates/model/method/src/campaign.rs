@@ -8,8 +8,8 @@ use romer_units::random::{RandomStream, Seed};
 
 use crate::bursts::{Bursts, Limits, Recovery};
 use crate::reset::Reset;
-use crate::search::{Beyond, Goal, Search};
-use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest, mlr};
+use crate::search::{Goal, InconclusiveTrial, Search};
+use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest, mlr};
 
 /// The question to answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +150,7 @@ pub struct Campaign {
     /// The length of the trial that was asked for and is not judged.
     outstanding: Option<Duration>,
     /// What is left of a multiple loss ratio search that has not begun.
-    fresh: Outlook,
+    fresh: TrialForecast,
 }
 
 impl Campaign {
@@ -294,10 +294,10 @@ impl Campaign {
     }
 
     /// What is left after the trial that was asked for last.
-    pub fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> TrialForecast {
         let tasks = self.tasks.iter().map(|task| match task {
             Task::Trials { left, length, .. } => {
-                Outlook::certain(RemainingTrials::new(left.len() as u64, *length))
+                TrialForecast::certain(RemainingTrials::new(left.len() as u64, *length))
             }
             Task::Search(search) => search.outlook(),
             // One that has not begun is as any other.
@@ -306,12 +306,12 @@ impl Campaign {
             Task::Bursts(bursts) => bursts.outlook(),
             Task::Recovery(recovery) => recovery.outlook(),
             Task::Reset(reset) => reset.outlook(),
-            Task::Loss { clean: 2.., .. } => Outlook::default(),
+            Task::Loss { clean: 2.., .. } => TrialForecast::default(),
             Task::Loss { next, step, length, .. } => {
-                Outlook::certain(RemainingTrials::new(whole(libm::ceil(*next / *step - 1e-9)), *length))
+                TrialForecast::certain(RemainingTrials::new(whole(libm::ceil(*next / *step - 1e-9)), *length))
             }
         });
-        let all = tasks.fold(Outlook::default(), |sum, one| sum + one);
+        let all = tasks.fold(TrialForecast::default(), |sum, one| sum + one);
         // A list of trials is shorter by what was asked for; others count it until it is judged.
         let Some(length) =
             self.outstanding.filter(|_| !matches!(self.tasks.front(), Some(Task::Trials { .. })))
@@ -322,7 +322,7 @@ impl Campaign {
             trials: left.trials.saturating_sub(1),
             time: (left.time - length).max(Duration::ZERO),
         };
-        Outlook { usual: less(all.usual), most: less(all.most) }
+        TrialForecast { usual: less(all.usual), most: less(all.most) }
     }
 }
 
@@ -339,7 +339,7 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
     let throughput = |search: &Search| {
         search.result().map(|found| {
             let line = found.failed.is_none().then_some("the line");
-            let bounded_by = found.beyond.map(Beyond::text).or(line);
+            let bounded_by = found.beyond.map(InconclusiveTrial::text).or(line);
             finding(search.subject(), "throughput", found.passed, bounded_by)
         })
     };
@@ -351,7 +351,7 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
             let strictest = search.results().last();
             strictest.map_or_else(Vec::new, |found| {
                 let line = found.upper.is_none().then_some("the line");
-                let bound = search.beyond(found).map(Beyond::text).or(line);
+                let bound = search.beyond(found).map(InconclusiveTrial::text).or(line);
                 [("throughput", found.lower), ("conditional_throughput", found.conditional)]
                     .map(|(name, value)| finding(search.subject(), name, value, bound))
                     .into()
@@ -362,7 +362,7 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
             let mut found: Vec<ProcedureFinding> = throughput(bursts.throughput()).into_iter().collect();
             if let Some(result) = bursts.found() {
                 let longest = result.at_the_limit.then_some("the longest burst that was tried");
-                let bound = result.beyond.map(Beyond::text).or(longest);
+                let bound = result.beyond.map(InconclusiveTrial::text).or(longest);
                 found.push(finding(subject, "burst_frames", crate::real(result.frames), bound));
                 if let Some(seconds) = result.corrected_buffer {
                     found.push(finding(subject, "corrected_buffer_ns", seconds * 1e9, bound));
@@ -459,7 +459,7 @@ mod tests {
     fn a_sweep_is_every_case_size_and_load_as_often_as_asked_in_random_order() {
         let (asks, campaign) = all(&sweep(), |_| TrialOutcome::default());
         assert_eq!(asks.len(), 3 * 3 * 3 * 4);
-        assert_eq!((campaign.asked(), campaign.outlook()), (108, Outlook::default()));
+        assert_eq!((campaign.asked(), campaign.outlook()), (108, TrialForecast::default()));
         for case in 0..3 {
             for repeat in 0..4 {
                 let of = asks.iter().filter(|ask| (ask.case, ask.repeat) == (case, repeat)).count();

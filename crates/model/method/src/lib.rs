@@ -182,23 +182,23 @@ impl Add for RemainingTrials {
     }
 }
 
-/// What is left of a procedure, as things stand, without trials that are made again.
+/// Forecast of the remaining trials of a procedure, without repeated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outlook {
+pub struct TrialForecast {
     /// Where the device carries in long trials what it carries in short ones.
     pub usual: RemainingTrials,
     /// At the most.
     pub most: RemainingTrials,
 }
 
-impl Outlook {
+impl TrialForecast {
     /// Where it is foreseen.
     pub const fn certain(left: RemainingTrials) -> Self {
         Self { usual: left, most: left }
     }
 }
 
-impl Add for Outlook {
+impl Add for TrialForecast {
     type Output = Self;
 
     fn add(self, more: Self) -> Self {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use romer_units::Duration;
 
-use crate::search::Beyond;
-use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
+use crate::search::InconclusiveTrial;
+use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest};
 
 /// A goal (section 5.3 of the draft).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,7 +157,7 @@ pub struct Search {
     stage: usize,
     found: Vec<GoalResult>,
     /// From this load on trials told nothing of what the device carries, and why.
-    beyond: Option<(u64, Beyond)>,
+    beyond: Option<(u64, InconclusiveTrial)>,
     /// How many trials told nothing of it.
     silent: usize,
 }
@@ -219,7 +219,7 @@ impl Search {
     }
 
     /// What bounds a result, where it is not what the device carries.
-    pub fn beyond(&self, found: &GoalResult) -> Option<Beyond> {
+    pub fn beyond(&self, found: &GoalResult) -> Option<InconclusiveTrial> {
         let (load, why) = self.beyond?;
         // A failure of the device's own below it is the bound.
         found.upper.is_some_and(|upper| billionths(upper) >= load).then_some(why)
@@ -232,12 +232,12 @@ impl Search {
 
     /// What is left of it, for devices which lose frames above a capacity, and which have none or some of many buffers that
     /// carry more than that for a while; one whose loss changes from trial to trial may take more.
-    pub fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> TrialForecast {
         /// What buffers add to the capacity in the shortest trials, shares of the line.
         const BUFFERS: [f64; 6] = [0.0, 0.03, 0.1, 0.3, 1.0, 3.0];
         const CAPACITIES: u8 = 16;
         let [least, most] = self.plan.loads;
-        let mut outlook = Outlook::default();
+        let mut outlook = TrialForecast::default();
         for buffer in BUFFERS {
             for place in 0..=CAPACITIES {
                 let share = f64::from(place) / f64::from(CAPACITIES);
@@ -254,7 +254,7 @@ impl Search {
         let more = stages
             .map(|stage| RemainingTrials::new(1, stage.goal.final_length))
             .fold(RemainingTrials::default(), |a, b| a + b);
-        Outlook { usual: outlook.usual, most: outlook.most + more }
+        TrialForecast { usual: outlook.usual, most: outlook.most + more }
     }
 
     /// What is left, with what was asked for already, of a device of this capacity and buffer.
@@ -305,7 +305,7 @@ impl Search {
     /// Takes the outcome of the trial that was asked for last.
     pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         let Some((load, length)) = self.asked.take() else { return };
-        if let Some(why) = Beyond::classify_outcome(outcome) {
+        if let Some(why) = InconclusiveTrial::classify_outcome(outcome) {
             self.silent += 1;
             // Nothing is tried above what the tester could offer.
             let load = billionths(share(load) * outcome.tester_share.unwrap_or(1.0).min(1.0));
@@ -534,7 +534,7 @@ mod tests {
                 });
             }
             let found = &search.results()[0];
-            assert_eq!(search.beyond(found), Some(Beyond::Tester));
+            assert_eq!(search.beyond(found), Some(InconclusiveTrial::Tester));
             assert!(found.lower > 0.0097 && found.lower <= 0.01, "{says}: {found:?}");
             assert!(!says || slow == 1, "{slow}");
         }

@@ -244,7 +244,7 @@ fn silent_stream(
     waits: i64,
 ) -> Option<StreamSilence> {
     /// Fewer frames are no time.
-    const LEAST: u64 = 10;
+    const MIN_FRAMES: u64 = 10;
     /// At the ratio at which others are lost, as many would be lost one after the other more seldom than so.
     const CHANCE: f64 = 1e-6;
     let frames: Vec<(i64, bool)> = flight
@@ -278,7 +278,7 @@ fn silent_stream(
             longest = Some(found);
         }
     }
-    let found = longest.filter(|found| found.frames >= LEAST)?;
+    let found = longest.filter(|found| found.frames >= MIN_FRAMES)?;
     let during = found.from.as_nanos()..=(found.from + found.length).as_nanos();
     let (mut left, mut came) = (0_u64, 0_u64);
     let others = flight.left.iter().zip(arrivals).enumerate().filter(|(other, _)| *other != stream);

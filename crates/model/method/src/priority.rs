@@ -275,9 +275,9 @@ pub fn competing(shares: &[f64]) -> Vec<f64> {
     pairs.filter(|room| *room > 0.0).map(|room| 1.0 / room).collect()
 }
 
-/// How a scheduler goes wrong that is to serve classes by weight.
+/// A fault of a weighted scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pitfall {
+pub enum SchedulerFault {
     /// All wait in one queue: there are no classes.
     OneQueue,
     /// A class sends one frame at the least in each pass, however few octets are its share of it, so that large frames of a
@@ -287,7 +287,7 @@ pub enum Pitfall {
     CountsFrames,
 }
 
-impl Pitfall {
+impl SchedulerFault {
     /// What the scheduler does, in words that follow "a scheduler that".
     pub const fn text(self) -> &'static str {
         match self {
@@ -319,7 +319,7 @@ impl Pitfall {
 ///
 /// Where one queue for all explains it, that is said alone: of a scheduler that serves no classes nobody knows how it weighs
 /// them.
-pub fn pitfalls(classes: &[ClassLoad], carried: &[f64], allowed: &[f64]) -> Vec<Pitfall> {
+pub fn pitfalls(classes: &[ClassLoad], carried: &[f64], allowed: &[f64]) -> Vec<SchedulerFault> {
     let capacity: f64 = carried.iter().sum();
     // The worst class, as a multiple of what it is allowed.
     let worst = |expected: Vec<f64>| {
@@ -329,11 +329,11 @@ pub fn pitfalls(classes: &[ClassLoad], carried: &[f64], allowed: &[f64]) -> Vec<
     if worst(water_filling(capacity, classes)) <= 1.0 {
         return Vec::new();
     }
-    let known = [Pitfall::OneQueue, Pitfall::WholeFrames, Pitfall::CountsFrames];
+    let known = [SchedulerFault::OneQueue, SchedulerFault::WholeFrames, SchedulerFault::CountsFrames];
     let found = known.map(|pitfall| (pitfall, worst(pitfall.carries(capacity, classes))));
     let mut explaining: Vec<_> = found.into_iter().filter(|(_, worst)| *worst <= 1.0).collect();
-    if explaining.iter().any(|(pitfall, _)| *pitfall == Pitfall::OneQueue) {
-        return vec![Pitfall::OneQueue];
+    if explaining.iter().any(|(pitfall, _)| *pitfall == SchedulerFault::OneQueue) {
+        return vec![SchedulerFault::OneQueue];
     }
     explaining.sort_by(|one, other| one.1.total_cmp(&other.1));
     explaining.into_iter().map(|(pitfall, _)| pitfall).collect()
@@ -527,7 +527,7 @@ mod tests {
         let found = [200.0 / 1_900.0, 150.0 / 1_900.0, 1_550.0 / 1_900.0];
         let judged = evaluate(Discipline::Weighted, 1.0, &three, &found);
         assert!(judged.iter().all(|verdict| !verdict.is_within(0.05)));
-        assert_eq!(pitfalls(&three, &found, &[0.02; 3]), [Pitfall::WholeFrames]);
+        assert_eq!(pitfalls(&three, &found, &[0.02; 3]), [SchedulerFault::WholeFrames]);
         assert_eq!(inversions(Discipline::Weighted, &three, &found, 0.05), [(0, 2), (1, 2)]);
         // What serves by weight is in no pitfall.
         let right = expected(Discipline::Weighted, 1.0, &three);
@@ -542,7 +542,7 @@ mod tests {
             .map(|(class, weight)| ClassLoad { weight, ..class.clone() })
             .collect();
         let found = [180.0 / 1_850.0, 120.0 / 1_850.0, 1_550.0 / 1_850.0];
-        assert_eq!(pitfalls(&frames, &found, &[0.05; 3]), [Pitfall::CountsFrames]);
+        assert_eq!(pitfalls(&frames, &found, &[0.05; 3]), [SchedulerFault::CountsFrames]);
     }
 
     #[test]
@@ -550,7 +550,10 @@ mod tests {
         let three = figure_1_5();
         // Of three seconds of a line of 1 Mbit/s, 19 % of the capacity are left to chance.
         let found = [0.148, 0.113, 0.749];
-        assert_eq!(pitfalls(&three, &found, &[0.24; 3]), [Pitfall::WholeFrames, Pitfall::CountsFrames]);
+        assert_eq!(
+            pitfalls(&three, &found, &[0.24; 3]),
+            [SchedulerFault::WholeFrames, SchedulerFault::CountsFrames]
+        );
         assert_eq!(pitfalls(&three, &found, &[0.05; 3]), [], "further than the tolerance from either");
         // What chance explains of a scheduler that is as it is to be needs nothing else that does.
         assert_eq!(pitfalls(&three, &[0.3, 0.25, 0.45], &[0.24; 3]), []);
@@ -564,13 +567,13 @@ mod tests {
             figure_1_5().into_iter().map(one).collect::<Vec<_>>()
         };
         let thirds = [1.0 / 3.0; 3];
-        assert_eq!(pitfalls(&all(1_500), &thirds, &[0.05; 3]), [Pitfall::OneQueue]);
+        assert_eq!(pitfalls(&all(1_500), &thirds, &[0.05; 3]), [SchedulerFault::OneQueue]);
         // Where they offer different shares, a queue carries these.
         let mut three = all(1_500);
         three[0].offered = 0.4;
-        assert_eq!(pitfalls(&three, &thirds, &[0.05; 3]), [Pitfall::WholeFrames]);
+        assert_eq!(pitfalls(&three, &thirds, &[0.05; 3]), [SchedulerFault::WholeFrames]);
         let queue = expected(Discipline::Fifo, 1.0, &three);
-        assert_eq!(pitfalls(&three, &queue, &[0.05; 3]), [Pitfall::OneQueue]);
+        assert_eq!(pitfalls(&three, &queue, &[0.05; 3]), [SchedulerFault::OneQueue]);
     }
 
     proptest! {
@@ -599,8 +602,8 @@ mod tests {
                 .iter()
                 .zip(&allowed)
                 .any(|(verdict, allowed)| !verdict.is_within(*allowed));
-            prop_assert!(!excluded || found.contains(&Pitfall::WholeFrames), "{carried:?} {allowed:?} {found:?}");
-            prop_assert!(!found.contains(&Pitfall::OneQueue), "{carried:?} {allowed:?}");
+            prop_assert!(!excluded || found.contains(&SchedulerFault::WholeFrames), "{carried:?} {allowed:?} {found:?}");
+            prop_assert!(!found.contains(&SchedulerFault::OneQueue), "{carried:?} {allowed:?}");
         }
     }
 

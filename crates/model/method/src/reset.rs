@@ -2,11 +2,11 @@
 
 use romer_units::Duration;
 
-use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest, real};
+use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest, real};
 
-/// What was found.
+/// Outage of the device after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Away {
+pub struct ResetOutage {
     /// The lost frames over the rate at which they were offered (RFC 6201, frame loss), with those that could not leave because
     /// the device had taken the link.
     pub by_loss: Duration,
@@ -22,7 +22,7 @@ pub struct Reset {
     subject: (usize, Frames, u32),
     phase: Phase,
     done: bool,
-    found: Option<Away>,
+    found: Option<ResetOutage>,
 }
 
 impl Reset {
@@ -37,13 +37,13 @@ impl Reset {
     }
 
     /// What was found; `None` before, and where the tester failed.
-    pub const fn result(&self) -> Option<Away> {
+    pub const fn result(&self) -> Option<ResetOutage> {
         self.found
     }
 
     /// What is left of it.
-    pub fn outlook(&self) -> Outlook {
-        Outlook::certain(RemainingTrials::new(u64::from(!self.done), self.phase.length))
+    pub fn outlook(&self) -> TrialForecast {
+        TrialForecast::certain(RemainingTrials::new(u64::from(!self.done), self.phase.length))
     }
 
     /// The next trial; `None` at the end.
@@ -72,7 +72,7 @@ impl Reset {
         let times = all.reduce(|[a, b], [first, last]| [a.min(first), b.max(last)]);
         let by_times = times.map_or(0.0, |[first, last]| (last - first).as_secs_f64() + 2.0 * gap);
         let last = times.map_or(0.0, |[_, last]| last.as_secs_f64());
-        self.found = Some(Away {
+        self.found = Some(ResetOutage {
             by_loss: seconds(real(missing) * gap),
             by_times: seconds(by_times),
             at_the_end: missing > 0 && last + 2.0 * gap >= length,

@@ -5,7 +5,7 @@
 
 use romer_units::Duration;
 
-use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
+use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,19 +48,19 @@ pub struct SearchResult {
     /// Least load that did not, or the greatest that the tester could offer; `None` where the greatest that is tried passed.
     pub failed: Option<f64>,
     /// The least trial that did not pass tells nothing of what the device carries, so that it may do better.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<InconclusiveTrial>,
 }
 
-/// Why a trial tells nothing of what the device carries.
+/// Why a trial is inconclusive about the capacity of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum InconclusiveTrial {
     /// The tester could not offer more.
     Tester,
     /// The device was away, as often as the trial was made.
     Absence,
 }
 
-impl Beyond {
+impl InconclusiveTrial {
     /// Why, of an outcome that tells nothing; `None` of any other.
     pub const fn classify_outcome(outcome: &TrialOutcome) -> Option<Self> {
         match (outcome.tester_failed, outcome.device_unreachable) {
@@ -93,7 +93,7 @@ pub struct Search {
     /// Greatest load that passed, and whether that was for the full length.
     passed: Option<(f64, bool)>,
     failed: Option<f64>,
-    beyond: Option<Beyond>,
+    beyond: Option<InconclusiveTrial>,
     /// The greatest load that the tester could offer, where it was too slow for one that was tried.
     tester_limit: Option<f64>,
     /// Once a full trial has contradicted a short one, all are full.
@@ -131,9 +131,9 @@ impl Search {
     }
 
     /// What is left of it. What short trials led to may not last: then all is searched once more, in full ones.
-    pub fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> TrialForecast {
         if self.found.is_some() {
-            return Outlook::default();
+            return TrialForecast::default();
         }
         let goal = &self.goal;
         let low = self.passed.map_or(0.0, |(load, _)| load);
@@ -141,13 +141,13 @@ impl Search {
         let untried = u64::from(self.passed.is_none() && self.failed.is_none());
         let halvings = untried + self.halvings(low, high);
         if self.thorough || goal.short >= goal.full {
-            return Outlook::certain(RemainingTrials::new(halvings, goal.full));
+            return TrialForecast::certain(RemainingTrials::new(halvings, goal.full));
         }
         if matches!(self.passed, Some((_, true))) {
-            return Outlook::default();
+            return TrialForecast::default();
         }
         let usual = RemainingTrials::new(halvings, goal.short) + RemainingTrials::new(1, goal.full);
-        Outlook { usual, most: usual + RemainingTrials::new(self.halvings(0.0, high), goal.full) }
+        TrialForecast { usual, most: usual + RemainingTrials::new(self.halvings(0.0, high), goal.full) }
     }
 
     /// Trials that halve what is between two loads until they are near enough.
@@ -204,7 +204,7 @@ impl Search {
     pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         let Some((load, full)) = self.asked.take() else { return };
         let full = full || self.goal.short >= self.goal.full;
-        if let Some(beyond) = Beyond::classify_outcome(outcome) {
+        if let Some(beyond) = InconclusiveTrial::classify_outcome(outcome) {
             self.beyond = Some(beyond);
             // Nothing is tried above what the tester could offer.
             let limit = outcome.tester_share.map(|share| load * share.min(1.0));
@@ -268,7 +268,7 @@ mod tests {
     fn followed(
         goal: Goal,
         mut passes: impl FnMut(&TrialRequest) -> bool,
-    ) -> (RemainingTrials, Vec<(RemainingTrials, Outlook)>) {
+    ) -> (RemainingTrials, Vec<(RemainingTrials, TrialForecast)>) {
         let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
         let (mut made, mut before) =
             (RemainingTrials::default(), vec![(RemainingTrials::default(), search.outlook())]);
@@ -371,7 +371,7 @@ mod tests {
         };
         let (found, _) = run(goal(), limited(0.6, 0.9));
         assert!(
-            found.beyond == Some(Beyond::Tester) && found.passed > 0.595 && found.passed <= 0.6,
+            found.beyond == Some(InconclusiveTrial::Tester) && found.passed > 0.595 && found.passed <= 0.6,
             "{found:?}"
         );
         let (found, _) = run(goal(), limited(0.6, 0.3));
@@ -404,7 +404,10 @@ mod tests {
             });
             assert!(trials <= 6, "{limit}: {loads:?}");
             assert!(loads[1..].iter().all(|load| *load < limit), "{limit}: {loads:?}");
-            assert!(found.beyond == Some(Beyond::Tester) && found.passed >= 0.9 * limit, "{found:?}");
+            assert!(
+                found.beyond == Some(InconclusiveTrial::Tester) && found.passed >= 0.9 * limit,
+                "{found:?}"
+            );
         }
         let (found, _) = run(goal(), slow_tester(0.6, 0.3));
         assert!(found.beyond.is_none() && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");

@@ -58,9 +58,9 @@ pub fn of_differences(resolution: f64) -> f64 {
     resolution * core::f64::consts::SQRT_2
 }
 
-/// What differs over several places (frames and loads) together, repeat by repeat.
+/// Difference over all frame sizes and loads, by repeat.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OverPlaces {
+pub struct PooledDifference {
     /// The places that count: those with a pair in every repeat that counts.
     pub places: usize,
     /// Of each repeat the median of its differences: places at which a device is full do not carry it away.
@@ -74,7 +74,7 @@ pub struct OverPlaces {
 /// All trials of a case in a repeat have in common what host and device were like meanwhile, so that the places of one repeat
 /// tell nothing of how far this varies: the unit is the repeat. One that has fewer than half as many pairs as another (a
 /// benchmark was interrupted in it) is left out.
-pub fn over_places(pairs: &[Vec<Option<f64>>]) -> OverPlaces {
+pub fn over_places(pairs: &[Vec<Option<f64>>]) -> PooledDifference {
     let all = pairs.iter().map(Vec::len).max().unwrap_or(0);
     let of = |place: &Vec<Option<f64>>, repeat: usize| place.get(repeat).copied().flatten();
     let known = |repeat: usize| pairs.iter().filter(|place| of(place, repeat).is_some()).count();
@@ -84,7 +84,7 @@ pub fn over_places(pairs: &[Vec<Option<f64>>]) -> OverPlaces {
         .iter()
         .filter_map(|place| repeats.iter().map(|repeat| of(place, *repeat)).collect::<Option<Vec<f64>>>());
     let whole: Vec<Vec<f64>> = whole.collect();
-    let mut found = OverPlaces { places: whole.len(), ..OverPlaces::default() };
+    let mut found = PooledDifference { places: whole.len(), ..PooledDifference::default() };
     for repeat in 0..repeats.len() {
         let here: Vec<f64> = whole.iter().filter_map(|place| place.get(repeat).copied()).collect();
         let summary = summary(&here);
@@ -215,7 +215,7 @@ mod tests {
         // A repeat that was interrupted takes no place from the others.
         pairs[2][2] = None;
         assert_eq!((over_places(&pairs).places, over_places(&pairs).means), (3, vec![5.0, 9.0]));
-        assert_eq!(over_places(&[]), OverPlaces::default());
+        assert_eq!(over_places(&[]), PooledDifference::default());
         assert_eq!(over_places(&[vec![None, None]]).medians, Vec::<f64>::new());
     }
 }

@@ -25,11 +25,11 @@ const VALUES: usize = 1 << 17;
 const MOST_BLOCKS: usize = 1 << 12;
 /// Points that stand for a sample in a convolution: so many at either end are its values one by one, and so many means of as
 /// many values each are what lies between.
-const POINTS: Room = Room { ends: 1 << 13, between: 1 << 14 };
+const POINTS: PointBudget = PointBudget { ends: 1 << 13, between: 1 << 14 };
 /// The same of a sample that is drawn anew.
-const POINTS_DRAWN: Room = Room { ends: 256, between: 768 };
+const POINTS_DRAWN: PointBudget = PointBudget { ends: 256, between: 768 };
 /// Places at which two distribution functions are compared.
-const PLACES: usize = 64;
+const CDF_COMPARISON_POINTS: usize = 64;
 /// Halvings in which a quantile is found.
 const HALVINGS: usize = 80;
 /// Fewer values, or pairs, than this tell nothing.
@@ -74,7 +74,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// How many points stand for a sample.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct PointBudget {
     ends: usize,
     between: usize,
 }
@@ -137,7 +137,7 @@ impl Series {
 }
 
 /// Places of an ascending sample in classes: each of the values at the ends alone, and those between in equal parts.
-fn classes(count: usize, room: Room) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn classes(count: usize, room: PointBudget) -> impl Iterator<Item = std::ops::Range<usize>> {
     let ends = room.ends.min(count / 2);
     let between = count - 2 * ends;
     let parts = room.between.min(between);
@@ -173,7 +173,7 @@ impl Points {
     }
 
     /// An ascending sample.
-    fn of_sample(sorted: &[f64], room: Room) -> Self {
+    fn of_sample(sorted: &[f64], room: PointBudget) -> Self {
         let point = |class: std::ops::Range<usize>| {
             let values = &sorted[class];
             (values.iter().sum::<f64>() / real(values.len()), real(values.len()))
@@ -191,7 +191,7 @@ impl Points {
     }
 
     fn quantile(&self, p: f64) -> f64 {
-        let place = self.below[1..].partition_point(|below| *below < (p - LEAST) * self.all);
+        let place = self.below[1..].partition_point(|below| *below < (p - PROBABILITY_RESOLUTION) * self.all);
         self.values[place.min(self.values.len() - 1)]
     }
 
@@ -204,7 +204,7 @@ impl Points {
 }
 
 /// Probabilities are exact to this, however many values there are.
-const LEAST: f64 = 1e-12;
+const PROBABILITY_RESOLUTION: f64 = 1e-12;
 
 /// The convolution of two distributions: that of their sum, if they are independent.
 struct Convolution {
@@ -251,7 +251,7 @@ impl Convolution {
 
     fn quantile_of_sums(&self, p: f64) -> f64 {
         let (mut low, mut high) = (self.end(<[f64]>::first), self.end(<[f64]>::last));
-        if p <= 0.0 || self.share_of_sums(low) >= p - LEAST {
+        if p <= 0.0 || self.share_of_sums(low) >= p - PROBABILITY_RESOLUTION {
             return low;
         }
         for _ in 0..HALVINGS {
@@ -259,7 +259,11 @@ impl Convolution {
             if middle <= low || middle >= high {
                 break;
             }
-            if self.share_of_sums(middle) >= p - LEAST { high = middle } else { low = middle }
+            if self.share_of_sums(middle) >= p - PROBABILITY_RESOLUTION {
+                high = middle
+            } else {
+                low = middle
+            }
         }
         high
     }
@@ -362,8 +366,8 @@ impl Sums {
         }
         let series = Series::from_values(measured, 3);
         let plain = series.plain();
-        let places: Vec<f64> = (0..PLACES / 2)
-            .map(|place| (real(place) + 0.5) / real(PLACES / 2))
+        let places: Vec<f64> = (0..CDF_COMPARISON_POINTS / 2)
+            .map(|place| (real(place) + 0.5) / real(CDF_COMPARISON_POINTS / 2))
             .flat_map(|p| [plain.quantile(p), self.rough.quantile(p)])
             .collect();
         let apart = |measured: &Points, sums: &Convolution| -> Vec<f64> {
@@ -371,13 +375,13 @@ impl Sums {
         };
         let here = apart(&plain, &self.rough);
         let distance = here.iter().map(|apart| apart.abs()).fold(0.0, f64::max);
-        let distance = if distance < LEAST { 0.0 } else { distance };
+        let distance = if distance < PROBABILITY_RESOLUTION { 0.0 } else { distance };
         let mut farther = 1;
         let mut differences = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
         for (number, sums) in (0..).zip(&self.drawn) {
             let drawn = series.drawn(number);
             let moved = apart(&drawn, sums).into_iter().zip(&here).map(|(drawn, here)| (drawn - here).abs());
-            farther += usize::from(moved.fold(0.0, f64::max) >= distance - LEAST);
+            farther += usize::from(moved.fold(0.0, f64::max) >= distance - PROBABILITY_RESOLUTION);
             for (statistic, differences) in statistics.iter().zip(&mut differences) {
                 let there = drawn.value(*statistic) - plain.value(*statistic);
                 differences.push(there - (sums.value(*statistic) - self.rough.value(*statistic)));

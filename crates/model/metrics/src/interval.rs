@@ -9,7 +9,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 use crate::summary::Made;
-use crate::value::{Numbers, finite, real, whole};
+use crate::value::{SampleValues, finite, real, whole};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
@@ -77,7 +77,7 @@ pub(crate) fn of_skewed_mean(
 
 /// The skewness of values with this mean and deviation, without the bias of few (Fisher's); 0 where it is not known, and of so many that it
 /// makes no difference to their mean.
-pub(crate) fn skewness(values: impl Numbers, mean: f64, stddev: f64) -> f64 {
+pub(crate) fn skewness(values: impl SampleValues, mean: f64, stddev: f64) -> f64 {
     let n = real(values.count());
     if values.count() > LOOKED_AT || values.count() < 3 || stddev <= 0.0 {
         return 0.0;
@@ -92,7 +92,7 @@ pub(crate) fn skewness(values: impl Numbers, mean: f64, stddev: f64) -> f64 {
 /// that of so rare a thing as being beyond a quantile far out, which seems less dependent where the sample has few such
 /// values. `made` says how the values were made of others.
 pub(crate) fn ranks_of_quantile(
-    series: impl Numbers,
+    series: impl SampleValues,
     p: f64,
     level: f64,
     middle: &Dependence,
@@ -119,7 +119,13 @@ pub(crate) fn ranks_of_quantile(
 
 /// How much values depend on each other in being beyond the quantile `p`, which is `level`; `None` where too few of them are as
 /// good as independent.
-fn beyond(series: impl Numbers, p: f64, level: f64, middle: &Dependence, lags: usize) -> Option<Dependence> {
+fn beyond(
+    series: impl SampleValues,
+    p: f64,
+    level: f64,
+    middle: &Dependence,
+    lags: usize,
+) -> Option<Dependence> {
     let n = series.count();
     let own = Dependence::at_or_below(series, level, lags);
     // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
@@ -150,7 +156,7 @@ pub(crate) fn tells_quantile(series: &[f64], p: f64, lags: usize) -> bool {
 
 /// The place of each of `values` among those that are `sorted`, which equal ones share. They are searched for in order of size, so
 /// that each search is a short one that begins where the last ended.
-fn places_among<N: Numbers>(sorted: N, values: N) -> Vec<f64> {
+fn places_among<N: SampleValues>(sorted: N, values: N) -> Vec<f64> {
     let mut ascending: Vec<(f64, usize)> = values.iter().zip(0..).collect();
     ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut places = vec![0.0; values.count()];
@@ -165,7 +171,7 @@ fn places_among<N: Numbers>(sorted: N, values: N) -> Vec<f64> {
 
 /// The place of the first value from `from` on that is not before, in a time that depends on how far that is, and not on how many values
 /// there are.
-fn gallop(sorted: impl Numbers, from: usize, is_before: impl Fn(f64) -> bool) -> usize {
+fn gallop(sorted: impl SampleValues, from: usize, is_before: impl Fn(f64) -> bool) -> usize {
     let all = sorted.count();
     let mut step = 1;
     while from + step <= all && is_before(sorted.at(from + step - 1)) {
@@ -221,7 +227,7 @@ pub(crate) struct Dependence {
 
 impl Dependence {
     /// Of whether each of the series, of which so many in a row share packets with the next, is no more than `level`.
-    pub(crate) fn at_or_below(series: impl Numbers, level: f64, lags: usize) -> Self {
+    pub(crate) fn at_or_below(series: impl SampleValues, level: f64, lags: usize) -> Self {
         Self::of_sharing(series, |value| if value <= level { 1.0 } else { 0.0 }, lags)
     }
 
@@ -229,7 +235,7 @@ impl Dependence {
     ///
     /// On which side of the median values are tells less of how long they remember than their places do, so that these are
     /// asked as well.
-    pub(crate) fn of_sides<N: Numbers>(series: N, median: f64, sorted: Option<N>, lags: usize) -> Self {
+    pub(crate) fn of_sides<N: SampleValues>(series: N, median: f64, sorted: Option<N>, lags: usize) -> Self {
         let found = Self::at_or_below(series, median, lags);
         let all = series.count();
         let Some(sorted) = sorted.filter(|_| all >= FEWEST_NEIGHBOURS) else { return found };
@@ -241,7 +247,7 @@ impl Dependence {
 
     /// The same of values that share a packet with each of the next `lags`: that they depend on these is known, however few
     /// they are, and what is counted as independent by [`Dependence::estimate`] is not. It is at least what their correlations amount to.
-    pub(crate) fn of_sharing(series: impl Numbers, value: impl Fn(f64) -> f64, lags: usize) -> Self {
+    pub(crate) fn of_sharing(series: impl SampleValues, value: impl Fn(f64) -> f64, lags: usize) -> Self {
         let found = Self::estimate(series, &value);
         if lags == 0 || series.count() <= lags || series.count() > CORRELATED {
             return found;
@@ -264,7 +270,7 @@ impl Dependence {
     }
 
     /// Of `value` of each of the series: what its blocks tell, and no less than what neighbours keep of each other.
-    pub(crate) fn estimate(series: impl Numbers, value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn estimate(series: impl SampleValues, value: impl Fn(f64) -> f64) -> Self {
         let centred = centred(series, value);
         let found = Self::of_blocks(&centred);
         if centred.len() < FEWEST_NEIGHBOURS {
@@ -275,7 +281,7 @@ impl Dependence {
 
     /// What the blocks of the series alone tell, which take no steady share of the last value for granted: as it is wanted of
     /// series that are looked through for what is not of their usual kind.
-    pub(crate) fn by_blocks(series: impl Numbers, value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn by_blocks(series: impl SampleValues, value: impl Fn(f64) -> f64) -> Self {
         Self::of_blocks(&centred(series, value))
     }
 
@@ -340,7 +346,7 @@ impl Dependence {
 }
 
 /// `value` of each of a series, or of so many from its middle as are looked at, less their mean.
-fn centred(series: impl Numbers, value: impl Fn(f64) -> f64) -> Vec<f64> {
+fn centred(series: impl SampleValues, value: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut values: Vec<f64> = series.middle(LOOKED_AT).iter().map(value).collect();
     let mean = values.iter().sum::<f64>() / real(values.len());
     values.iter_mut().for_each(|value| *value -= mean);

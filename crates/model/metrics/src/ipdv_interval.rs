@@ -17,13 +17,13 @@ use crate::whole_numbers::WholeNumbers;
 /// Delays that tell how far two of them are apart.
 const DRAWN: usize = 1 << 12;
 /// Of so few delays each is held against every other that is far enough from it.
-const EACH: usize = 128;
+const ALL_PAIRS_MAX: usize = 128;
 /// Of fewer delays the greatest distance of two is as good as what 95 in 100 are within.
-const FEW: f64 = 20.0;
+const RANGE_BELOW: f64 = 20.0;
 /// Fewer gaps than this do not tell how far delays on their two sides are apart.
-const FEWEST_GAPS: usize = 6;
+const MIN_GAPS: usize = 6;
 /// Fewer differences have no interval of their mean, as other singletons have none.
-const FEWEST: usize = 6;
+const MIN_DIFFERENCES: usize = 6;
 /// Times between departures are looked at in so many stretches.
 const STRETCHES: usize = 24;
 /// And in so many from the middle.
@@ -69,7 +69,7 @@ impl Differences {
 
     /// The interval of their mean.
     pub(crate) fn interval(&self, passages: &[Passage], found: &Summary) -> Option<[f64; 2]> {
-        let count = usize::try_from(found.count).ok().filter(|count| *count >= FEWEST)?;
+        let count = usize::try_from(found.count).ok().filter(|count| *count >= MIN_DIFFERENCES)?;
         let ends = Ends::between_gaps(passages)?;
         let half = ends.apart.hypot(self.across_gaps(&ends)?) / real(count);
         around(found.mean?, half)
@@ -78,7 +78,7 @@ impl Differences {
     /// What the differences across gaps amount to, at 95 %.
     fn across_gaps(&self, ends: &Ends) -> Option<f64> {
         let gaps = real(self.gaps);
-        if self.gaps < FEWEST_GAPS {
+        if self.gaps < MIN_GAPS {
             return Some(NORMAL_975 * (gaps * ends.square).sqrt());
         }
         let variance = (self.squares - self.sum * self.sum / gaps).max(0.0) / (gaps - 1.0);
@@ -96,7 +96,7 @@ pub fn ipdv_figures(passages: &[Passage]) -> Summary {
 /// How far the mean of times between arrivals may be off at 95 %, of packets in order of arrival; `None` where departures or delays
 /// are not known.
 pub(crate) fn error_of_mean_spacing(arrived: &[&Passage]) -> Option<f64> {
-    let count = arrived.len().checked_sub(1).filter(|count| *count >= FEWEST)?;
+    let count = arrived.len().checked_sub(1).filter(|count| *count >= MIN_DIFFERENCES)?;
     let kept = arrived.len().min(LOOKED_AT);
     let part = &arrived[(arrived.len() - kept) / 2..][..kept];
     let gaps: Option<Vec<i64>> =
@@ -147,7 +147,7 @@ impl Ends {
 
     fn of_delays(delays: &[i64]) -> Option<Self> {
         let count = delays.len();
-        let lags: Vec<usize> = if count <= EACH {
+        let lags: Vec<usize> = if count <= ALL_PAIRS_MAX {
             (count / 4..count).filter(|lag| *lag > 0).collect()
         } else {
             [4, 3, 2].into_iter().map(|part| count / part).collect()
@@ -158,7 +158,7 @@ impl Ends {
         }
         let last = apart.len().checked_sub(1)?;
         let square = apart.iter().map(|apart| apart * apart).sum::<f64>() / real(apart.len());
-        let level = 1.0 - 0.05 * (1.0 - FEW / real(count)).max(0.0);
+        let level = 1.0 - 0.05 * (1.0 - RANGE_BELOW / real(count)).max(0.0);
         let place = whole((level * real(last)).ceil()).min(last);
         let (_, apart, _) = apart.select_nth_unstable_by(place, f64::total_cmp);
         Some(Self { apart: *apart, square })

@@ -13,7 +13,7 @@ use romer_record::document::Summary;
 use crate::interval::Dependence;
 use crate::jitter::Mean;
 use crate::summary::{Made, Moments, summary_made};
-use crate::value::{Numbers, Whole, real};
+use crate::value::{SampleValues, Whole, real};
 use crate::{sample, sort};
 
 /// So many delays at most, from the middle, tell what the mean's error does.
@@ -44,7 +44,7 @@ struct Deviations<'a, V> {
     mean: Mean<V>,
 }
 
-impl<V: Whole> Numbers for Deviations<'_, V> {
+impl<V: Whole> SampleValues for Deviations<'_, V> {
     fn count(self) -> usize {
         self.delays.len()
     }

@@ -3,7 +3,7 @@
 use crate::value::Whole;
 
 /// Fewer values are sorted by comparing them.
-const FEW: usize = 1 << 14;
+const COMPARISON_SORT_BELOW: usize = 1 << 14;
 /// Bits of a digit, and how many digits of that kind there are.
 const BITS: u32 = 11;
 const DIGITS: usize = 1 << BITS;
@@ -27,7 +27,7 @@ pub fn put_in_order<V: Whole>(values: &mut Vec<V>) {
         return;
     };
     let bits = u64::BITS - greatest.above(least).leading_zeros();
-    if values.len() < FEW || bits > MOST_DIGITS * BITS {
+    if values.len() < COMPARISON_SORT_BELOW || bits > MOST_DIGITS * BITS {
         values.sort_unstable();
         return;
     }

@@ -6,7 +6,7 @@ use sketches_ddsketch::{Config, DDSketch};
 use crate::interval::{self, Dependence};
 use crate::mean_deviation::Centre;
 use crate::sort;
-use crate::value::{Numbers, Value, Whole, finite, real, whole};
+use crate::value::{SampleValues, Value, Whole, finite, real, whole};
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -27,7 +27,7 @@ pub const INTERVAL_METHOD: &str = "95 %. Mean: Student (for packets at least Hal
 
 /// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
 /// are nearly normal, as singletons are not.
-const FEWEST: usize = 6;
+const MIN_SAMPLES_FOR_MEAN_CI: usize = 6;
 
 /// The summary of `values`, which are in the order in which they were measured: the intervals look at how each
 /// value depends on those before it. All else is the same in any order. Values that are not finite are left out.
@@ -56,7 +56,7 @@ pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
 }
 
 /// The summary of finite values that are at hand in both orders: as they were measured, and ascending.
-pub(crate) fn summary_of<N: Numbers>(series: N, sorted: N) -> Summary {
+pub(crate) fn summary_of<N: SampleValues>(series: N, sorted: N) -> Summary {
     summary_made(series, sorted, Made::default())
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Made<'a> {
 }
 
 /// The same of values that were made of others.
-pub(crate) fn summary_made<N: Numbers>(series: N, sorted: N, made: Made<'_>) -> Summary {
+pub(crate) fn summary_made<N: SampleValues>(series: N, sorted: N, made: Made<'_>) -> Summary {
     if series.count() == 0 {
         return Summary::default();
     }
@@ -100,7 +100,7 @@ fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
 }
 
 /// Of packets' values `of_packets` says how they were made; figures of trials have none.
-fn of_order<N: Numbers>(series: N, order: &SortedSample<N>, of_packets: Option<Made<'_>>) -> Summary {
+fn of_order<N: SampleValues>(series: N, order: &SortedSample<N>, of_packets: Option<Made<'_>>) -> Summary {
     // Summing in order of size gives the same sum however the sample was ordered.
     let moments = match order {
         SortedSample::Sorted(sorted) => Moments::from_values(*sorted),
@@ -143,7 +143,8 @@ fn of_order<N: Numbers>(series: N, order: &SortedSample<N>, of_packets: Option<M
                 return interval::of_mean(&dependence, count, mean, spread);
             }
             let skewness = interval::skewness(series, mean, stddev);
-            interval::of_skewed_mean(&dependence, count, mean, spread, skewness).filter(|_| count >= FEWEST)
+            interval::of_skewed_mean(&dependence, count, mean, spread, skewness)
+                .filter(|_| count >= MIN_SAMPLES_FOR_MEAN_CI)
         }),
         median_interval: interval(0.5, median),
         p95_interval: interval(0.95, p95),
@@ -164,7 +165,7 @@ pub(crate) struct Moments {
 impl Moments {
     /// In two passes about one of the values, so that a large common offset costs no digits. `None` for an empty
     /// sample.
-    pub(crate) fn from_values(values: impl Numbers) -> Option<Self> {
+    pub(crate) fn from_values(values: impl SampleValues) -> Option<Self> {
         let count = values.count();
         let pivot = (count > 0).then(|| values.at(count / 2))?;
         let above = values.iter().map(|value| value - pivot).sum::<f64>() / real(count);
@@ -183,12 +184,12 @@ impl Moments {
 }
 
 /// The sample in order of size, or what stands in for it.
-enum SortedSample<N: Numbers> {
+enum SortedSample<N: SampleValues> {
     Sorted(N),
     Sketch(Box<DDSketch>),
 }
 
-impl<N: Numbers> SortedSample<N> {
+impl<N: SampleValues> SortedSample<N> {
     fn sketch(series: N) -> Self {
         let mut sketch = DDSketch::new(Config::new(SKETCH_ERROR, SKETCH_BINS, SKETCH_LEAST));
         series.iter().for_each(|value| sketch.add(value));

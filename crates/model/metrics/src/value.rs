@@ -116,8 +116,8 @@ impl Whole for i32 {
     }
 }
 
-/// The values of a sample as the statistics count them, in the order in which they were measured or in order of size.
-pub(crate) trait Numbers: Copy {
+/// The values of a sample, in measured or in sorted order.
+pub(crate) trait SampleValues: Copy {
     /// How many there are.
     fn count(self) -> usize;
 
@@ -138,7 +138,7 @@ pub(crate) trait Numbers: Copy {
     }
 }
 
-impl<V: Value> Numbers for &[V] {
+impl<V: Value> SampleValues for &[V] {
     fn count(self) -> usize {
         self.len()
     }

@@ -16,12 +16,12 @@ const CLOSE: i128 = 5;
 /// Gaps of the card's stamps that are shorter than this are no wait of a driver's, nanoseconds.
 const SHORT_NS: i128 = 5_000;
 /// Below this many packets, and this share of all (a fraction of so many), it is of no use to know.
-const FEWEST: u64 = 20;
+const MIN_PACKETS: u64 = 20;
 const SHARE: u64 = 20;
 
-/// Arrivals at one end that came in bunches.
+/// Arrivals at one end that interrupt coalescing has grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bunches {
+pub struct CoalescedArrivals {
     /// Arrivals of which both stamps are known.
     pub arrivals: u64,
     /// Those that the kernel got together with another.
@@ -67,7 +67,7 @@ impl CardEvidence {
 
     /// The bunches among the arrivals here and there, in this order; `None` where there are hardly any, or no stamps of
     /// cards.
-    pub fn bunches(&self) -> [Option<Bunches>; 2] {
+    pub fn bunches(&self) -> [Option<CoalescedArrivals>; 2] {
         self.arrivals.clone().map(among)
     }
 
@@ -78,7 +78,7 @@ impl CardEvidence {
 }
 
 /// [`CardEvidence::bunches`] of all rows.
-pub fn bunches(rows: &[RoundTrip]) -> [Option<Bunches>; 2] {
+pub fn bunches(rows: &[RoundTrip]) -> [Option<CoalescedArrivals>; 2] {
     let mut evidence = CardEvidence::default();
     evidence.take(rows);
     evidence.bunches()
@@ -90,7 +90,7 @@ fn both<C: Clock>(stamps: &romer_record::Stamps<C>) -> Option<(i64, i128)> {
     Some((card.as_nanos(), elapsed(card, stamps.kernel?)))
 }
 
-fn among(mut arrivals: Vec<(i64, i128)>) -> Option<Bunches> {
+fn among(mut arrivals: Vec<(i64, i128)>) -> Option<CoalescedArrivals> {
     arrivals.sort_unstable();
     let together: Vec<bool> = arrivals
         .windows(2)
@@ -107,10 +107,10 @@ fn among(mut arrivals: Vec<(i64, i128)>) -> Option<Bunches> {
     let bunched = (0..arrivals.len()).filter(|place| is_bunched(*place)).collect::<Vec<_>>();
     let longest = bunched.iter().filter_map(|place| arrivals.get(*place)).map(|(_, later)| *later).max()?;
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    let found = Bunches {
+    let found = CoalescedArrivals {
         arrivals: count(arrivals.len()),
         bunched: count(bunched.len()),
         longest_ns: i64::try_from(longest).unwrap_or(i64::MAX),
     };
-    (found.bunched >= FEWEST && found.bunched.saturating_mul(SHARE) >= found.arrivals).then_some(found)
+    (found.bunched >= MIN_PACKETS && found.bunched.saturating_mul(SHARE) >= found.arrivals).then_some(found)
 }

@@ -65,14 +65,14 @@ mod unsent;
 mod watched;
 
 pub use arrivals::ArrivalsSeen;
-pub use bunches::{Bunches, CardEvidence, bunches};
+pub use bunches::{CardEvidence, CoalescedArrivals, bunches};
 pub use clocks::{Corrected, correct_clocks, correct_clocks_by};
 pub use link::UNWATCHED;
 pub use location::{
     LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,
 };
 pub use numbers::ReplyNumbers;
-pub use quick::TooQuick;
+pub use quick::DelayOutliers;
 pub use rejected::{Fractions, Rejected, RejectedStamps, StampCheck};
 pub use relate::{Related, Relating, ResponderLog, relate};
 pub use selection::{Selection, Tallies};

@@ -170,13 +170,13 @@ struct Thinned {
 }
 
 /// Buckets of so few rows keep all their points.
-const FEW: usize = 2;
+const SMALL_BUCKET_ROWS: usize = 2;
 
 impl Thinned {
     fn take(&mut self, at: i64, apart: i64) {
         let point = (at, apart);
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
-        if self.few.len() < FEW {
+        if self.few.len() < SMALL_BUCKET_ROWS {
             self.few.push(point);
         }
         self.ends = Some(match self.ends {
@@ -190,7 +190,7 @@ impl Thinned {
 
     fn close(&mut self, rows: usize) {
         let ends = self.ends.take();
-        if rows <= FEW {
+        if rows <= SMALL_BUCKET_ROWS {
             self.kept.append(&mut self.few);
         } else if let Some([least, greatest]) = ends {
             self.kept.push(least);

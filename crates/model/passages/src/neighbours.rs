@@ -11,7 +11,7 @@ pub(crate) const BEFORE: usize = 64;
 /// At the end of a stream, so many packets that follow one may be as false as it.
 const AT_END: usize = 3;
 /// Packets that are compared for the trend of their delays, as by the rate between the clocks, are so many apart.
-const APART: usize = 32;
+const TREND_DISTANCE_PACKETS: usize = 32;
 /// A round trip explains a low delay if it was shorter than usual, without a pause of the responder, by more than this share of what the delay
 /// is too low by. If the path was faster, the round trip is shorter by all of that. If the stamps are false, it is as long as usual.
 const SHARE: f64 = 0.5;
@@ -22,7 +22,7 @@ const PAUSE: f64 = 2.0;
 /// extreme values than either law.
 const SPREADS: f64 = 8.0;
 /// Of fewer neighbours the spread is too uncertain: a delay has to contradict the shortest round trip.
-const FEW: usize = 16;
+const MIN_NEIGHBOURS: usize = 16;
 /// The floor of so many neighbours is closer to the true one than half of them are to each other. The floor of fewer lies higher, in
 /// inverse proportion to their number. Waiting times by an exponential law then pass the limit less often than once in 10^6.
 const CERTAIN: usize = 32;
@@ -87,9 +87,11 @@ pub(crate) fn trends(before: &[Seen], after: &[Seen]) -> [Option<f64>; 2] {
             let passed = later.stamps[0].saturating_sub(one.stamps[0]);
             (passed > 0).then(|| later.raw[way].saturating_sub(one.raw[way]) as f64 / passed as f64)
         };
-        let mut trends: Vec<f64> = side.iter().zip(side.iter().skip(APART)).filter_map(of_pair).collect();
+        let mut trends: Vec<f64> =
+            side.iter().zip(side.iter().skip(TREND_DISTANCE_PACKETS)).filter_map(of_pair).collect();
         let middle = trends.len() / 2;
-        (trends.len() >= APART).then(|| *trends.select_nth_unstable_by(middle, f64::total_cmp).1)
+        (trends.len() >= TREND_DISTANCE_PACKETS)
+            .then(|| *trends.select_nth_unstable_by(middle, f64::total_cmp).1)
     };
     [0, 1].map(|way| of_side(before, way).or_else(|| of_side(after, way)))
 }
@@ -183,7 +185,7 @@ impl<'a> Neighbours<'a> {
             if let Some((bound, skipped, near)) = found {
                 return self.run(way, bound, &self.after[..skipped], near, usual);
             }
-            if below_before.is_some() && self.before().len() >= FEW {
+            if below_before.is_some() && self.before().len() >= MIN_NEIGHBOURS {
                 judgement = Judgement::Set;
             }
         }
@@ -229,7 +231,7 @@ impl<'a> Neighbours<'a> {
 
     /// The packets that follow it, or follow a run of false ones.
     fn followers(&self) -> impl Iterator<Item = &'a [Seen]> {
-        let (after, skip) = (self.after, self.before().len() >= FEW);
+        let (after, skip) = (self.after, self.before().len() >= MIN_NEIGHBOURS);
         let short = if after.len() > AT_END { after } else { &[] };
         let first = (after.len() < NEAR).then_some(short);
         let most = if skip { EXCURSION + 1 } else { 1 };
@@ -254,7 +256,7 @@ impl<'a> Neighbours<'a> {
         let all = each.reduce(|a, b| Side { floor: a.floor.min(b.floor), spread: a.spread.max(b.spread) })?;
         let count = Self::count(sides);
         let least = sides.iter().map(|side| shortest(side)).reduce(f64::min)?;
-        let limit = if count < FEW {
+        let limit = if count < MIN_NEIGHBOURS {
             least
         } else {
             self.possible(way, all.spread * (CERTAIN as f64 / count as f64).max(1.0), least)

@@ -26,11 +26,11 @@ const SPREADS: i128 = 4;
 /// On one clock it is too low by more than one in so many of the least delay.
 const SHARE: i128 = 4;
 /// Of fewer differences between neighbours there is no spread.
-const FEW: usize = 6;
+const MIN_DIFFERENCES: usize = 6;
 
-/// The packets of a direction that are too quick.
+/// Packets of a direction whose delay is too low to be true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TooQuick {
+pub struct DelayOutliers {
     /// Packets with both stamps.
     pub compared: u64,
     /// How many of them are too quick.
@@ -41,7 +41,7 @@ pub struct TooQuick {
     pub most_ns: i64,
 }
 
-impl TooQuick {
+impl DelayOutliers {
     /// Whether they are too many for single false stamps, and have kept theirs.
     pub const fn are_kept(&self) -> bool {
         are_no_single_ones(self.packets, self.compared)
@@ -57,8 +57,8 @@ struct Seen {
 }
 
 /// Takes the stamps from single packets that are too quick. `passages` are in order of sequence and copy.
-pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> TooQuick {
-    let mut found = TooQuick::default();
+pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> DelayOutliers {
+    let mut found = DelayOutliers::default();
     let mut too_quick: Vec<(u64, i128)> = Vec::new();
     let (mut before, mut open) = (VecDeque::new(), VecDeque::new());
     let mut unit_ns = None;
@@ -185,7 +185,7 @@ fn too_low(
     let lowest = low(before, 0).into_iter().chain(low(after, FALSE_NEIGHBOURS)).min()?;
     let by = Some(lowest - one.raw).filter(|by| *by > 0)?;
     let (spread, differences) = upper_quartile_apart([&before, &after]);
-    if differences < FEW {
+    if differences < MIN_DIFFERENCES {
         return None;
     }
     // At an end of the stream one side alone speaks: delays that fall and begin anew, as by a schedule, are below it by their whole range.

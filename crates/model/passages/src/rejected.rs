@@ -89,7 +89,7 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
 /// The trend of the delays is estimated again after so many decisions.
 const TREND_PERIOD: usize = 8;
 /// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
-const WAITING: u64 = 65_536;
+const MAX_PENDING_ROWS: u64 = 65_536;
 
 /// What a round trip says of the responder's stamps.
 enum Verdict {
@@ -152,7 +152,8 @@ impl StampCheck {
                 self.open.push_back(Seen { sequence: row.sequence, rows, stamps, raw });
             }
             let waits = |open: &VecDeque<Seen>| {
-                open.front().is_some_and(|one| open.len() > NEAR + EXCURSION || begin - one.rows.0 > WAITING)
+                open.front()
+                    .is_some_and(|one| open.len() > NEAR + EXCURSION || begin - one.rows.0 > MAX_PENDING_ROWS)
             };
             while waits(&self.open) {
                 self.decide();

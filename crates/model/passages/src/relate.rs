@@ -11,7 +11,7 @@ use romer_units::{Clock, Departure, Direction, Duration, Place, Timestamp};
 use crate::arrivals::ArrivalsSeen;
 use crate::delays;
 use crate::numbers::{self, ReplyNumbers};
-use crate::quick::{self, TooQuick};
+use crate::quick::{self, DelayOutliers};
 use crate::selection::{self, Selection, arrived_there, replied};
 use crate::single::{number_copies, resolution};
 use romer_clock::skew::Correction;
@@ -75,7 +75,7 @@ pub struct Related {
     /// What the numbers of the replies tell of the losses, where a reflector keeps no log.
     pub numbers: Option<ReplyNumbers>,
     /// One-way probes of `forward` and of `reverse` that took less time than those before and after.
-    pub too_quick: [TooQuick; 2],
+    pub too_quick: [DelayOutliers; 2],
 }
 
 impl Related {
@@ -253,7 +253,7 @@ pub struct Relating {
     all_told: bool,
     /// A reply that came back has no time stamp of its departure: without one, a packet may have been sent all the same.
     any_undated_reply: bool,
-    far_stamps: FarStamps,
+    far_stamps: ResponderTimestamps,
     forward: Vec<Passage>,
     replies: Replies,
     theirs: Vec<Passage>,
@@ -282,7 +282,7 @@ impl Relating {
             all_returned: true,
             all_told: true,
             any_undated_reply: false,
-            far_stamps: FarStamps::default(),
+            far_stamps: ResponderTimestamps::default(),
             forward: Vec::new(),
             replies: Replies::default(),
             theirs: Vec::new(),
@@ -430,9 +430,9 @@ impl Relating {
     }
 }
 
-/// What there is of the responder's stamps, wherever they were taken, of packets that came back.
+/// Which time stamps of the responder exist for returned packets, whatever their source.
 #[derive(Clone, Copy, Debug, Default)]
-struct FarStamps {
+struct ResponderTimestamps {
     returned: bool,
     arrival: bool,
     departure: bool,
@@ -440,7 +440,7 @@ struct FarStamps {
     differ: bool,
 }
 
-impl FarStamps {
+impl ResponderTimestamps {
     fn take(&mut self, probe: &[RoundTrip]) {
         if self.differ {
             return;

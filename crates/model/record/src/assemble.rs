@@ -5,7 +5,7 @@ mod copies;
 use copies::{ArrivalKey, Arrivals, Records, RowIndex};
 use romer_units::{Clock, Timestamp};
 
-use crate::log::{Card, CardMoment, Entry, FarSent, ResponderRecord};
+use crate::log::{Card, CardMoment, Entry, ResponderDeparture, ResponderRecord};
 use crate::probe_direction::ProbeDirection;
 use crate::singleton::{RoundTrip, Stamps};
 
@@ -76,8 +76,8 @@ fn our_probe(sequence: u64, entries: &[&Entry]) -> ProbeParts {
     probe
 }
 
-fn their_probe(entries: &[&Entry]) -> Theirs {
-    let mut probe = Theirs::default();
+fn their_probe(entries: &[&Entry]) -> ResponderProbe {
+    let mut probe = ResponderProbe::default();
     for entry in entries {
         match **entry {
             Entry::FarSent(sent) => probe.sent = Some(sent),
@@ -90,13 +90,13 @@ fn their_probe(entries: &[&Entry]) -> Theirs {
 
 /// A one-way probe of the responder.
 #[derive(Default)]
-struct Theirs {
-    sent: Option<FarSent>,
+struct ResponderProbe {
+    sent: Option<ResponderDeparture>,
     came: Vec<Entry>,
 }
 
 /// The rows of a probe that the responder sent, one for each copy that came.
-fn reverse_rows(sequence: u64, mut probe: Theirs) -> Vec<RoundTrip> {
+fn reverse_rows(sequence: u64, mut probe: ResponderProbe) -> Vec<RoundTrip> {
     let mut first = RoundTrip { way: ProbeDirection::Reverse, sequence, ..RoundTrip::default() };
     if let Some(sent) = probe.sent {
         first.size = sent.size;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     fn left_there(sequence: u64, t3: i64) -> Entry {
-        Entry::FarSent(FarSent {
+        Entry::FarSent(ResponderDeparture {
             sequence,
             size: 14,
             wake_error_ns: 5,
@@ -418,7 +418,12 @@ mod tests {
 
     #[test]
     fn a_probe_that_the_responder_could_not_send_is_not_lost() {
-        let refused = Entry::FarSent(FarSent { sequence: 3, size: 14, refused: true, ..FarSent::default() });
+        let refused = Entry::FarSent(ResponderDeparture {
+            sequence: 3,
+            size: 14,
+            refused: true,
+            ..ResponderDeparture::default()
+        });
         let rows = assemble_as(ProbeDirection::Reverse, &[refused]);
         assert!(rows[0].not_sent && rows[0].t3.user.is_none() && rows[0].way == ProbeDirection::Reverse);
     }

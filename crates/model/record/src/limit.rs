@@ -42,7 +42,7 @@ fn split(text: &str) -> Option<(&str, Relation, &str)> {
 }
 
 /// The longest text of a limit that is looked at.
-const LONGEST: usize = 200;
+const MAX_TEXT_CHARS: usize = 200;
 
 /// A limit as it is written, in its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Written<'t> {
 /// In words: it is too long, or compares nothing.
 pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'t>, String> {
     let shown = romer_units::excerpt(text, 80);
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_CHARS {
         return Err(format!("{shown:?}... is too long; write for instance '{example}'"));
     }
     let (path, relation, bound) = split(text).ok_or_else(|| {

@@ -70,7 +70,7 @@ pub enum Entry {
     /// The responder's own record of a probe, brought by the control channel.
     Far(ResponderRecord),
     /// The responder's own record of a one-way probe that it sent, or could not send, brought by the control channel.
-    FarSent(FarSent),
+    FarSent(ResponderDeparture),
     /// A network card's stamp became known, of this host's or of the responder's.
     Card(Card),
     /// A one-way probe of the responder arrived here.
@@ -92,7 +92,7 @@ pub enum Entry {
 
 /// The responder's record of one probe that it sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FarSent {
+pub struct ResponderDeparture {
     /// Number of the probe.
     pub sequence: u64,
     /// Payload of UDP in octets.
@@ -260,7 +260,7 @@ pub fn encode_far(far: &ResponderRecord, out: &mut Vec<u8>) {
 pub const FAR_LONGEST: usize = 8 + 8 + 3 * 9 + 2 * 2;
 
 /// Appends the responder's record of a departure alone, as the control channel carries it.
-pub fn encode_far_sent(sent: &FarSent, out: &mut Vec<u8>) {
+pub fn encode_far_sent(sent: &ResponderDeparture, out: &mut Vec<u8>) {
     out.extend_from_slice(&sent.sequence.to_le_bytes());
     out.extend_from_slice(&sent.size.to_le_bytes());
     out.extend_from_slice(&sent.wake_error_ns.to_le_bytes());
@@ -331,7 +331,7 @@ pub fn decode_far(bytes: &[u8]) -> Result<Vec<ResponderRecord>, LogError> {
 ///
 /// # Errors
 /// [`LogError`] at the first record that is cut short or malformed.
-pub fn decode_far_sent(bytes: &[u8]) -> Result<Vec<FarSent>, LogError> {
+pub fn decode_far_sent(bytes: &[u8]) -> Result<Vec<ResponderDeparture>, LogError> {
     let mut cursor = Cursor { bytes, at: 0, start: 0 };
     let mut records = Vec::with_capacity(bytes.len() / 30);
     while cursor.at < bytes.len() {
@@ -424,8 +424,8 @@ fn read_far(c: &mut Cursor<'_>) -> Result<ResponderRecord, LogError> {
     })
 }
 
-fn read_far_sent(c: &mut Cursor<'_>) -> Result<FarSent, LogError> {
-    Ok(FarSent {
+fn read_far_sent(c: &mut Cursor<'_>) -> Result<ResponderDeparture, LogError> {
+    Ok(ResponderDeparture {
         sequence: c.u64()?,
         size: c.u32()?,
         wake_error_ns: c.i64()?,
@@ -522,8 +522,8 @@ mod tests {
     prop_compose! {
         fn far_sent()(
             sequence: u64, size: u32, wake_error_ns: i64, user_ns: i64, kernel_ns: Option<i64>, refused: bool,
-        ) -> FarSent {
-            FarSent { sequence, size, wake_error_ns, user_ns, kernel_ns, refused }
+        ) -> ResponderDeparture {
+            ResponderDeparture { sequence, size, wake_error_ns, user_ns, kernel_ns, refused }
         }
     }
 

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::document::ClockSync;
 use crate::event::Event;
-use crate::log::{Card, Entry, FarSent, ResponderRecord};
+use crate::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use crate::manifest::{Manifest, Stream};
 
 /// Moments of a host's real-time clock, nanoseconds after 1970-01-01: the years 1957 to 2102. Time stamps of NTP lie
@@ -33,7 +33,7 @@ impl ResponderRecord {
     }
 }
 
-impl FarSent {
+impl ResponderDeparture {
     /// Whether its times are moments of a clock, and its size is one of a datagram.
     pub fn is_plausible(&self) -> bool {
         let Self { sequence: _, size, wake_error_ns, user_ns, kernel_ns, refused: _ } = self;
@@ -157,8 +157,8 @@ mod tests {
                 "{extreme}"
             );
             let sent = [
-                FarSent { user_ns: extreme, ..FarSent::default() },
-                FarSent { kernel_ns: some, ..FarSent::default() },
+                ResponderDeparture { user_ns: extreme, ..ResponderDeparture::default() },
+                ResponderDeparture { kernel_ns: some, ..ResponderDeparture::default() },
             ];
             assert!(sent.into_iter().all(|sent| !Entry::FarSent(sent).is_plausible()), "{extreme}");
             let card = Card { sequence: 1, moment: CardMoment::Left, arrival_ns: 0, card_ns: 0, error_ns: 0 };
@@ -168,12 +168,19 @@ mod tests {
             }
         }
         for size in [LONGEST_PAYLOAD, LONGEST_PAYLOAD + 1] {
-            assert_eq!(FarSent { size, ..FarSent::default() }.is_plausible(), size == LONGEST_PAYLOAD);
+            assert_eq!(
+                ResponderDeparture { size, ..ResponderDeparture::default() }.is_plausible(),
+                size == LONGEST_PAYLOAD
+            );
         }
         let usual = Event::new(EventKind::ClockStep, EventLocation::Responder, 1, 2);
         assert!(usual.is_plausible());
         for extreme in [i64::MIN, i64::MAX, SPANS.start - 1, SPANS.end] {
-            assert!(!FarSent { wake_error_ns: extreme, ..FarSent::default() }.is_plausible(), "{extreme}");
+            assert!(
+                !ResponderDeparture { wake_error_ns: extreme, ..ResponderDeparture::default() }
+                    .is_plausible(),
+                "{extreme}"
+            );
             let step = ClockStep { size_ns: 1, size_interval_ns: None, before_ns: 1, after_ns: 2 };
             let steps = [
                 ClockStep { size_ns: extreme, ..step },

@@ -1,6 +1,6 @@
 //! The protocols, as state machines: events in, actions out; the time is an argument, sockets are elsewhere.
 //!
-//! - [`sender`]: [`sender::Departures`] makes the probes of one stream, [`sender::Returns`] knows their
+//! - [`sender`]: [`sender::Departures`] makes the probes of one stream, [`sender::ReplyMatcher`] knows their
 //!   reflections (RFC 8762).
 //! - [`reflector`]: the stateless Session-Reflector, its admission rules and its counters; [`limit`] is its
 //!   token bucket for each address prefix.

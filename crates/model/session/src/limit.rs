@@ -20,7 +20,7 @@ use siphasher::sip::SipHasher13;
 /// Buckets in a set.
 pub const WAYS: usize = 8;
 
-const SECOND: u64 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Tokens are counted in packet-nanoseconds, so that filling is exact in integers: a packet costs
 /// one second's worth of nanoseconds, and each nanosecond brings as many as the rate.
@@ -37,7 +37,7 @@ struct Bucket {
 
 /// What a bucket that `rate` fills holds: one second of it.
 fn full(rate: u64) -> u128 {
-    u128::from(rate) * u128::from(SECOND)
+    u128::from(rate) * u128::from(NANOS_PER_SECOND)
 }
 
 impl Bucket {
@@ -53,7 +53,7 @@ impl Bucket {
 
     /// Takes the token of one packet, which may have been `granted`.
     fn take(&mut self, granted: bool) -> bool {
-        let from = |tokens: &mut u128| match tokens.checked_sub(u128::from(SECOND)) {
+        let from = |tokens: &mut u128| match tokens.checked_sub(u128::from(NANOS_PER_SECOND)) {
             Some(left) => {
                 *tokens = left;
                 true

@@ -18,9 +18,9 @@ const AT_ONCE: usize = 4;
 /// Probes to a hop that does not answer.
 const TRIES: u8 = 3;
 /// Silent hops in a row after which nobody is looked for behind them.
-const SILENT: u8 = 5;
+const MAX_SILENT_HOPS: u8 = 5;
 /// How long the answer to a probe is waited for, at the most.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(700);
 /// The least of it: once the target has answered, others are waited for as often as long as it took, and so much more.
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 const TIMES_LONGER: i64 = 4;
@@ -89,7 +89,7 @@ impl Trace {
             tries: [0; MOST_HOPS as usize],
             found: [None; MOST_HOPS as usize],
             end: MOST_HOPS + 1,
-            patience: PATIENCE,
+            patience: PROBE_TIMEOUT,
             at_once: AT_ONCE,
         }
     }
@@ -134,7 +134,7 @@ impl Trace {
         }
         if answer != RouteAnswer::Expired {
             self.end = hop + 1;
-            let longer = took.checked_mul(TIMES_LONGER).unwrap_or(PATIENCE) + LEAST_PATIENCE;
+            let longer = took.checked_mul(TIMES_LONGER).unwrap_or(PROBE_TIMEOUT) + LEAST_PATIENCE;
             self.patience = self.patience.min(longer);
         }
     }
@@ -160,7 +160,7 @@ impl Trace {
     /// Hops that have not answered and may yet, in order.
     fn wanted(&self) -> impl Iterator<Item = u8> {
         let last = (1..self.end).rev().find(|hop| self.found[index(*hop)].is_some()).unwrap_or(0);
-        let end = self.end.min(last + SILENT + 1);
+        let end = self.end.min(last + MAX_SILENT_HOPS + 1);
         (1..end).filter(|hop| self.found[index(*hop)].is_none() && self.tries[index(*hop)] < TRIES)
     }
 
@@ -240,10 +240,10 @@ mod tests {
     }
 
     /// Which probe is answered, how, and by whom.
-    type Told = (Option<u32>, RouteAnswer, IpAddr);
+    type ReceivedAnswer = (Option<u32>, RouteAnswer, IpAddr);
 
     impl SimulatedPath {
-        fn answer(&self, probe: RouteProbe) -> Option<Told> {
+        fn answer(&self, probe: RouteProbe) -> Option<ReceivedAnswer> {
             let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE).is_multiple_of(each));
             if lost || self.silent.contains(&probe.hop.min(self.length)) {
                 return None;
@@ -260,7 +260,7 @@ mod tests {
             let start = Timestamp::from_nanos(5);
             let mut now = start;
             let mut trace = Trace::new(BASE, now);
-            let mut coming: Vec<(Timestamp<Monotonic>, Told)> = Vec::new();
+            let mut coming: Vec<(Timestamp<Monotonic>, ReceivedAnswer)> = Vec::new();
             let mut probes = Vec::new();
             while !trace.is_over(now) {
                 while let Some(probe) = trace.next_probe(now) {
@@ -332,7 +332,7 @@ mod tests {
         let (route, probes, took) = dead.trace();
         assert_eq!(route, dead.truth());
         assert_eq!(route.len(), 3);
-        assert!(probes.iter().all(|probe| probe.hop <= 3 + SILENT), "{probes:?}");
+        assert!(probes.iter().all(|probe| probe.hop <= 3 + MAX_SILENT_HOPS), "{probes:?}");
         assert!(took <= LONGEST, "{took}");
         let nobody = SimulatedPath { silent: (1..=30).collect(), ..world(30) };
         assert_eq!(nobody.trace().0, Route::new());

@@ -1,6 +1,6 @@
 //! Who sends a stream of probes (for round trips the Session-Sender of RFC 8762 section 4.2), in halves that share
 //! nothing: what departs, and what returns. So the thread that keeps the schedule never waits for the thread that
-//! reads. Of a one-way stream, [`Departures`] are at one end and [`Comings`] at the other.
+//! reads. Of a one-way stream, [`Departures`] are at one end and [`OneWayReceiver`] at the other.
 
 mod coming;
 
@@ -18,7 +18,7 @@ use romer_wire::stamp::{
     AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
 
-pub use coming::{Coming, Comings};
+pub use coming::{OneWayReceiver, ReceivedProbe};
 
 /// The shortest payload of a probe whose reflection carries all of t1 to t3, in octets: a TWAMP-Light packet of
 /// RFC 5357 section 4.2.1, whose reply of the same length ends behind the sender's timestamp.
@@ -43,7 +43,7 @@ pub struct Due {
 /// a reflection returns. A forger who does not see our packets cannot name them, and a step of the clock does not
 /// make a true reflection look false.
 #[derive(Debug)]
-pub struct Echoes {
+pub struct EchoedFields {
     departures: Box<[Noted]>,
     /// One more than the number of the latest probe.
     noted: AtomicU64,
@@ -61,7 +61,7 @@ struct Noted {
 /// In place of the departure time of a probe that did not leave.
 const WITHDRAWN: i64 = i64::MIN;
 
-impl Echoes {
+impl EchoedFields {
     /// Room for `probes` probes (rounded up to a power of two, at most 2^20); older ones are
     /// forgotten, and reflections of those are believed.
     pub fn new(probes: u64) -> Self {
@@ -131,7 +131,7 @@ pub enum Form {
         /// How well the clock of the stamps is known.
         error: ErrorEstimate,
         /// Where the departures are noted for whoever checks the reflections.
-        echoes: Arc<Echoes>,
+        echoes: Arc<EchoedFields>,
     },
     /// One-way probes, [`oneway_probe::SHORTEST`] octets or more.
     Compact(oneway_probe::Session),
@@ -201,7 +201,7 @@ pub fn wire_sequence(sequence: u64) -> u32 {
 
 /// Why a datagram is not a reflection, or a one-way probe, of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stray {
+pub enum RejectReason {
     /// It is too short to be a reflection.
     Short,
     /// It comes from another address than the target's.
@@ -218,7 +218,7 @@ pub enum Stray {
     Code,
 }
 
-impl Stray {
+impl RejectReason {
     /// What is wrong with where a datagram comes from that should come from `target`.
     fn of_source(source: SocketAddr, target: SocketAddr) -> Self {
         if source.ip() == target.ip() { Self::Port } else { Self::Address }
@@ -267,12 +267,12 @@ pub struct Arrival<'a> {
     pub tos: Option<u8>,
 }
 
-/// The returning half: knows the reflections of its stream, and when no more can come.
+/// Matches replies to the probes of a stream, and knows when no more can arrive.
 #[derive(Debug)]
-pub struct Returns {
+pub struct ReplyMatcher {
     target: SocketAddr,
     ssid: Option<u16>,
-    echoes: Arc<Echoes>,
+    echoes: Arc<EchoedFields>,
     key: Option<Arc<Key>>,
     returned: Vec<u64>,
     distinct: u64,
@@ -285,11 +285,11 @@ pub struct Returns {
     late: u64,
 }
 
-impl Returns {
+impl ReplyMatcher {
     /// Reflections from `target`; room is made for `expected` probes, and grows if more are sent. `ssid` is the session
     /// identifier that the reflector is known to return. `None` where that is not known: the octets are ignored then,
     /// as they must be of a reflector that knows RFC 8762 only (section 4.3.1).
-    pub fn new(target: SocketAddr, ssid: Option<u16>, expected: u64, echoes: Arc<Echoes>) -> Self {
+    pub fn new(target: SocketAddr, ssid: Option<u16>, expected: u64, echoes: Arc<EchoedFields>) -> Self {
         let words = usize::try_from(expected.div_ceil(64).min(1 << 20)).unwrap_or(0);
         Self {
             target,
@@ -312,12 +312,12 @@ impl Returns {
         Self { key, ..self }
     }
 
-    fn parse(&self, payload: &[u8]) -> Result<ReflectorPacket, Stray> {
+    fn parse(&self, payload: &[u8]) -> Result<ReflectorPacket, RejectReason> {
         match &self.key {
-            None => ReflectorPacket::parse(payload).map_err(|_| Stray::Short),
+            None => ReflectorPacket::parse(payload).map_err(|_| RejectReason::Short),
             Some(key) => ReflectorPacket::parse_authenticated(payload, key).map_err(|error| match error {
-                AuthError::WrongCode => Stray::Code,
-                AuthError::TooShort(_) | AuthError::NoRoom { .. } => Stray::Short,
+                AuthError::WrongCode => RejectReason::Code,
+                AuthError::TooShort(_) | AuthError::NoRoom { .. } => RejectReason::Short,
             }),
         }
     }
@@ -326,8 +326,8 @@ impl Returns {
     /// that was not written.
     ///
     /// # Errors
-    /// [`Stray`], which is also counted.
-    pub fn on_datagram(&mut self, arrival: &Arrival<'_>, sent: u64) -> Result<Entry, Stray> {
+    /// [`RejectReason`], which is also counted.
+    pub fn on_datagram(&mut self, arrival: &Arrival<'_>, sent: u64) -> Result<Entry, RejectReason> {
         let sent = self.echoes.at_most_noted(sent);
         match self.validate(arrival, sent) {
             Ok((packet, sequence)) => {
@@ -369,23 +369,23 @@ impl Returns {
         }
     }
 
-    fn validate(&self, arrival: &Arrival<'_>, sent: u64) -> Result<(ReflectorPacket, u64), Stray> {
+    fn validate(&self, arrival: &Arrival<'_>, sent: u64) -> Result<(ReflectorPacket, u64), RejectReason> {
         if arrival.source != self.target {
-            return Err(Stray::of_source(arrival.source, self.target));
+            return Err(RejectReason::of_source(arrival.source, self.target));
         }
         let packet = self.parse(arrival.payload)?;
         // A reply of 14 or 15 octets has no identifier.
         let differs = |ours: u16| packet.ssid.is_some_and(|ssid| ssid.get() != ours);
         if self.ssid.is_some_and(differs) {
-            return Err(Stray::Session);
+            return Err(RejectReason::Session);
         }
         // A stateful reflector counts for itself; what it echoes is ours.
         let on_wire = packet.sender_sequence.unwrap_or(packet.sequence);
-        let sequence = unwrapped(on_wire, sent).ok_or(Stray::Sequence)?;
+        let sequence = unwrapped(on_wire, sent).ok_or(RejectReason::Sequence)?;
         let format = packet.sender_error.map_or(TimestampFormat::Ntp, ErrorEstimate::format);
         let echo = packet.sender_timestamp.and_then(|time| time.to_unix_nanos(format, arrival.user_ns));
         if echo.is_some_and(|t1| !self.echoes.agree(sequence, sent, t1)) {
-            return Err(Stray::Echo);
+            return Err(RejectReason::Echo);
         }
         Ok((packet, sequence))
     }
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn unknown_identifiers_are_ignored() {
         use romer_wire::stamp::TimestampFormat::Ntp;
-        let echoes = Arc::new(Echoes::new(1));
+        let echoes = Arc::new(EchoedFields::new(1));
         let error = ErrorEstimate::at_least(Duration::from_micros(1), true, Ntp);
         let form = Form::Stamp { ssid: 7, error, echoes: Arc::clone(&echoes) };
         let mut departures =
@@ -482,7 +482,7 @@ mod tests {
         for (known, returned, stray) in [
             (Some(7), 7, None),
             (Some(7), 0, None),
-            (Some(7), 8, Some(Stray::Session)),
+            (Some(7), 8, Some(RejectReason::Session)),
             (None, 7, None),
             (None, 0, None),
             (None, 0xffff, None),
@@ -505,7 +505,7 @@ mod tests {
                 ttl: Some(60),
                 tos: Some(0),
             };
-            let mut returns = Returns::new(source(), known, 1, Arc::clone(&echoes));
+            let mut returns = ReplyMatcher::new(source(), known, 1, Arc::clone(&echoes));
             assert_eq!(returns.on_datagram(&arrival, 1).err(), stray, "{known:?}, {returned}");
         }
     }
@@ -520,7 +520,7 @@ mod tests {
     }
 
     /// A reply to probe `sequence`, which left at `t1_ns`.
-    fn reply(returns: &mut Returns, sequence: u64, sent: u64, t1_ns: i64, length: usize) {
+    fn reply(returns: &mut ReplyMatcher, sequence: u64, sent: u64, t1_ns: i64, length: usize) {
         let mut payload = vec![0; length];
         payload[..4].copy_from_slice(&wire_sequence(sequence).to_be_bytes());
         payload[24..28].copy_from_slice(&wire_sequence(sequence).to_be_bytes());
@@ -543,8 +543,8 @@ mod tests {
     fn settled_probes_alone_are_lost() {
         const T0: i64 = 1_800_000_000_000_000_000;
         let t1 = |sequence: u64| T0 + i64::try_from(sequence).unwrap();
-        let echoes = Arc::new(Echoes::new(64));
-        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        let echoes = Arc::new(EchoedFields::new(64));
+        let mut returns = ReplyMatcher::new(source(), None, 64, Arc::clone(&echoes));
         (0..40).for_each(|sequence| echoes.note(sequence, t1(sequence), 44));
         echoes.withdraw(7);
         for sequence in (0..30).filter(|sequence| ![3, 7, 9].contains(sequence)) {
@@ -566,8 +566,8 @@ mod tests {
     #[test]
     fn replies_to_probes_never_written() {
         const T0: i64 = 1_800_000_000_000_000_000;
-        let echoes = Arc::new(Echoes::new(64));
-        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        let echoes = Arc::new(EchoedFields::new(64));
+        let mut returns = ReplyMatcher::new(source(), None, 64, Arc::clone(&echoes));
         (0..10).for_each(|sequence| echoes.note(sequence, T0, 44));
         let mut payload = [0; 44];
         payload[24..28].copy_from_slice(&11_u32.to_be_bytes());
@@ -579,7 +579,7 @@ mod tests {
             ttl: None,
             tos: None,
         };
-        assert_eq!(returns.on_datagram(&arrival, u64::MAX).err(), Some(Stray::Sequence));
+        assert_eq!(returns.on_datagram(&arrival, u64::MAX).err(), Some(RejectReason::Sequence));
         assert_eq!(returns.returned.len(), 0);
         reply(&mut returns, 9, u64::MAX, T0, 44);
         returns.settle(T0, u64::MAX);
@@ -590,8 +590,8 @@ mod tests {
     #[test]
     fn replies_of_other_length() {
         const T0: i64 = 1_800_000_000_000_000_000;
-        let echoes = Arc::new(Echoes::new(64));
-        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        let echoes = Arc::new(EchoedFields::new(64));
+        let mut returns = ReplyMatcher::new(source(), None, 64, Arc::clone(&echoes));
         for (sequence, size) in [(0, 44), (1, 100), (2, 200), (3, 44)] {
             echoes.note(sequence, T0, size);
         }

@@ -162,7 +162,7 @@ impl Device {
             let lost = away
                 || self.drops_size == Some(frame.octets)
                 || happens(0, place, self.noise)
-                || (frame.at < sulks_until && happens(1, place, SULKING));
+                || (frame.at < sulks_until && happens(1, place, DEGRADED_LOSS_RATIO));
             if lost {
                 continue;
             }
@@ -206,7 +206,7 @@ impl Device {
 }
 
 /// Share of frames that a sulking device loses.
-const SULKING: f64 = 0.05;
+const DEGRADED_LOSS_RATIO: f64 = 0.05;
 
 /// A trial under way.
 struct Working<'a> {

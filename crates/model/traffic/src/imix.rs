@@ -102,9 +102,9 @@ impl Sequence {
             return Err("a run has a count above 0 and letters; write 20(abcd)".into());
         }
         let length = self.length.saturating_add(frames);
-        if length > LONGEST {
+        if length > MAX_SEQUENCE_FRAMES {
             return Err(format!(
-                "a sequence of {length} frames is too long; use at most {LONGEST}, by smaller counts or fewer letters"
+                "a sequence of {length} frames is too long; use at most {MAX_SEQUENCE_FRAMES}, by smaller counts or fewer letters"
             ));
         }
         self.runs.push(SizeRun { begin: self.length, first, sizes: count, repeats });
@@ -157,7 +157,7 @@ const LETTERS: [u32; 10] = [64, 128, 256, 512, 1_024, 1_280, 1_518, 2_112, 9_000
 /// The smallest frame that carries UDP over IPv4, and the largest.
 const FRAMES: RangeInclusive<u64> = 46..=65_553;
 /// Longest sequence, frames after the run lengths.
-const LONGEST: u64 = 65_536;
+const MAX_SEQUENCE_FRAMES: u64 = 65_536;
 
 impl Imix {
     /// The frame sizes, of which random ones follow from `seed`.

@@ -11,7 +11,7 @@ use crate::draw;
 use crate::parse_error::ParseError;
 
 /// The longest delay that can be asked for; a hundredth of the range of time stays free for the tails.
-const LONGEST: Duration = Duration::from_secs(3_600);
+const MAX_DELAY: Duration = Duration::from_secs(3_600);
 
 /// How much later than scheduled a packet leaves.
 ///
@@ -101,10 +101,10 @@ fn read(text: &str) -> Result<DepartureJitter, String> {
 
 fn delay(text: &str) -> Result<Duration, String> {
     let delay: Duration = text.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
-    if (Duration::ZERO..=LONGEST).contains(&delay) {
+    if (Duration::ZERO..=MAX_DELAY).contains(&delay) {
         Ok(delay)
     } else {
-        Err(format!("a delay of {delay} is out of range; use 0ms to {LONGEST}"))
+        Err(format!("a delay of {delay} is out of range; use 0ms to {MAX_DELAY}"))
     }
 }
 

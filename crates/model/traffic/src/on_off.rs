@@ -16,9 +16,9 @@ use romer_units::random::{RandomStream, Seed};
 use crate::draw;
 
 /// The shortest mean of a phase: with shorter ones, the cycles between two packets would be beyond counting.
-const SHORTEST: Duration = Duration::from_millis(1);
+const MIN_MEAN_PHASE: Duration = Duration::from_millis(1);
 /// The longest mean length of talk or silence: weighted sums of several stay far within 64 bits.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const MAX_MEAN_PHASE: Duration = Duration::from_secs(86_400);
 /// Most phases of a mixture.
 const MOST_PHASES: usize = 8;
 
@@ -152,11 +152,11 @@ impl DurationLaw {
 
 fn length_of(text: &str) -> Result<Duration, String> {
     let length: Duration = text.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
-    if length < SHORTEST {
-        return Err(format!("a length of {length} is too short; use at least {SHORTEST}"));
+    if length < MIN_MEAN_PHASE {
+        return Err(format!("a length of {length} is too short; use at least {MIN_MEAN_PHASE}"));
     }
-    if length > LONGEST {
-        return Err(format!("a length of {length} is too long; use at most {LONGEST}"));
+    if length > MAX_MEAN_PHASE {
+        return Err(format!("a length of {length} is too long; use at most {MAX_MEAN_PHASE}"));
     }
     Ok(length)
 }

@@ -412,7 +412,7 @@ fn expected(limit: Limit, pace: &Pace, interval: Duration) -> u64 {
 /// Deviations of a normal distribution that are exceeded once in a million, and a little for small numbers.
 const DEVIATIONS: f64 = 5.0;
 /// Departures that a random schedule may have more than so many deviations tell, as these hold for large numbers.
-const FEW: f64 = 20.0;
+const EXTRA_DEPARTURES: f64 = 20.0;
 
 /// How many departures more than `expected` there may be, or how many intervals longer they may take.
 #[expect(clippy::cast_precision_loss, reason = "a margin is wanted to a few digits")]
@@ -424,13 +424,13 @@ const FEW: f64 = 20.0;
 fn margin(request: &Request, expected: u64, interval: Duration, pace: &Pace) -> u64 {
     let (count, mean) = (expected as f64, interval.as_nanos() as f64);
     let random = match (pace, request.model.laws()) {
-        (Pace::Gaps(_), _) => DEVIATIONS.mul_add(libm::sqrt(count), FEW),
+        (Pace::Gaps(_), _) => DEVIATIONS.mul_add(libm::sqrt(count), EXTRA_DEPARTURES),
         (Pace::Gated { step, .. }, Some((on, off))) => {
             let (talk, silence) = (on.mean().as_nanos() as f64, off.mean().as_nanos() as f64);
             let cycles = count * step.as_nanos() as f64 / talk + 1.0;
             // Of one cycle, as a difference of time at a given number of packets.
             let deviation = libm::hypot(off.deviation(), on.deviation() * silence / talk);
-            let rest = FEW * (talk + silence);
+            let rest = EXTRA_DEPARTURES * (talk + silence);
             (DEVIATIONS * libm::sqrt(cycles)).mul_add(deviation, rest) / mean
         }
         (Pace::Recorded(trace), _) => {

@@ -78,7 +78,7 @@ pub enum TraceFault {
 }
 
 /// The largest payload of UDP over IPv4.
-const LARGEST: u32 = 65_507;
+const MAX_UDP_PAYLOAD: u32 = 65_507;
 const OFFSET: &str = "a time after the start: whole nanoseconds, 0 and up";
 const PAYLOAD: &str = "a payload of UDP: 0 to 65507 octets";
 
@@ -137,7 +137,7 @@ impl Trace {
                 return Err(TraceError { line, fault: TraceFault::NotInOrder });
             }
             before = packet.offset;
-            if packet.size > LARGEST {
+            if packet.size > MAX_UDP_PAYLOAD {
                 return Err(wrong(packet.size.to_string(), PAYLOAD));
             }
         }
@@ -233,7 +233,7 @@ impl Reader {
             Some(place) => {
                 let (text, what) = (field(place, "size")?, PAYLOAD);
                 let size = number(text, what)?;
-                if size > LARGEST {
+                if size > MAX_UDP_PAYLOAD {
                     return Err(TraceFault::NotANumber { text: shown(text), what });
                 }
                 size
@@ -326,7 +326,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(gaps in prop::collection::vec((0i64..1_000_000_000, 0u32..=LARGEST), 1..100)) {
+        fn what_is_written_is_read(gaps in prop::collection::vec((0i64..1_000_000_000, 0u32..=MAX_UDP_PAYLOAD), 1..100)) {
             let mut time = 0;
             let packets: Vec<(i64, u32)> = gaps.into_iter().map(|(gap, size)| { time += gap; (time, size) }).collect();
             let lines: Vec<String> = packets.iter().map(|(offset, size)| format!("{offset},{size}")).collect();

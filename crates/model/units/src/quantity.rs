@@ -69,10 +69,10 @@ pub(crate) struct Unit {
 }
 
 /// Longest text that is looked at; longer ones are cut in the message.
-const LONGEST: usize = 64;
+const MAX_QUOTED_CHARS: usize = 64;
 
 fn shown(text: &str) -> String {
-    crate::words::excerpt(text, LONGEST)
+    crate::words::excerpt(text, MAX_QUOTED_CHARS)
 }
 
 /// Reads one or more `NUMBER UNIT` pairs (`1m30s`) and gives their sum in the smallest step. Every pair needs
@@ -89,7 +89,7 @@ pub(crate) fn sum_of_parts(
     }
     let not_a_number =
         || QuantityError::NotANumber { text: shown(whole), what: what.into(), example: example.into() };
-    if body.len() > LONGEST {
+    if body.len() > MAX_QUOTED_CHARS {
         return Err(not_a_number());
     }
     let mut rest = body;

@@ -21,7 +21,7 @@ const ADVERTISEMENT: u8 = 136;
 /// Hop limit without which a message of neighbour discovery is not believed.
 const NEAR: u8 = 255;
 /// The smallest frame, without check sequence.
-const SHORTEST: usize = 60;
+const MIN_FRAME_OCTETS: usize = 60;
 
 /// A question or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn arp(
     sender: (Ipv4Addr, MacAddress),
     target: (Ipv4Addr, MacAddress),
 ) -> Vec<u8> {
-    let mut frame = vec![0; SHORTEST];
+    let mut frame = vec![0; MIN_FRAME_OCTETS];
     let header = Ethernet { destination: to, source: sender.1, tags: Tags::None, ether_type: ARP };
     if let Ok(packet) = header.emit(&mut frame) {
         debug_assert!(packet.len() >= ARP_OCTETS);
@@ -205,7 +205,7 @@ mod tests {
                 v4.map(|address| IpAddr::V4(address.into()))
             };
             let question = ask(a, b, OURS).unwrap();
-            prop_assert!(question.len() >= SHORTEST);
+            prop_assert!(question.len() >= MIN_FRAME_OCTETS);
             prop_assert_eq!(read(&question), Some(Message::Asks { target: a, asker: b, asker_mac: OURS }));
             let answer = reply(a, THEIRS, b, OURS).unwrap();
             prop_assert_eq!(read(&answer), Some(Message::Tells { address: a, mac: THEIRS }));

@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a process may take to end besides its stages.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the evaluation of what was measured may take: minutes, for hours of many packets. The packet log stays until it has
 /// ended, so that the run can be completed from it.
 pub const EVALUATION: Duration = Duration::from_secs(600);
 /// Between two looks. Time is counted in looks: what a host that stands still does not do is not held against a thread.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 static STAGES: Mutex<Stages> = Mutex::new(Stages { begun: 0, going_on: Vec::new() });
 
@@ -26,7 +26,7 @@ struct Stages {
     going_on: Vec<(u64, u64)>,
 }
 
-/// A part of what a process does that may take longer than [`PATIENCE`] though the process was told to end. It goes on until this
+/// A part of what a process does that may take longer than [`SHUTDOWN_TIMEOUT`] though the process was told to end. It goes on until this
 /// is dropped.
 #[derive(Debug)]
 pub struct Stage {
@@ -61,7 +61,7 @@ impl Drop for Stage {
 }
 
 fn looks(time: Duration) -> u64 {
-    u64::try_from(time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u64::MAX)
+    u64::try_from(time.as_millis().div_ceil(POLL_INTERVAL.as_millis())).unwrap_or(u64::MAX)
 }
 
 /// The looks that are left until the process is ended.
@@ -70,7 +70,7 @@ struct Countdown(u64);
 
 impl Countdown {
     fn new() -> Self {
-        Self(looks(PATIENCE))
+        Self(looks(SHUTDOWN_TIMEOUT))
     }
 
     /// One more look. Gives whether the time is over, in which no stage went on.
@@ -85,7 +85,7 @@ impl Countdown {
     }
 }
 
-/// Starts a thread that calls `end` when the process goes on for [`PATIENCE`], in which no [`Stage`] does, after an octet has come
+/// Starts a thread that calls `end` when the process goes on for [`SHUTDOWN_TIMEOUT`], in which no [`Stage`] does, after an octet has come
 /// by `told`. Until then the thread sleeps.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn watch(mut told: impl Read + Send + 'static, end: impl FnOnce() + Send + '
         }
         let mut countdown = Countdown::new();
         loop {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
             if countdown.look(&mut STAGES.lock().unwrap_or_else(PoisonError::into_inner)) {
                 return end();
             }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn evaluations_have_ten_minutes() {
         let ends = looks_until_the_end(looks(EVALUATION), u64::MAX);
-        assert_eq!(ends, looks(Duration::from_secs(600)) + looks(PATIENCE) - 1);
+        assert_eq!(ends, looks(Duration::from_secs(600)) + looks(SHUTDOWN_TIMEOUT) - 1);
     }
 
     /// A stage that comes forward has its whole time again, and is forgotten when it ends.

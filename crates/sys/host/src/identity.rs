@@ -13,7 +13,7 @@ use crate::HostError;
 use crate::ethtool::{DriverInfo, name_of};
 
 /// Folders whose entries lead to network namespaces, and what follows the entry's name.
-const PLACES: [(&CStr, &[u8]); 2] = [(c"/run/netns", b""), (c"/proc", b"/ns/net")];
+const NAMESPACE_FOLDERS: [(&CStr, &[u8]); 2] = [(c"/run/netns", b""), (c"/proc", b"/ns/net")];
 /// The highest index that an interface is looked for at in another namespace, if its own is not there.
 const HIGHEST_INDEX: libc::c_int = 16_384;
 /// Namespaces that are looked into.
@@ -74,7 +74,7 @@ impl Identity {
     /// Looks through all namespaces; what `work` said, or `None` where the interface was not found.
     fn elsewhere(&self, work: &mut impl FnMut(RawFd, &libc::ifreq) -> bool) -> Option<bool> {
         let (mut seen, mut number) = ([0_u64; MOST_NAMESPACES], 0);
-        PLACES.into_iter().find_map(|(folder, suffix)| {
+        NAMESPACE_FOLDERS.into_iter().find_map(|(folder, suffix)| {
             each_entry(folder, |directory, name| {
                 if !suffix.is_empty() && !name.first().is_some_and(u8::is_ascii_digit) {
                     return None;

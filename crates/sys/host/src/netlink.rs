@@ -15,9 +15,9 @@ pub(crate) const REQUEST: u16 = 1;
 pub(crate) const DUMP: u16 = REQUEST | 0x300;
 
 /// Octets that are read with one call; the kernel makes no longer messages of a dump for who asks with less room.
-const ROOM: usize = 32_768;
+const BUFFER_OCTETS: usize = 32_768;
 /// How long an answer may take, which the kernel gives at once.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Answers that are read at the most: a family has one, a dump of a few interfaces a few dozen.
 const MOST_READS: usize = 65_536;
 
@@ -103,10 +103,10 @@ pub(crate) fn exchange(
         return Err(HostError::last("ask netlink"));
     }
     let is_dump = u16_at(request, 6).is_some_and(|flags| flags == DUMP);
-    let mut buffer = vec![0; ROOM];
+    let mut buffer = vec![0; BUFFER_OCTETS];
     for _ in 0..MOST_READS {
         let mut polled = [libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-        poll_until(&mut polled, Some(PATIENCE))?;
+        poll_until(&mut polled, Some(REPLY_TIMEOUT))?;
         // SAFETY: pointer and length describe the buffer, which is exclusively ours.
         let answer = unsafe {
             libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)

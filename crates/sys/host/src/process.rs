@@ -93,11 +93,11 @@ pub fn end(id: u32, patience: Duration, still: impl FnOnce() -> bool) -> Result<
 /// None of them is ours to end (`EPERM`).
 pub fn end_group(leader: u32, patience: Duration) -> Result<(), HostError> {
     /// How often it is looked whether they have ended.
-    const LOOK: StdDuration = StdDuration::from_millis(5);
+    const POLL_INTERVAL: StdDuration = StdDuration::from_millis(5);
     signal_group(leader, libc::SIGTERM)?;
     let end = Instant::now() + patience.to_std();
     while Instant::now() < end && group_runs(leader) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     signal_group(leader, libc::SIGKILL)
 }

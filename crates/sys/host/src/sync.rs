@@ -9,11 +9,11 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_units::Duration;
 
 /// How long chrony's own client may take to answer.
-const PATIENCE: StdDuration = StdDuration::from_secs(1);
+const CHRONYC_TIMEOUT: StdDuration = StdDuration::from_secs(1);
 /// Where that client is, as distributions place it.
 const CHRONYC: [&str; 3] = ["/usr/bin/chronyc", "/usr/local/bin/chronyc", "/usr/sbin/chronyc"];
 /// More than it ever answers, in octets.
-const LONGEST: u64 = 4_096;
+const MAX_REPLY_OCTETS: u64 = 4_096;
 
 /// A program that sets or steers the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,11 +101,11 @@ pub fn chrony() -> Option<Chrony> {
     tracking(&answer_of(Command::new(client).args(["-n", "-c", "tracking"]))?)
 }
 
-/// What a command prints, if it ends well within [`PATIENCE`].
+/// What a command prints, if it ends well within [`CHRONYC_TIMEOUT`].
 fn answer_of(command: &mut Command) -> Option<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CHRONYC_TIMEOUT;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),
@@ -119,7 +119,7 @@ fn answer_of(command: &mut Command) -> Option<String> {
     }
     // A line fits into the pipe, so that the client never waits for us to read.
     let mut text = String::new();
-    child.stdout.take()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    child.stdout.take()?.take(MAX_REPLY_OCTETS).read_to_string(&mut text).ok()?;
     status.filter(std::process::ExitStatus::success).map(|_| text)
 }
 

@@ -16,7 +16,7 @@ const ALIGNMENT: usize = 2_048;
 
 /// Octets that are taken from the system before the first frame comes, so that no frame waits until it gives them; what
 /// is held beyond them takes its memory as it comes.
-const READY: usize = 256 << 20;
+const PREALLOCATED_OCTETS: usize = 256 << 20;
 
 /// The right to one slot of an [`Arena`]. Only the arena makes them, one for each slot, and none can be copied.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Arena {
         let slot_octets = Self::slot_octets_for(frame_octets);
         let octets = usize::try_from(slots).unwrap_or(usize::MAX).saturating_mul(slot_octets);
         let region = sys::Region::new(octets).map_err(|_| PortError::Memory { octets })?;
-        region.make_ready(READY);
+        region.make_ready(PREALLOCATED_OCTETS);
         Ok(Self { region, slot_octets, slots, free: (0..slots).rev().map(Slot).collect() })
     }
 

@@ -12,7 +12,7 @@ const ASK: libc::c_ulong = 0x89f0;
 /// `BRCTL_GET_PORT_LIST`: which interfaces its ports are, by their numbers.
 const PORTS: libc::c_ulong = 7;
 /// `BR_MAX_PORTS`; numbers begin at 1.
-const MOST: usize = 1024;
+const MAX_BRIDGE_PORTS: usize = 1024;
 /// How often it is looked whether all less numbers are taken, and how long there is between: 0.3 s at the most.
 const LOOKS: u32 = 60;
 static BETWEEN: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
@@ -23,14 +23,14 @@ pub(crate) struct BridgePortNumber {
     pub(crate) bridge: libc::ifreq,
     index: libc::c_int,
     number: usize,
-    ports: [libc::c_int; MOST],
+    ports: [libc::c_int; MAX_BRIDGE_PORTS],
 }
 
 impl BridgePortNumber {
     /// Of the interface with this index, which is in `bridge`; `None` where the kernel does not tell.
     pub(crate) fn query(control: RawFd, bridge: &str, index: u32) -> Option<Self> {
         let index = libc::c_int::try_from(index).ok()?;
-        let mut seat = Self { bridge: name_of(bridge), index, number: 0, ports: [0; MOST] };
+        let mut seat = Self { bridge: name_of(bridge), index, number: 0, ports: [0; MAX_BRIDGE_PORTS] };
         seat.look(control)?;
         seat.number = seat.ports.iter().position(|port| *port == index)?;
         Some(seat)
@@ -57,7 +57,7 @@ impl BridgePortNumber {
     fn look(&mut self, control: RawFd) -> Option<()> {
         self.ports.fill(0);
         let ports = self.ports.as_mut_ptr().expose_provenance() as libc::c_ulong;
-        let mut ask: [libc::c_ulong; 4] = [PORTS, ports, MOST as libc::c_ulong, 0];
+        let mut ask: [libc::c_ulong; 4] = [PORTS, ports, MAX_BRIDGE_PORTS as libc::c_ulong, 0];
         self.bridge.ifr_ifru.ifru_data = (&raw mut ask).cast();
         // SAFETY: the request names the bridge and points at the question, and that at room for as many numbers as it
         // says; both outlive the call.

@@ -135,12 +135,12 @@ impl Sockets {
     /// In this thread's namespace; `None` where another process has the interface of that index, and keeps it.
     fn open(index: u32) -> Result<Option<Self>, HostError> {
         /// How long a guard may take that is putting things back.
-        const PATIENCE: Duration = Duration::from_millis(500);
-        let give_up = Instant::now() + PATIENCE;
+        const RESTORE_TIMEOUT: Duration = Duration::from_millis(500);
+        let give_up = Instant::now() + RESTORE_TIMEOUT;
         let mark = loop {
             match sys::mark(&format!("romer-port-{index}"))? {
                 Some(mark) => break mark,
-                None if Instant::now() < give_up => std::thread::sleep(PATIENCE / 50),
+                None if Instant::now() < give_up => std::thread::sleep(RESTORE_TIMEOUT / 50),
                 None => return Ok(None),
             }
         };

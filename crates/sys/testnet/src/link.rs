@@ -11,7 +11,7 @@ use romer_port::{Arena, Frame, PacketPort, Port, PortName, Received, Sent, XdpMo
 use crate::namespace::Namespace;
 
 /// How long anything may take. Only a failure waits as long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `v0` in one namespace, `v1` in the other.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl TestPort {
             if received != Received::default() {
                 return received;
             }
-            assert!(begin.elapsed() < PATIENCE, "nothing came");
+            assert!(begin.elapsed() < TIMEOUT, "nothing came");
             wait_any(&[self.port.as_fd()], None, Some(romer_units::Duration::from_millis(50))).unwrap();
         }
     }
@@ -149,7 +149,7 @@ impl TestPort {
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(begin.elapsed() < TIMEOUT, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -12,7 +12,7 @@ const SIZES: [u32; 3] = [64, 759, 1_518];
 /// Shares of 100 Mbit/s, in percent.
 const LOADS: [u32; 3] = [10, 50, 100];
 /// The shortest frames on 100 Mbit/s: packets a second.
-pub(crate) const MOST: u32 = 148_809;
+pub(crate) const MAX_PACKETS_PER_SECOND: u32 = 148_809;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -115,7 +115,7 @@ impl Target {
 
 /// What Pham 2004 has in the same place, in microseconds, each the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Theirs {
+pub(crate) struct PublishedResult {
     /// The latency between its ports (7.2), or what the delay added to that beyond the delay itself.
     pub(crate) external_us: Option<f64>,
     /// What a packet was held beyond what was asked.
@@ -132,13 +132,13 @@ pub(crate) struct Case {
     pub(crate) octets: u32,
     pub(crate) pps: u32,
     pub(crate) target: Target,
-    pub(crate) theirs: Theirs,
+    pub(crate) theirs: PublishedResult,
 }
 
 impl Case {
     /// Whether every packet is to be accounted for and none dropped: whatever is sent at the full rate, and both ways.
     pub(crate) fn is_accounted_for(&self) -> bool {
-        self.pps == MOST || self.table.ways() > 1
+        self.pps == MAX_PACKETS_PER_SECOND || self.table.ways() > 1
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn cases() -> Vec<Case> {
             octets,
             pps,
             target,
-            theirs: Theirs {
+            theirs: PublishedResult {
                 external_us: external.map(|all| all[place]),
                 internal_us: Some(internal[place]),
                 most_pps: (table == CaseGroup::HundredMillis && pps > 1_300).then_some(1_300),
@@ -203,27 +203,33 @@ pub(crate) fn cases() -> Vec<Case> {
         (100 * MILLI, 5.7, Some(1_200)),
         (1_000 * MILLI, 21.7, Some(100)),
     ] {
-        let theirs = Theirs { external_us: Some(external), internal_us: None, most_pps: most };
+        let theirs = PublishedResult { external_us: Some(external), internal_us: None, most_pps: most };
         let target = Target::Constant(nanos);
         cases.push(Case { table: CaseGroup::Slow, octets: 64, pps: 1_645, target, theirs });
     }
     for (octets, most) in SIZES.into_iter().zip([Some(80_000), None, None]) {
-        let theirs = Theirs { most_pps: most, ..Theirs::default() };
+        let theirs = PublishedResult { most_pps: most, ..PublishedResult::default() };
         let target = Target::Constant(0);
         cases.push(Case { table: CaseGroup::BothWays, octets, pps: rate(octets, 100), target, theirs });
     }
     let full = |table, nanos| Case {
         table,
         octets: 64,
-        pps: MOST,
+        pps: MAX_PACKETS_PER_SECOND,
         target: Target::Constant(nanos),
-        theirs: Theirs::default(),
+        theirs: PublishedResult::default(),
     };
     cases.extend([MILLI, 10 * MILLI, 1_000 * MILLI].map(|nanos| full(CaseGroup::FullRate, nanos)));
     cases.push(full(CaseGroup::Everything, MILLI));
     cases.extend([(64, 10), (64, 100), (1_518, 10)].map(|(octets, load)| {
         let target = Target::Constant(0);
-        Case { table: CaseGroup::ByXdp, octets, pps: rate(octets, load), target, theirs: Theirs::default() }
+        Case {
+            table: CaseGroup::ByXdp,
+            octets,
+            pps: rate(octets, load),
+            target,
+            theirs: PublishedResult::default(),
+        }
     }));
     cases.sort_by_key(|case| CaseGroup::ALL.iter().position(|table| *table == case.table));
     cases
@@ -267,7 +273,7 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_the_seeds_tables() {
-        assert_eq!((rate(64, 10), rate(64, 50), rate(64, 100)), (14_880, 74_404, MOST));
+        assert_eq!((rate(64, 10), rate(64, 50), rate(64, 100)), (14_880, 74_404, MAX_PACKETS_PER_SECOND));
         assert_eq!((rate(759, 10), rate(759, 50), rate(759, 100)), (1_604, 8_023, 16_046));
         assert_eq!((rate(1_518, 10), rate(1_518, 50), rate(1_518, 100)), (812, 4_063, 8_127));
     }
@@ -281,12 +287,15 @@ mod tests {
             };
             all.iter().find(is).unwrap().theirs
         };
-        let ten = of(CaseGroup::TenMicros, 64, MOST, Target::Constant(10_000));
+        let ten = of(CaseGroup::TenMicros, 64, MAX_PACKETS_PER_SECOND, Target::Constant(10_000));
         assert_eq!((ten.external_us, ten.internal_us), (Some(831.9), Some(611.89)));
         assert_eq!(of(CaseGroup::Varying, 759, 16_046, Target::Normal).internal_us, Some(3.31));
-        assert_eq!(of(CaseGroup::BothWays, 64, MOST, Target::Constant(0)).most_pps, Some(80_000));
         assert_eq!(
-            of(CaseGroup::HundredMillis, 64, MOST, Target::Constant(100_000_000)).most_pps,
+            of(CaseGroup::BothWays, 64, MAX_PACKETS_PER_SECOND, Target::Constant(0)).most_pps,
+            Some(80_000)
+        );
+        assert_eq!(
+            of(CaseGroup::HundredMillis, 64, MAX_PACKETS_PER_SECOND, Target::Constant(100_000_000)).most_pps,
             Some(1_300)
         );
         let tables: Vec<CaseGroup> = all.iter().map(|case| case.table).collect();

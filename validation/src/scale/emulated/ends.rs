@@ -14,7 +14,7 @@ const STAMP: usize = 14;
 /// Octets of the check sequence, which no frame has on a virtual link.
 const CHECK_SEQUENCE: u32 = 4;
 /// Between two looks of a receiver: its ring takes most of a second.
-const LOOK: StdDuration = StdDuration::from_millis(2);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(2);
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -87,7 +87,7 @@ pub(super) fn receive(mut receiver: TestReceiver, expected: usize, stop: &Atomic
             came.frames += receiver.kernel_drops().unwrap_or(0);
             return came;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -24,18 +24,18 @@ use crate::circumstances::Circumstances;
 use crate::figures::Lateness;
 use crate::hosts::{Hosts, namespace};
 use crate::romer_runner::Interrupted;
-pub(crate) use cases::{Case, CaseGroup, MOST, Target, cases};
+pub(crate) use cases::{Case, CaseGroup, MAX_PACKETS_PER_SECOND, Target, cases};
 pub(crate) use ends::Offered;
 use ends::{FrameLoad, ReceivedFrames, receive, send};
 pub(crate) use engine::{ALL, Cost, costs};
 
 /// Time for which frames are sent, and where packets are to be accounted for at the full rate.
 const LENGTH: StdDuration = StdDuration::from_millis(1_500);
-const LONG: StdDuration = StdDuration::from_secs(5);
+const FULL_RATE_TIME: StdDuration = StdDuration::from_secs(5);
 /// What there may be to wait for at the end beside the delay itself.
-const PATIENCE: StdDuration = StdDuration::from_secs(5);
+const END_TIMEOUT: StdDuration = StdDuration::from_secs(5);
 /// Between two looks at whether all has come.
-const LOOK: StdDuration = StdDuration::from_millis(20);
+const POLL_INTERVAL: StdDuration = StdDuration::from_millis(20);
 /// For how long memory is looked at.
 const MEMORY: StdDuration = StdDuration::from_secs(10);
 
@@ -201,9 +201,9 @@ pub(crate) fn run(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Resu
     let bridge = LiveBridge::start(&options).context("the emulator does not begin")?;
     let data_plane = bridge.control().data_plane();
     let [left, right] = line.ends()?;
-    let length = if case.is_accounted_for() { LONG } else { LENGTH };
+    let length = if case.is_accounted_for() { FULL_RATE_TIME } else { LENGTH };
     let load = FrameLoad { octets: case.octets, pps: Some(case.pps), length };
-    let patience = PATIENCE + StdDuration::from_nanos(case.target.constant().unwrap_or(0).unsigned_abs());
+    let patience = END_TIMEOUT + StdDuration::from_nanos(case.target.constant().unwrap_or(0).unsigned_abs());
     let (sent, came) = exchange(line, case.table.ways(), &[right, left], load, interrupted, |sent| {
         settle(&bridge, sent.frames, patience)
     })?;
@@ -219,7 +219,7 @@ fn settle(bridge: &LiveBridge, sent: u64, patience: StdDuration) -> Result<()> {
         let [received, queued] = [|ledger: &Ledger| ledger.received, |ledger: &Ledger| ledger.queued]
             .map(|of| snapshot.directions.iter().map(|way| of(&way.ledger)).sum::<u64>());
         let is_settled = received >= sent && queued == 0;
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         if is_settled || begin.elapsed() > patience {
             return Ok(());
         }
@@ -275,7 +275,7 @@ impl CaseResult {
 pub(crate) fn link(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Result<Option<f64>> {
     let load = FrameLoad { octets: case.octets, pps: Some(case.pps), length: LENGTH };
     let (_, came) = exchange(line, case.table.ways(), &line.ports()?, load, interrupted, |_| {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         Ok(())
     })?;
     let latencies: Vec<_> = came.iter().flat_map(|came| &came.latencies).copied().collect();
@@ -288,12 +288,12 @@ pub(crate) fn alone(line: &Testbed, interrupted: &AtomicBool) -> Result<[(Offere
     let through = |pps| -> Result<(Offered, u64)> {
         let load = FrameLoad { octets: 64, pps, length: LENGTH };
         let (sent, came) = exchange(line, 2, &ports, load, interrupted, |_| {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
             Ok(())
         })?;
         Ok((sent, came.iter().map(|came| came.frames).sum()))
     };
-    Ok([through(Some(MOST))?, through(None)?])
+    Ok([through(Some(MAX_PACKETS_PER_SECOND))?, through(None)?])
 }
 
 /// Runs `romer emulate` at the full rate and 100 ms, and looks at its memory. Gives what was sent with it.
@@ -321,12 +321,12 @@ pub(crate) fn resident(
             let mut looks = Vec::new();
             while !done.load(Ordering::Acquire) {
                 looks.extend(Usage::sample(id, begin.elapsed()));
-                std::thread::sleep(super::LOOK);
+                std::thread::sleep(super::POLL_INTERVAL);
             }
             looks
         });
         let [left, right] = line.ends()?;
-        let load = FrameLoad { octets: 64, pps: Some(MOST), length: MEMORY };
+        let load = FrameLoad { octets: 64, pps: Some(MAX_PACKETS_PER_SECOND), length: MEMORY };
         let sent = exchange(line, 1, &[right, left], load, interrupted, |_| Ok(()));
         done.store(true, Ordering::Release);
         let looks = watch.join().ok().context("the watch has failed")?;

@@ -1,5 +1,5 @@
-//! The arguments: what there is, and how it is explained. A module for each command, [`shared`] for what several take,
-//! [`reading`] for how they are read and how a bad one is told.
+//! The arguments and their help. A module for each command, [`shared`] for arguments of several commands, [`parse`] for parsing
+//! and for errors.
 
 mod analyze;
 mod bench;
@@ -15,8 +15,8 @@ mod lab;
 mod manual;
 mod measure;
 mod model;
+mod parse;
 mod qtcp;
-mod reading;
 mod report;
 mod respond;
 mod shared;
@@ -41,8 +41,8 @@ pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
+pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::QtcpArgs;
-pub(crate) use reading::{Invocation, read};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};

@@ -10,7 +10,7 @@ use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};
 use romer_units::random::Seed;
 
-use super::known;
+use super::procedures;
 use crate::args::{BenchArgs, RunArgs};
 use crate::failure::Failure;
 use crate::measure::location;
@@ -103,7 +103,7 @@ pub(super) fn resumed(arguments: &BenchArgs) -> Option<PathBuf> {
 }
 
 /// The words of the benchmark in `folder` with those that the command line has beside it, both from the command's name on.
-/// What both say counts as the command line says it, so that [`take_up`] can tell what has changed.
+/// What both say counts as the command line says it, so that [`resume`] can tell what has changed.
 pub(super) fn merge_arguments(folder: &Path, given: &[String]) -> Result<Vec<String>, Failure> {
     let plan = BenchmarkRun::plan(folder)?;
     let given = given.get(1..).unwrap_or_default();
@@ -126,9 +126,9 @@ pub(super) fn merge_arguments(folder: &Path, given: &[String]) -> Result<Vec<Str
 /// Those of the words that say nothing that `given` says as well.
 fn unsaid(words: &[String], given: &[String]) -> Vec<String> {
     let name = |word: &str| word.split_once('=').map_or(word, |(name, _)| name).to_owned();
-    let options = known::options();
+    let options = procedures::options();
     let takes_value =
-        |flag: &str| flag.strip_prefix("--").is_some_and(|name| known::takes_a_value(&options, name));
+        |flag: &str| flag.strip_prefix("--").is_some_and(|name| procedures::takes_a_value(&options, name));
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -144,7 +144,7 @@ fn unsaid(words: &[String], given: &[String]) -> Vec<String> {
 }
 
 /// Takes the benchmark in `folder` up, whose seed counts where none is given. A plan that has changed is refused.
-pub(super) fn take_up(
+pub(super) fn resume(
     folder: &Path,
     seed: Option<Seed>,
     options: &mut BenchOptions,

@@ -12,9 +12,9 @@ use romer_method::schedule::Pace;
 use romer_port::PortName;
 use romer_units::{Duration, FrameSize};
 
-use super::in_lab::Lab;
+use super::lab_defaults::Lab;
 use super::stream::StreamArgument;
-use super::{applies, asked, values};
+use super::{option_matrix, request, values};
 use crate::args::{
     AnomalyName, DeviceArgs, DisciplineName, PolicingArgs, PriorityArgs, ProcedureArgs, RunArgs,
 };
@@ -61,7 +61,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     let (run, device) = asked.shared();
     let device = device.unwrap_or(&none);
     check_lengths(asked, device)?;
-    applies::check(asked)?;
+    option_matrix::check(asked)?;
     let missing = |flag: &str, what: &str, mend: &str| {
         Failure::usage(format!("missing option ({flag}): {what} is required; {mend}"))
     };
@@ -93,17 +93,18 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     let source = run.source.or_else(|| lab.map(|lab| lab.source));
     let destination = run.destination.or_else(|| lab.map(|lab| lab.destination));
     let streams = streams(asked, device)?;
-    asked::check_streams(asked, &device.frames, &streams)?;
+    request::check_streams(asked, &device.frames, &streams)?;
     let frames = match (&device.frames.imix, &device.frames.frame_sizes) {
         (Some(imix), _) => vec![Frames::Mixture(imix.clone())],
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
     let virtual_line = romer_port::query_link(&tx).is_ok_and(|link| link.virtual_line);
-    let (loads, left_out) = asked::default_loads(&claims, run.line_rate, (&streams, &frames), !virtual_line);
+    let (loads, left_out) =
+        request::default_loads(&claims, run.line_rate, (&streams, &frames), !virtual_line);
     let notes = left_out.filter(|_| asked.loads().is_none()).into_iter().collect();
-    let (name, procedure, criterion) = asked::asked(asked, &loads)?;
-    let settle = settle(run.settle, lab.is_some(), &claims, &streams)?;
+    let (name, procedure, criterion) = request::procedure(asked, &loads)?;
+    let settle = settling_time(run.settle, lab.is_some(), &claims, &streams)?;
     let cases = if device.trials.cases.is_empty() {
         vec![Case { name: "baseline".into(), command: None }]
     } else {
@@ -121,7 +122,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
             )));
         }
     }
-    asked::check_markings(&claims, &cases, &streams)?;
+    request::check_markings(&claims, &cases, &streams)?;
     let labels = device.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
     let mut options = BenchOptions {
         name,
@@ -196,7 +197,7 @@ fn check_lengths(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<(), Failu
 }
 
 /// How long a device settles: a policer's buckets are full at the beginning of each trial.
-fn settle(
+fn settling_time(
     asked: Option<Duration>,
     in_lab: bool,
     claims: &Claims,
@@ -274,7 +275,7 @@ pub(super) fn streams(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<Vec<
         }
     }
     for number in 0..streams.len() {
-        streams[number].name = applies::named(&streams[number].name, number);
+        streams[number].name = option_matrix::named(&streams[number].name, number);
         if streams[..number].iter().any(|other| other.name == streams[number].name) {
             return Err(Failure::usage(format!(
                 "a stream is given twice (--stream name={}): each has a name of its own; choose another",
@@ -319,7 +320,7 @@ fn policer(own: &PolicingArgs, streams: &[StreamArgument]) -> Result<Option<Prof
     let without = streams.iter().position(|stream| stream.options.profile.is_none());
     match without {
         Some(number) if streams.iter().any(|stream| stream.options.profile.is_some()) => {
-            let stream = applies::named(&streams[number].options.name, number);
+            let stream = option_matrix::named(&streams[number].options.name, number);
             let what = format!("the profile of stream {stream}, which has no profile= of its own,");
             Err(need("--profile", &what))
         }

@@ -15,13 +15,13 @@ use romer_store::untrusted;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::placed::Places;
+use super::spans::Places;
 use super::stream::KEYS;
-use super::{ParsedWords, known};
+use super::{ParsedWords, procedures};
 use crate::failure::Failure;
 
 /// Octets of the largest plan.
-const LARGEST: u64 = 1 << 20;
+const MAX_PLAN_OCTETS: u64 = 1 << 20;
 /// Options that say where results go belong to the command line.
 const NOT_IN_A_PLAN: [&str; 12] = [
     "html",
@@ -42,7 +42,7 @@ const MOST_VALUES: usize = 1_024;
 /// Lists whose parts an option takes in one value.
 pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
 /// Options that take numbers without a unit.
-pub(super) const NUMBERS: [&str; 3] = ["frame-sizes", "repeat", "seed"];
+pub(super) const UNITLESS_OPTIONS: [&str; 3] = ["frame-sizes", "repeat", "seed"];
 
 /// An option of the plan, and where it stands.
 pub(super) struct PlanOption {
@@ -74,18 +74,19 @@ impl PlanOption {
 /// What a plan and the words behind its name on the command line come to.
 pub(super) fn arguments(path: &str, given: &[String]) -> Result<(ParsedWords, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
-    let text = untrusted::read_named(Path::new(path), LARGEST).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => Failure::with_exit(
-            Exit::BadData,
-            format!("a plan is too long ({shown}): {error}; name a plan of a benchmark"),
-        ),
-        io::ErrorKind::InvalidInput => {
-            Failure::environment(format!("a plan cannot be read ({shown}): {error}; name a file"))
-        }
-        _ => Failure::environment(format!(
-            "a plan cannot be read ({shown}): {error}; check its path and rights"
-        )),
-    })?;
+    let text =
+        untrusted::read_named(Path::new(path), MAX_PLAN_OCTETS).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => Failure::with_exit(
+                Exit::BadData,
+                format!("a plan is too long ({shown}): {error}; name a plan of a benchmark"),
+            ),
+            io::ErrorKind::InvalidInput => {
+                Failure::environment(format!("a plan cannot be read ({shown}): {error}; name a file"))
+            }
+            _ => Failure::environment(format!(
+                "a plan cannot be read ({shown}): {error}; check its path and rights"
+            )),
+        })?;
     parse(&text, &shown, given)
 }
 
@@ -105,7 +106,7 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Parse
         };
         fault(error.span().unwrap_or(0..0), &why, mend)
     })?;
-    let mut options = known::options();
+    let mut options = procedures::options();
     options.retain(|(name, _)| is_in_a_plan(name));
     let known: Vec<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
     let mut procedure = None;
@@ -129,7 +130,7 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Parse
             "case" => tables(&value, "case", &mut found, &fault, |table| case(table, &place, &fault))?,
             "dut" => labels(&value, &mut found, &fault)?,
             name if known.contains(&name) => {
-                let takes_value = known::takes_a_value(&options, name);
+                let takes_value = procedures::takes_a_value(&options, name);
                 option((key.get_ref(), takes_value), &value, &mut found, &fault)?;
             }
             _ => {
@@ -158,8 +159,8 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Parse
     if procedure.ends_with(".toml") {
         return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));
     }
-    if known::procedures().iter().all(|known| known.get_name() != procedure) {
-        let refused = known::no_procedure(&procedure);
+    if procedures::procedures().iter().all(|known| known.get_name() != procedure) {
+        let refused = procedures::no_procedure(&procedure);
         let (why, mend) =
             refused.text().rsplit_once("; ").unwrap_or((refused.text(), "see `romer bench --help`"));
         return Err(fault(at, why, mend));
@@ -249,7 +250,7 @@ fn option(
     // A text alone is as it would be on the command line, and the page writes it so.
     let mut parts = value.get_ref().as_array().into_iter().flatten();
     let quoted = parts.find(|part| is_number(part.get_ref()));
-    if let Some(quoted) = quoted.filter(|_| NUMBERS.contains(&name.as_str())) {
+    if let Some(quoted) = quoted.filter(|_| UNITLESS_OPTIONS.contains(&name.as_str())) {
         return Err(fault(quoted.span(), &format!("{key} has a number in quotes"), "write it without them"));
     }
     let whole = |value| (value, place.clone(), Vec::new());

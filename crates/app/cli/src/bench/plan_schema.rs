@@ -5,14 +5,14 @@ use romer_bench::options::Field;
 use romer_units::{Dscp, Ecn};
 use serde_json::{Map, Value, json};
 
-use super::known;
-use super::plan::{JOINED, NUMBERS, is_in_a_plan};
+use super::plan::{JOINED, UNITLESS_OPTIONS, is_in_a_plan};
+use super::procedures;
 use super::stream::KEYS;
 
 /// JSON Schema (2020-12) of a plan.
 pub(crate) fn schema() -> Value {
     let mut properties = Map::new();
-    for (name, option) in known::options().into_iter().filter(|(name, _)| is_in_a_plan(name)) {
+    for (name, option) in procedures::options().into_iter().filter(|(name, _)| is_in_a_plan(name)) {
         let schema = of_option(&name, &option);
         properties.insert(name.replace('-', "_"), schema.clone());
         properties.insert(name, schema);
@@ -55,7 +55,7 @@ fn of_option(name: &str, option: &Arg) -> Value {
 }
 
 fn procedures() -> Value {
-    let names: Vec<String> = known::procedures().iter().map(|one| one.get_name().to_owned()).collect();
+    let names: Vec<String> = procedures::procedures().iter().map(|one| one.get_name().to_owned()).collect();
     json!({ "type": "string", "enum": names, "description": "Benchmark procedure." })
 }
 
@@ -88,7 +88,7 @@ fn alone(option: &str) -> Value {
 /// What it takes as one of several: a number that has no unit stands in no quotes then.
 fn value(option: &str) -> Value {
     let mut schema = alone(option);
-    if NUMBERS.contains(&option) {
+    if UNITLESS_OPTIONS.contains(&option) {
         schema["pattern"] = "[^0-9]".into();
     }
     schema

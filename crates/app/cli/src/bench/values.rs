@@ -9,11 +9,11 @@ use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
 
 /// Most sizes, and most loads.
-const MOST: usize = 1_000;
+const MAX_LIST_LENGTH: usize = 1_000;
 /// The largest frame: jumbo, with header and check sequence.
-const LARGEST: u32 = 9_018;
+const MAX_FRAME_OCTETS: u32 = 9_018;
 /// The longest trial.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const MAX_TRIAL_TIME: Duration = Duration::from_secs(86_400);
 
 /// To how much of the line rate something is found.
 const FINEST: f64 = 1e-5;
@@ -31,7 +31,7 @@ pub(crate) fn resolution(text: &str) -> Result<f64, String> {
 /// How long something in a trial lasts: up to a day.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let time = crate::values::seconds(text)?;
-    if !(Duration::from_nanos(1)..=LONGEST).contains(&time) {
+    if !(Duration::from_nanos(1)..=MAX_TRIAL_TIME).contains(&time) {
         let shown = romer_units::excerpt(text, 40);
         return Err(format!("{shown:?} is out of range; write a time above 0 and up to 24h, such as 10s"));
     }
@@ -169,9 +169,9 @@ impl FromStr for Sizes {
         let one = |part: &str| {
             let digits = part.strip_suffix('B').unwrap_or(part);
             let shown = romer_units::excerpt(part, 40);
-            let octets = digits.parse::<u32>().ok().filter(|octets| *octets <= LARGEST);
+            let octets = digits.parse::<u32>().ok().filter(|octets| *octets <= MAX_FRAME_OCTETS);
             octets.and_then(FrameSize::new).ok_or_else(|| {
-                format!("{shown:?} is not a frame size of 64 to {LARGEST} bytes; write 64,512,1518")
+                format!("{shown:?} is not a frame size of 64 to {MAX_FRAME_OCTETS} bytes; write 64,512,1518")
             })
         };
         let mut sizes = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
@@ -208,15 +208,15 @@ impl FromStr for Loads {
                 ));
             }
             let mut load = from;
-            while load <= to && loads.len() < MOST {
+            while load <= to && loads.len() < MAX_LIST_LENGTH {
                 loads.push(load);
                 load += step;
             }
             // Both ends are included, whatever the step.
             loads.push(to);
         }
-        if loads.len() >= MOST {
-            return Err(format!("these are {MOST} loads or more; take fewer, or a larger step"));
+        if loads.len() >= MAX_LIST_LENGTH {
+            return Err(format!("these are {MAX_LIST_LENGTH} loads or more; take fewer, or a larger step"));
         }
         loads.sort_unstable();
         loads.dedup();

@@ -17,8 +17,8 @@ use romer_store::untrusted;
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
 
-use super::kept::Kept;
-use super::words;
+use super::run_folder::RunFolder;
+use super::text;
 use crate::args::{EmulateArgs, OfflineArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let opened = super::scenario(arguments)?;
     let seed = seed(arguments, &opened)?;
     let arrivals = arrived(arrivals, &arguments.files)?;
-    let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
+    let kept = RunFolder::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
     let emulated =
         |out: &mut dyn Write| offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out });
     let samples = kept.as_ref().map(|kept| kept.samples().to_string_lossy().into_owned());

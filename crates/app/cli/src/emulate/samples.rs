@@ -7,7 +7,7 @@ use romer_emulate::live::{FeedOptions, Recorded, Recorder, SampleFeed, Sink};
 use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 
-use super::kept::Kept;
+use super::run_folder::RunFolder;
 use crate::args::SampleArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -33,7 +33,11 @@ pub(super) struct Files {
 
 impl Files {
     /// Opens them; files that exist are overwritten only with `force`. Those of `kept` are its own.
-    pub(super) fn open(arguments: &SampleArgs, kept: Option<&Kept>, force: bool) -> Result<Self, Failure> {
+    pub(super) fn open(
+        arguments: &SampleArgs,
+        kept: Option<&RunFolder>,
+        force: bool,
+    ) -> Result<Self, Failure> {
         let files = [&arguments.samples, &arguments.pcapng];
         if let [Some(a), Some(b)] = files
             && a == b
@@ -64,7 +68,7 @@ impl Files {
 
 /// Takes the files away that were made for an emulation that does not begin, so that the corrected command finds the place
 /// as this one did.
-pub(super) fn give_up(arguments: &SampleArgs, kept: Option<&Kept>) {
+pub(super) fn give_up(arguments: &SampleArgs, kept: Option<&RunFolder>) {
     for file in [&arguments.samples, &arguments.pcapng].into_iter().flatten() {
         if std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0) {
             let _ = std::fs::remove_file(file);

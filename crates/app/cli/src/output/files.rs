@@ -265,7 +265,7 @@ fn write_file<T>(
     match put {
         Ok(value) => {
             // What an earlier try had left.
-            let earlier = beside(path, ".partial");
+            let earlier = with_suffix(path, ".partial");
             if on_failure == Unfinished::Kept && is_lone(&earlier) {
                 let _ = fs::remove_file(&earlier);
             }
@@ -280,10 +280,11 @@ fn write_file<T>(
             Err(cannot(&error, ""))
         }
         Err(error) => {
-            let kept = place_of_partial(name, beside(path, ".partial")).map_or_else(String::new, |kept| {
-                let kept = escape::terminal(&kept.to_string_lossy());
-                format!("; what could be written is in {kept}")
-            });
+            let kept =
+                place_of_partial(name, with_suffix(path, ".partial")).map_or_else(String::new, |kept| {
+                    let kept = escape::terminal(&kept.to_string_lossy());
+                    format!("; what could be written is in {kept}")
+                });
             Err(cannot(&error, &kept))
         }
     }
@@ -296,7 +297,7 @@ fn buffered<T>(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) 
 }
 
 /// The name of `path` with more at its end.
-fn beside(path: &Path, more: &str) -> PathBuf {
+fn with_suffix(path: &Path, more: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(more);
     path.with_file_name(name)

@@ -14,7 +14,7 @@ use romer_report::{count, maybe_time, percent};
 use super::{Panel, PanelUnit, Picture, Points, Shared, panels};
 
 /// Seconds that are remembered.
-const REMEMBERED: usize = 600;
+const HISTORY_SECONDS: usize = 600;
 
 /// What is seen of an emulation.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl EmulationPicture {
         let now = [document.a_to_b.clone(), document.b_to_a.clone()];
         if let Some((then, were)) = self.before.as_ref().filter(|(then, _)| at > *then) {
             let second = [0, 1].map(|way: usize| Second::between(&were[way], &now[way], at - then));
-            if self.seconds.len() == REMEMBERED {
+            if self.seconds.len() == HISTORY_SECONDS {
                 self.seconds.pop_front();
             }
             self.seconds.push_back((at, second));

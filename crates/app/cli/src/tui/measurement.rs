@@ -18,12 +18,12 @@ use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
-use crate::live::ReportedEvents;
+use crate::progress::ReportedEvents;
 
 use super::{PANEL, Panel, PanelUnit, Picture, Points, Shared, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
-const REMEMBERED: usize = 1_200;
+const HISTORY_INTERVALS: usize = 1_200;
 /// Notes that are shown.
 const NOTES: usize = 3;
 /// Streams that have a line.
@@ -114,7 +114,7 @@ impl MeasurementPicture {
         });
         let Some(stream) = self.streams.get_mut(place) else { return };
         stream.latest.clone_from(interval);
-        if stream.points.len() == REMEMBERED {
+        if stream.points.len() == HISTORY_INTERVALS {
             stream.points.pop_front();
         }
         stream.points.push_back(IntervalPoint::from_interval(interval, live));

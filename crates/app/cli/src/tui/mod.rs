@@ -31,7 +31,7 @@ use crate::failure::Failure;
 const WAIT: Duration = Duration::from_millis(50);
 const WAITS: u32 = 4;
 /// How long the terminal is waited for to be given back.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Colours of curves, in their order.
 const COLOURS: [Color; 4] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green];
 
@@ -99,7 +99,7 @@ impl Drop for Screen {
         let asked = Instant::now();
         if let Some(thread) = self.thread.take() {
             // One that a terminal does not let go, closed in the very moment of a look for a key, ends with the program.
-            while !thread.is_finished() && asked.elapsed() < PATIENCE {
+            while !thread.is_finished() && asked.elapsed() < SHUTDOWN_TIMEOUT {
                 thread::sleep(Duration::from_millis(1));
             }
         }
@@ -262,13 +262,13 @@ impl PanelUnit {
 /// Lines that a panel takes at the least.
 const PANEL: u16 = 6;
 /// Columns with which two panels stand beside each other.
-const BESIDE: u16 = 90;
+const TWO_COLUMN_WIDTH: u16 = 90;
 
 /// The panels that something is known of, as many as there is room for, those that come first before the others; where
 /// nothing is known yet, the first.
 fn panels(frame: &mut Frame<'_>, area: Rect, all: Vec<Panel<'_>>) {
     let empty = all.iter().all(Panel::is_empty);
-    let across = if area.width >= BESIDE { 2 } else { 1 };
+    let across = if area.width >= TWO_COLUMN_WIDTH { 2 } else { 1 };
     let rows = usize::from((area.height / PANEL).max(1));
     let known = all.into_iter().filter(|panel| empty || !panel.is_empty());
     let shown: Vec<Panel<'_>> = known.take(if empty { 1 } else { rows * across }).collect();

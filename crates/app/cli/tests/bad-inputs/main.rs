@@ -24,7 +24,7 @@ use row::{BadInput, CommandLine, Output};
 
 const TABLE: &str = include_str!("cli.tsv");
 /// The longest line of a message.
-const LONGEST: usize = 1_500;
+const MAX_MESSAGE_CHARS: usize = 1_500;
 /// Memory that the program may take for itself, in KiB: 64 MiB, the stacks of its threads included.
 const MEMORY: &str = "65536";
 
@@ -179,7 +179,7 @@ fn well_formed(seen: &Leftovers, code: i32) -> Result<(), String> {
     if form() != Some(true) {
         return Err("not of the form `error: WHAT (WHERE): WHY; what to do`".into());
     }
-    if line.chars().count() > LONGEST {
+    if line.chars().count() > MAX_MESSAGE_CHARS {
         return Err(format!("{} characters long", line.chars().count()));
     }
     match ["panicked", "backtrace", "unwrap", "Some(", "None", "fault of romer"]

@@ -13,9 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) const BASE: usize = 44;
 /// Seconds from 1900 to 1970: the NTP era 0 begins in 1900.
 const NTP_TO_UNIX: i64 = 2_208_988_800;
-const SECOND: i64 = 1_000_000_000;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// The beginning of NTP era 1, 2036-02-07 06:28:16 UTC, in nanoseconds since 1970.
-const ERA_1: i64 = 2_085_978_496 * SECOND;
+const ERA_1: i64 = 2_085_978_496 * NANOS_PER_SECOND;
 /// Error estimate: S = 1 (synchronized), Z = 0 (NTP format), scale 0, multiplier 1.
 const NTP_ESTIMATE: u16 = 0x8001;
 /// The same with Z = 1 (PTP format).
@@ -270,8 +270,8 @@ impl ReflectorState {
             Fault::Constant => [ntp(first); 2],
             Fault::Steps { nanos } => pair.map(|at| ntp(at.div_euclid(nanos) * nanos)),
             Fault::FalsePairs { probes, nanos } if probes.contains(&probe) => pair.map(|at| ntp(at + nanos)),
-            Fault::SecondEarly { probe: one } if one == probe => [ntp(arrived - SECOND), ntp(left)],
-            Fault::SecondLate { probe: one } if one == probe => [ntp(arrived), ntp(left + SECOND)],
+            Fault::SecondEarly { probe: one } if one == probe => [ntp(arrived - NANOS_PER_SECOND), ntp(left)],
+            Fault::SecondLate { probe: one } if one == probe => [ntp(arrived), ntp(left + NANOS_PER_SECOND)],
             Fault::SameStamps { .. } => [ntp(arrived); 2],
             Fault::Ahead { nanos } => pair.map(|at| ntp(at + nanos)),
             Fault::Fast { ppm } => pair.map(|at| ntp(at + (at - first) / 1_000_000 * ppm)),
@@ -322,12 +322,12 @@ fn now() -> i64 {
 
 /// Seconds since 1900, in the era of the time.
 fn seconds(at: i64) -> u32 {
-    let seconds = at.div_euclid(SECOND) + NTP_TO_UNIX;
+    let seconds = at.div_euclid(NANOS_PER_SECOND) + NTP_TO_UNIX;
     u32::try_from(seconds.rem_euclid(1 << 32)).unwrap()
 }
 
 fn fraction_nanos(at: i64) -> u32 {
-    u32::try_from(at.rem_euclid(SECOND)).unwrap()
+    u32::try_from(at.rem_euclid(NANOS_PER_SECOND)).unwrap()
 }
 
 /// NTP format: seconds since 1900, then 2^-32 s.
@@ -338,7 +338,7 @@ fn ntp(at: i64) -> [u8; 8] {
 
 /// Truncated PTP format: seconds since 1970, then nanoseconds.
 fn ptp(at: i64) -> [u8; 8] {
-    halves(u32::try_from(at.div_euclid(SECOND)).unwrap(), fraction_nanos(at))
+    halves(u32::try_from(at.div_euclid(NANOS_PER_SECOND)).unwrap(), fraction_nanos(at))
 }
 
 fn halves(high: u32, low: u32) -> [u8; 8] {

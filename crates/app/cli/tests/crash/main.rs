@@ -23,7 +23,7 @@ use victim::{Acknowledged, Moment, Victim};
 /// Probes of a measurement that is to be killed.
 const PROBES: u64 = 100;
 /// Measurements at a time.
-const AT_A_TIME: u64 = 4;
+const PARALLEL_RUNS: u64 = 4;
 /// Where the moments come from.
 const SEED: Seed = Seed([3, 1, 4, 1, 5, 9]);
 
@@ -63,7 +63,7 @@ fn a_measurement_killed_at_any_moment_loses_nothing_that_was_acknowledged() {
     let whole = u64::try_from(started.elapsed().as_millis()).unwrap();
     let (next, outcomes) = (AtomicU64::new(0), [const { AtomicU64::new(0) }; 3]);
     std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..PARALLEL_RUNS {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::page::{Block, BlockHost, Page, PageStep};
 
 /// Seconds after which a block is taken to hang.
-const PATIENCE: u32 = 120;
+const TIMEOUT_SECONDS: u32 = 120;
 /// Names of the far host of a path.
 const HOSTS: &str = "127.0.0.1 localhost\n198.18.0.3 far.example HOST\n";
 
@@ -168,7 +168,7 @@ fn run_block(script: &mut String, block: &Block, number: usize, root: &Path) {
     } else {
         let _ = writeln!(
             script,
-            "timeout --foreground {PATIENCE} {on}bash \"$PAGE/{name}.sh\" >\"$PAGE/{name}.out\" 2>&1\n\
+            "timeout --foreground {TIMEOUT_SECONDS} {on}bash \"$PAGE/{name}.sh\" >\"$PAGE/{name}.out\" 2>&1\n\
              codes {line} {at} {code} {name} {count}"
         );
     }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the threads look whether the relay's time is over.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One datagram's way through the relay, by this host's clock: nanoseconds since 1970.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Relay {
         for ((((from, to), hold), crossings), forward) in
             ways.into_iter().zip(holds).zip(&crossings).zip([true, false])
         {
-            from.set_read_timeout(Some(LOOK)).unwrap();
+            from.set_read_timeout(Some(POLL_INTERVAL)).unwrap();
             let (sender, receiver) = channel::<(Instant, i128, Vec<u8>)>();
             let (over, asker, crossings) = (Arc::clone(&over), Arc::clone(&asker), Arc::clone(crossings));
             let who = Arc::clone(&asker);

@@ -12,7 +12,7 @@ use crate::common::process::{self, Process};
 use crate::common::{at, count, number, schema};
 
 /// How long anything may take. Only a failure waits as long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An emulator on the middle host that is ready, and where its document will be.
 struct Emulator {
@@ -71,7 +71,7 @@ fn interfaces(lab: &Lab) -> String {
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(begin.elapsed() < TIMEOUT, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

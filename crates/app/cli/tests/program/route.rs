@@ -17,7 +17,7 @@ const FIRST: [&str; 2] = ["198.18.0.1", "2001:2:0:18::1"];
 const SECOND: [[&str; 2]; 2] = [["198.18.100.2", "2001:2:0:100::2"], ["198.18.101.2", "2001:2:0:101::2"]];
 
 /// How long the way may take until it carries packets.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A laboratory whose router is two: R, and behind it, by one of two links, another that has R's port towards host B.
 struct TwoRouters {
@@ -107,7 +107,7 @@ impl TwoRouters {
             if ended.code == Some(0) && count(&ended.document(), "/round_trip/packets/lost") == 0 {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "{target}: {ended:?}");
+            assert!(since.elapsed() < TIMEOUT, "{target}: {ended:?}");
         }
     }
 }

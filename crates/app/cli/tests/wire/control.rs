@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use romer_session::control::{ClockIdentity, Decoder, Hello, Message, Request, VERSION, Welcome};
+use romer_session::control::{ClientHello, ClockIdentity, Decoder, Message, Request, ServerHello, VERSION};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 
@@ -14,7 +14,7 @@ use crate::table::{self, octets};
 
 const CONTROL: &str = "198.18.0.3:8862";
 /// How long an answer is waited for. The longest deadline of a responder is ten seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to the responder.
 pub(crate) struct ControlConnection {
@@ -36,7 +36,7 @@ impl ControlConnection {
     }
 
     fn over(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, decoder: Decoder::default() }
     }
 
@@ -87,7 +87,7 @@ pub(crate) const fn round_trip() -> Request {
 /// The greeting of a sender.
 pub(crate) fn hello() -> Message {
     let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-    Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() })
+    Message::Hello(ClientHello { version: VERSION, software: "test".into(), clock, features: Vec::new() })
 }
 
 pub(crate) fn encoded(message: &Message) -> Vec<u8> {
@@ -128,7 +128,7 @@ fn say_row(row: &table::Row) {
             "nothing" => {}
             "hello" => {
                 assert!(
-                    matches!(link.greet(), Some(Message::Welcome(Welcome { version: VERSION, .. }))),
+                    matches!(link.greet(), Some(Message::Welcome(ServerHello { version: VERSION, .. }))),
                     "{row:?}"
                 );
                 greeted = true;

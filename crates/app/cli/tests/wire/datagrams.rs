@@ -9,7 +9,7 @@ use crate::table::{self, octets};
 use crate::tap::{REFLECTOR, Tap, send_as};
 
 /// How long an answer is waited for that is known to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An ordinary request, whose number tells it from others.
 fn request(sequence: u32) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn request(sequence: u32) -> Vec<u8> {
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("198.18.0.2:0").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     socket
 }
 
@@ -87,7 +87,7 @@ fn send_row(row: &table::Row, sequence: u32) {
         }
     }
     if row["reply"] != "none" {
-        let heard = tap.hear(PATIENCE).unwrap_or_else(|| panic!("no reply: {row:?}"));
+        let heard = tap.hear(TIMEOUT).unwrap_or_else(|| panic!("no reply: {row:?}"));
         assert_eq!(heard.port, sender.unwrap().local_addr().unwrap().port(), "{row:?}");
         let expected = if row["reply"] == "base" { 44 } else { payload.len() };
         assert_eq!(heard.payload.len(), expected, "{row:?}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use romer_record::document::ProbeDirection;
 use romer_session::association;
-use romer_session::control::{FarStream, Message, RefusalCode, Refused, Request, unhex};
+use romer_session::control::{Message, RefusalCode, Refused, Request, ReverseStreamRequest, unhex};
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
@@ -220,7 +220,7 @@ fn endless_genomes_are_refused() {
     for model in ["imix:18446744073709551615()a", "imix:18446744073709551615(a)", "onoff:1ms,1ms@g711"] {
         let mut link = ControlConnection::from(host(1, 1), control);
         assert!(link.greet().is_some());
-        let stream = FarStream {
+        let stream = ReverseStreamRequest {
             model: model.into(),
             interval_ns: None,
             size: None,

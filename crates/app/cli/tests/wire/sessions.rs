@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use romer_record::document::ProbeDirection;
 use romer_session::association;
 use romer_session::control::{
-    ClockIdentity, Decoder, Hello, Message, Request, SessionTotals, VERSION, unhex,
+    ClientHello, ClockIdentity, Decoder, Message, Request, SessionTotals, VERSION, unhex,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -18,12 +18,12 @@ const SESSIONS: u16 = 2_000;
 /// Probes of each.
 const PROBES: u32 = 5;
 /// Sessions that have something on its way at a time, so that no buffer of the kernel overflows.
-const AT_A_TIME: usize = 50;
+const PARALLEL_SESSIONS: usize = 50;
 /// Networks that they come from: a responder grants one network a quarter of its sessions at the most.
 const NETWORKS: u8 = 8;
 /// How much memory a session may take, with all that is its.
 const MEMORY_OF_ONE: u64 = 32 << 10;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Session {
     ssid: u16,
@@ -44,7 +44,7 @@ impl Session {
         socket.bind(&own.into()).unwrap();
         socket.connect(&responder.into()).unwrap();
         let probes = probing(own, reflector);
-        probes.set_read_timeout(Some(PATIENCE)).unwrap();
+        probes.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut session = Self {
             ssid,
             control: socket.into(),
@@ -54,7 +54,7 @@ impl Session {
             records: 0,
         };
         let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-        session.say(&Message::Hello(Hello {
+        session.say(&Message::Hello(ClientHello {
             version: VERSION,
             software: "test".into(),
             clock,
@@ -99,8 +99,8 @@ impl Session {
 
     /// Takes the grant, and proves the address of the probes.
     fn associate(&mut self) {
-        let Some(Message::Welcome(welcome)) = self.hear(PATIENCE) else { panic!("no welcome") };
-        let Some(Message::Granted(granted)) = self.hear(PATIENCE) else {
+        let Some(Message::Welcome(welcome)) = self.hear(TIMEOUT) else { panic!("no welcome") };
+        let Some(Message::Granted(granted)) = self.hear(TIMEOUT) else {
             panic!("session {} refused", self.ssid)
         };
         self.reflector.set_port(welcome.test_port);
@@ -111,7 +111,7 @@ impl Session {
             match self.hear(Duration::from_secs(2)) {
                 Some(Message::Associated(_)) => return,
                 Some(other) => panic!("{other:?}"),
-                None => assert!(since.elapsed() < PATIENCE, "session {} is not associated", self.ssid),
+                None => assert!(since.elapsed() < TIMEOUT, "session {} is not associated", self.ssid),
             }
         }
     }
@@ -135,7 +135,7 @@ impl Session {
     /// The totals, after the log.
     fn end(&mut self) -> SessionTotals {
         loop {
-            match self.hear(PATIENCE) {
+            match self.hear(TIMEOUT) {
                 Some(Message::Log(records)) => self.records += records.len(),
                 Some(Message::End(end)) => return end,
                 // What happens to this machine is no matter here.
@@ -178,13 +178,13 @@ fn two_thousand_sessions_are_answered_at_a_time_in_little_memory() {
 
     let numbers: Vec<u16> = (1..=SESSIONS).collect();
     let mut sessions: Vec<Session> = Vec::new();
-    for numbers in numbers.chunks(AT_A_TIME) {
+    for numbers in numbers.chunks(PARALLEL_SESSIONS) {
         let first = sessions.len();
         sessions.extend(numbers.iter().map(|number| Session::ask(*number, control, reflector.port())));
         sessions[first..].iter_mut().for_each(Session::associate);
     }
     for sequence in 0..PROBES {
-        for sessions in sessions.chunks(AT_A_TIME) {
+        for sessions in sessions.chunks(PARALLEL_SESSIONS) {
             sessions.iter().for_each(|session| session.send(sequence));
             sessions.iter().for_each(|session| session.receive(sequence));
         }

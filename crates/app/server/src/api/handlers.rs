@@ -14,18 +14,18 @@ use schemars::JsonSchema;
 
 use super::{AnswerKind, Call, Endpoint, Handler, HandlerReply, SchemaOf};
 use crate::app::{About, App, Interface, Start};
-use crate::benchmarking::{BenchmarkJob, Planned, Preview};
+use crate::benchmark_job::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Emulation, InForce, Standing};
-use crate::explained::Explained;
 use crate::history::Applied;
-use crate::measuring::{self, Asked, Job};
+use crate::interval_store::Interval;
+use crate::measurement_job::{self, Asked, Job};
 use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, Listed, Opened};
 use crate::samples;
 use crate::scenario::{self, Given, PresetShown, ScenarioForms};
-use crate::strict;
-use crate::watched::Interval;
+use crate::strict_json;
+use crate::warning_text::WithWarningText;
 
 type Handling = fn(&App, &Call) -> Result<HandlerReply, Problem>;
 
@@ -163,7 +163,7 @@ fn emulating() -> Vec<Endpoint> {
             "Check a scenario without applying it.",
             |app, call| {
                 let held = app.held_files();
-                HandlerReply::json(&scenario::read(strict::read::<Given>(&call.body)?, &held)?.shown())
+                HandlerReply::json(&scenario::read(strict_json::read::<Given>(&call.body)?, &held)?.shown())
             },
         ),
         get::<Vec<Applied>>(
@@ -178,14 +178,14 @@ fn emulating() -> Vec<Endpoint> {
             "Files of an earlier scenario, as text by name.",
             history_files,
         ),
-        get::<Explained<EmulationDocument>>(
+        get::<WithWarningText<EmulationDocument>>(
             "/api/statistics",
             "statistics",
             "Statistics of the emulation up to now (romer/emulation/1).",
             |app, _| {
                 let emulation = app.emulation()?;
                 let snapshot = emulation.snapshot()?;
-                HandlerReply::json(&Explained(emulation.document(&snapshot)))
+                HandlerReply::json(&WithWarningText(emulation.document(&snapshot)))
             },
         ),
         act(
@@ -229,13 +229,13 @@ fn emulating() -> Vec<Endpoint> {
                 "startEmulation",
                 "Start an emulation between two ports.",
                 |app, call| {
-                    let started = app.start_emulation(strict::read(&call.body)?)?;
+                    let started = app.start_emulation(strict_json::read(&call.body)?)?;
                     HandlerReply::json_with(StatusCode::CREATED, &started, None)
                 },
             )
         },
         Endpoint {
-            answer: AnswerKind::Json(schema::<Explained<EmulationDocument>>()),
+            answer: AnswerKind::Json(schema::<WithWarningText<EmulationDocument>>()),
             status: 200,
             query: &[(
                 "keep",
@@ -288,7 +288,7 @@ fn benchmarking() -> Vec<Endpoint> {
                 "startBenchmark",
                 "Start a benchmark from a plan.",
                 |app, call| {
-                    let job = app.plans.start(&app.benchmarks, &app.runs, &strict::read(&call.body)?)?;
+                    let job = app.plans.start(&app.benchmarks, &app.runs, &strict_json::read(&call.body)?)?;
                     HandlerReply::json_with(StatusCode::CREATED, &job, None)
                 },
             )
@@ -297,7 +297,7 @@ fn benchmarking() -> Vec<Endpoint> {
             "/api/benchmarks/check",
             "checkBenchmark",
             "Check a plan and forecast its trials and duration, without running it.",
-            |app, call| HandlerReply::json(&app.plans.preview(&strict::read(&call.body)?)?),
+            |app, call| HandlerReply::json(&app.plans.preview(&strict_json::read(&call.body)?)?),
         ),
         get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "Status of a benchmark.", |app, call| {
             HandlerReply::json(&app.benchmarks.get(number(call)?)?)
@@ -312,11 +312,11 @@ fn benchmarking() -> Vec<Endpoint> {
                 |app, call| HandlerReply::json(&app.benchmarks.stop(number(call)?)?),
             )
         },
-        get::<Explained<Benchmark>>(
+        get::<WithWarningText<Benchmark>>(
             "/api/benchmarks/{id}/document",
             "benchmarkDocument",
             "Results of a finished benchmark (romer/benchmark/1).",
-            |app, call| HandlerReply::json(&Explained(&*benchmark_result(app, call)?)),
+            |app, call| HandlerReply::json(&WithWarningText(&*benchmark_result(app, call)?)),
         ),
         file(
             "/api/benchmarks/{id}/report.html",
@@ -351,7 +351,7 @@ fn measuring() -> Vec<Endpoint> {
                 "startMeasurement",
                 "Start a measurement.",
                 |app, call| {
-                    let job = app.measure(strict::read(&call.body)?)?;
+                    let job = app.measure(strict_json::read(&call.body)?)?;
                     HandlerReply::json_with(StatusCode::CREATED, &job, None)
                 },
             )
@@ -389,7 +389,7 @@ fn run_endpoints() -> Vec<Endpoint> {
         Endpoint {
             status: 204,
             ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Delete a run.", |app, call| {
-                if measuring::is_written(&app.measurements, name(call)) {
+                if measurement_job::is_written(&app.measurements, name(call)) {
                     let detail = "the run is being measured; stop it first";
                     return Err(Problem::conflict("running", detail));
                 }
@@ -471,7 +471,7 @@ fn run_endpoints() -> Vec<Endpoint> {
                 ("stream_a", false, "Stream number in run A, from 0 (default 0)."),
                 ("stream_b", false, "Stream number in run B, from 0 (default 0)."),
             ],
-            ..get::<Explained<Comparison>>(
+            ..get::<WithWarningText<Comparison>>(
                 "/api/comparison",
                 "comparison",
                 "Differences between two runs, with confidence intervals (romer/comparison/1).",
@@ -487,7 +487,7 @@ fn run_endpoints() -> Vec<Endpoint> {
                         call.query.get(key).map_or(Ok(0), |text| text.parse::<usize>().map_err(|_| none()))
                     };
                     let [a, b] = [(of("a")?, stream("stream_a")?), (of("b")?, stream("stream_b")?)];
-                    HandlerReply::json(&Explained(runs::compare(&app.runs, a, b, by)?))
+                    HandlerReply::json(&WithWarningText(runs::compare(&app.runs, a, b, by)?))
                 },
             )
         },
@@ -572,7 +572,7 @@ fn put_scenario(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
         let detail = "say which scenario you know: If-Match with the entity tag of GET, or * for any";
         return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "if-match", detail));
     };
-    let given = strict::read::<Given>(&call.body)?;
+    let given = strict_json::read::<Given>(&call.body)?;
     let expected = if expected.trim() == "*" { None } else { Some(emulation.version_of(expected)) };
     let ended_passing = emulation.standing().passing;
     let in_force = emulation.apply(given, expected)?;
@@ -590,7 +590,7 @@ fn stop_emulation(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
         Some("false") => false,
         Some(_) => return Err(Problem::unprocessable("query", "keep is neither true nor false")),
     };
-    HandlerReply::json(&Explained(app.stop_emulation(keep)?))
+    HandlerReply::json(&WithWarningText(app.stop_emulation(keep)?))
 }
 
 fn samples(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
@@ -604,9 +604,9 @@ fn samples(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
         let wrong = || Problem::unprocessable("query", format!("{key} is out of its range, or has no unit"));
         text.parse().ok().filter(fits).ok_or_else(wrong)
     }
-    let packets = parameter(call, "packets", 1_000, |number| (1..=samples::MOST).contains(number))?;
+    let packets = parameter(call, "packets", 1_000, |number| (1..=samples::MAX_PACKETS).contains(number))?;
     let every = parameter(call, "every", std::num::NonZeroU32::MIN, |_| true)?;
-    let fits = |wait: &Duration| *wait >= Duration::ZERO && wait.to_std() <= samples::LONGEST;
+    let fits = |wait: &Duration| *wait >= Duration::ZERO && wait.to_std() <= samples::MAX_WAIT;
     let wait = parameter(call, "wait", Duration::from_secs(2), fits)?;
     let table = samples::table(&*app.emulation()?, packets, every, wait.to_std())?;
     Ok(HandlerReply::File { kind: "text/csv", content: table.into_bytes(), name: Some("samples.csv".into()) })

@@ -105,7 +105,7 @@ pub(crate) fn document(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
 }
 
 /// The largest file that is given away as it is, octets: it passes through memory.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE_OCTETS: u64 = 1 << 30;
 
 /// The file in which a run has frames, where it was asked to keep them there (`--pcapng`).
 pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
@@ -113,7 +113,7 @@ pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
 /// The frames of a run, whatever it is, that keeps any.
 pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
     let file = super::path(runs, name)?.join(FRAMES_FILE);
-    untrusted::read(&file, LARGEST).map_err(|error| {
+    untrusted::read(&file, MAX_FILE_OCTETS).map_err(|error| {
         let detail = format!(
             "the run has no frames that can be read ({FRAMES_FILE}): {error}; an emulation keeps them with --out DIR \
              --pcapng DIR/{FRAMES_FILE}"
@@ -130,7 +130,7 @@ pub(crate) fn parquet(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
         read(runs, name)?;
     }
     let file = Path::new("packets.parquet");
-    untrusted::read(&folder.join(file), LARGEST).map_err(|error| {
+    untrusted::read(&folder.join(file), MAX_FILE_OCTETS).map_err(|error| {
         let detail = format!(
             "the packets of the run cannot be read ({}): {error}; a run has them when it has ended",
             file.display()

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use romer_store::Runs;
 
-use super::kept::keep_emulation;
+use super::stored_runs::keep_emulation;
 use super::{delete, exports, fixture, list, open, report};
 
 struct TestFolder {

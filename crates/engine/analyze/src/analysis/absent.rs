@@ -12,7 +12,7 @@ use super::packets::{Gathering, StampColumn};
 /// pauses for so long after it, is not to be expected.
 const FAR: i128 = 10;
 /// Other stamps that tell where a clock's times lie by themselves, at least.
-const FEWEST: u64 = 4;
+const MIN_OTHER_STAMPS: u64 = 4;
 /// Stamps of a clock that has no other, at least: a log of one packet may count from it.
 const FEWEST_ALONE: u64 = 2;
 
@@ -47,7 +47,7 @@ impl ClockStamps {
             return self.placeholders >= FEWEST_ALONE;
         };
         let away = if low > 0 { low } else { (-high).max(0) };
-        let lasts = if self.others >= FEWEST { Some(0) } else { far_end.lasts() };
+        let lasts = if self.others >= MIN_OTHER_STAMPS { Some(0) } else { far_end.lasts() };
         lasts.is_some_and(|lasts| away > FAR * (high - low).max(lasts))
     }
 

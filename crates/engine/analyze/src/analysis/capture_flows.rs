@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use romer_exchange::capture::{Captured, Flow};
 
 /// Flows that may carry one content, at the most: more of them do not tell which is which.
-const ALIKE: usize = 16;
+const MAX_FLOWS_WITH_SAME_CONTENT: usize = 16;
 
 /// Flows of the second capture by other addresses than the first has, and what that calls them.
 pub(super) type Translated = BTreeMap<Flow, Flow>;
@@ -76,7 +76,7 @@ fn shared([a, b]: [&[Captured]; 2], [own, others]: [&BTreeSet<Flow>; 2]) -> BTre
     let mut carried: HashMap<u64, Vec<Flow>> = HashMap::new();
     for packet in a.iter().filter(|packet| own.contains(&packet.flow)) {
         let flows = carried.entry(packet.content).or_default();
-        if flows.len() < ALIKE && !flows.contains(&packet.flow) {
+        if flows.len() < MAX_FLOWS_WITH_SAME_CONTENT && !flows.contains(&packet.flow) {
             flows.push(packet.flow);
         }
     }

@@ -11,10 +11,10 @@ use romer_exchange::capture::Captured;
 use romer_record::event::EventLocation;
 
 use super::known::{self, Known};
-use super::stepped::{self, Scan, Stamped, Whose};
+use super::stepped::{self, Scan, Stamped, SteppedClock};
 
 /// Steps of both clocks at once are of the same size to a part in so many.
-const ALIKE: i64 = 10;
+const SIZE_TOLERANCE_DIVISOR: i64 = 10;
 
 /// Where packets of a capture are in the other one, both in the order of their files, and the conversation's flow of each.
 pub(super) struct Matched {
@@ -92,7 +92,7 @@ impl Sorted {
         let mut stamped: Vec<Stamped> = shown.iter().map(of).collect();
         // A packet that was overtaken may seem to be another.
         let mut steps = stepped::take_out(&mut stamped, Scan::Back)?;
-        steps.retain(|step| step.whose == Whose::Own && step.size_ns <= -LEAST_NS);
+        steps.retain(|step| step.whose == SteppedClock::Own && step.size_ns <= -LEAST_NS);
         let [step] = steps[..] else { return None };
         let passed_ns = step.after_ns.saturating_sub(step.before_ns).saturating_sub(step.size_ns);
         let there = shown[step.place].0;
@@ -138,7 +138,7 @@ pub(super) fn take_out(captures: [&mut [Captured]; 2], matched: &Matched, is_ans
     for one in &mut theirs {
         let is_same = |other: &&Known| {
             let (size, others) = (one.taken_ns.saturating_add(one.left_ns), other.taken_ns);
-            size.saturating_sub(others).saturating_abs() <= size.saturating_abs() / ALIKE
+            size.saturating_sub(others).saturating_abs() <= size.saturating_abs() / SIZE_TOLERANCE_DIVISOR
         };
         one.common_ns = found.iter().filter(is_same).map(|other| other.common_ns).max().unwrap_or(0);
     }
@@ -177,7 +177,7 @@ fn of_one(
     let look = if is_answered { Scan::Captured } else { Scan::OneWay(0) };
     // What is in no order tells nothing.
     let mut steps = stepped::take_out(&mut stamped, look).unwrap_or_default();
-    steps.retain(|step| step.whose != Whose::Others);
+    steps.retain(|step| step.whose != SteppedClock::Others);
     let mut found = Vec::new();
     for step in steps {
         let left_ns = if step.is_exact { 0 } else { known::left(step.uncertain_ns) };
@@ -190,8 +190,8 @@ fn of_one(
             from_ns: before.saturating_add(after.saturating_sub(before) / 2),
             taken_ns,
             left_ns,
-            uncertain_ns: if step.whose == Whose::Both { 0 } else { step.uncertain_ns },
-            common_ns: if step.whose == Whose::Both { step.uncertain_ns } else { 0 },
+            uncertain_ns: if step.whose == SteppedClock::Both { 0 } else { step.uncertain_ns },
+            common_ns: if step.whose == SteppedClock::Both { step.uncertain_ns } else { 0 },
             since_ns: 0,
             near_ns: 0,
             before_ns: step.before_ns,

@@ -52,7 +52,7 @@ use romer_record::voice::Voice;
 use romer_record::warning::MeasurementWarning;
 use romer_units::Direction;
 
-use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
+use crate::evaluate::{Accumulated, Evaluated, gather, with_steps};
 use crate::limits::Limit;
 use document::{of_table, stream};
 pub use error::AnalysisError;
@@ -251,7 +251,7 @@ fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
 
 /// Refuses a hull of so few packets that it would be the line through two of them.
 fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<(), AnalysisError> {
-    const LEAST: usize = 4;
+    const MIN_HULL_PACKETS: usize = 4;
     if method_of(&analysis.skew) != Method::Hull {
         return Ok(());
     }
@@ -261,14 +261,14 @@ fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<()
     };
     let most = stamped(there).max(back.map_or(0, stamped));
     // Without any stamp of the far end the figures are those of the round trips, which need no hull.
-    if most >= LEAST || (most == 0 && there.shape == Shape::FourStamps) {
+    if most >= MIN_HULL_PACKETS || (most == 0 && there.shape == Shape::FourStamps) {
         return Ok(());
     }
     Err(AnalysisError::Line {
         path: analysis.file.clone(),
         line: 1,
         why: format!(
-            "n too small for hull: it takes {LEAST} packets with both stamps, and there {}; --skew none leaves the skew in",
+            "n too small for hull: it takes {MIN_HULL_PACKETS} packets with both stamps, and there {}; --skew none leaves the skew in",
             if most == 1 { "is 1".into() } else { format!("are {most}") }
         ),
     })
@@ -300,7 +300,7 @@ fn both_ways(
         stream_back.events = events.iter().map(turned).collect();
         stream_there.events = events;
         [gather(stream_there, &there.packets), gather(&stream_back, &back.packets)]
-            .map(Gathered::into_forward)
+            .map(Accumulated::into_forward)
     };
     let [mut forward, mut reverse] = with(known::leaving(&steps));
     if steps.iter().any(|found| found.uncertain_ns.is_some()) {

@@ -8,9 +8,9 @@ use romer_record::finding::Pattern;
 use romer_record::warning::MeasurementWarning;
 
 /// So many in a row are not by chance, all of them overtaken by one packet after which delays stay as low.
-const LEAST: usize = 8;
+const MIN_OVERTAKEN_PACKETS: usize = 8;
 /// Packets on either side that say by how much delays fall, at the most.
-const BESIDE: usize = 50;
+const NEIGHBOUR_PACKETS: usize = 50;
 /// What is told of a fall lies no further from it, nanoseconds.
 const NEAR_NS: u64 = 2_000_000_000;
 
@@ -74,7 +74,7 @@ fn falls(forward: &[Passage]) -> Vec<Fall> {
         while place < stamps.len() && overtaken(place) {
             place += 1;
         }
-        if place - from >= LEAST
+        if place - from >= MIN_OVERTAKEN_PACKETS
             && let Some(by_ns) = fall(&stamps, from, place)
         {
             found.push(Fall { at_ns: stamps[place].0 - start, by_ns, packets: place - from });
@@ -87,14 +87,14 @@ fn falls(forward: &[Passage]) -> Vec<Fall> {
 /// By how much delays fall between the packets before `place`, which were all overtaken from `from` on, and those from there on, if the first of
 /// these overtook them all and the others are as quick.
 fn fall(stamps: &[(i64, i64)], from: usize, place: usize) -> Option<i64> {
-    let packets = (place - from).min(BESIDE);
+    let packets = (place - from).min(NEIGHBOUR_PACKETS);
     let after = stamps.get(place..(place + packets).min(stamps.len()))?;
     let delays = |part: &[(i64, i64)]| -> Vec<i64> {
         part.iter().map(|(left, came)| came.saturating_sub(*left)).collect()
     };
     let mut before = delays(&stamps[place - packets..place]);
     let mut after = delays(after);
-    if after.len() < LEAST || after[0].saturating_add(stamps[place].0) > stamps[from].1 {
+    if after.len() < MIN_OVERTAKEN_PACKETS || after[0].saturating_add(stamps[place].0) > stamps[from].1 {
         return None;
     }
     // None of those before is as quick as any of those after it.

@@ -13,10 +13,10 @@ use romer_units::Direction;
 
 use super::packets::Gathering;
 use super::set_back::{lower, step_event};
-use super::stepped::{BESIDE, LEAST_NS, MOST, PART, told_apart};
+use super::stepped::{LEAST_NS, MAX_NEIGHBOUR_PACKETS, MAX_STEPS, PART, told_apart};
 
 /// Lines on either side whose quickest tells the level of the raw delays, at least.
-const FEW: usize = 4;
+const MIN_NEIGHBOUR_LINES: usize = 4;
 /// An event of the clocks' estimate is the step where it lies within this part of the file from it.
 const NEAR: i64 = 100;
 
@@ -63,7 +63,7 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
     let places: Vec<usize> = (1..all.len()).filter(|place| back(place) > 0).collect();
     // Stamps of several queues or processors are not in order to the microsecond.
     let bounds: Vec<usize> = places.iter().copied().filter(|place| back(place) > LEAST_NS).collect();
-    if bounds.len() > MOST {
+    if bounds.len() > MAX_STEPS {
         return None;
     }
     let (_, least) = told_apart(all.iter().copied());
@@ -73,10 +73,12 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
     for place in places {
         let from = bounds.iter().rfind(|bound| **bound < place).map_or(0, |bound| *bound);
         let to = bounds.iter().find(|bound| **bound > place).map_or(all.len(), |bound| *bound);
-        let from = from.max(place.saturating_sub(BESIDE));
-        let after = raw(&all[place..to.min(place + BESIDE)]);
+        let from = from.max(place.saturating_sub(MAX_NEIGHBOUR_PACKETS));
+        let after = raw(&all[place..to.min(place + MAX_NEIGHBOUR_PACKETS)]);
         // Of fewer lines on a side it is not known what they show.
-        let Some((lower, uncertain)) = lower(raw(&all[from..place]), after, FEW) else { continue };
+        let Some((lower, uncertain)) = lower(raw(&all[from..place]), after, MIN_NEIGHBOUR_LINES) else {
+            continue;
+        };
         let back = back(&place);
         // Time went on between the two lines, so that the clock was set by more than the stamps went back.
         let slack = lower / PART + uncertain;
@@ -92,7 +94,7 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
             return None;
         }
     }
-    (found.len() <= MOST).then_some(found)
+    (found.len() <= MAX_STEPS).then_some(found)
 }
 
 /// The events of these steps. Their sizes are those of the changes that the clocks' estimate finds there in `passages`, which

@@ -9,7 +9,7 @@ use romer_exchange::csv::Shape;
 use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 
 use super::packets::First;
-use super::stepped::{self, Scan, Stamped, Whose};
+use super::stepped::{self, Scan, Stamped, SteppedClock};
 
 /// A step that was found, with how uncertain its size is, where the clocks' estimate is to say how large it was.
 #[derive(Clone, Debug)]
@@ -37,10 +37,10 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
         // By the clock as if it had not been set.
         let [at_ns, until_ns] =
             [step.place - 1, step.place].map(|place| sent[place].own.saturating_sub(first));
-        let (size_ns, both) = (step.size_ns, step.whose == Whose::Both);
+        let (size_ns, both) = (step.size_ns, step.whose == SteppedClock::Both);
         let uncertain_ns = Some(step.uncertain_ns).filter(|_| !step.is_exact);
         let common_ns = Some(step.uncertain_ns).filter(|_| both);
-        if step.whose != Whose::Others {
+        if step.whose != SteppedClock::Others {
             let sizes = ClockStep {
                 size_ns,
                 // What the stamps themselves tell no estimate is asked for: it is known to what their times vary by.
@@ -58,7 +58,7 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
                 until_ns,
             });
         }
-        if step.whose != Whose::Own {
+        if step.whose != SteppedClock::Own {
             let Some((before_ns, after_ns)) = step.others else { continue };
             let sizes = ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns };
             let event = step_event(EventLocation::Responder, EventDetail::DelaysShift, at_ns, sizes);

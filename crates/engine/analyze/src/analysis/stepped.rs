@@ -9,16 +9,16 @@ use std::cell::Cell;
 use romer_clock::skew::Resolution;
 
 /// Of so many stamps that go back most do so because they are in another order.
-const MANY: usize = 12;
+const MIN_STAMPS_PER_STEP: usize = 12;
 /// Smaller steps are left to the clocks' estimate.
 pub(super) const LEAST_NS: i64 = 200_000;
 /// With more steps than this it is no clock that is set, but stamps that are not in the order in which they were taken.
-pub(super) const MOST: usize = 32;
+pub(super) const MAX_STEPS: usize = 32;
 /// Packets on either side that tell a level, at the most and at the least.
-pub(super) const BESIDE: usize = 64;
-const FEW: usize = 4;
+pub(super) const MAX_NEIGHBOUR_PACKETS: usize = 64;
+const MIN_NEIGHBOUR_PACKETS: usize = 4;
 /// A level is known to so many of its deviations.
-const SURE: i64 = 3;
+const SIGNIFICANT_DEVIATIONS: i64 = 3;
 /// Both measures of a step, by stamps and by levels, differ by no more than its part in so many, or so much, besides what either may be off.
 pub(super) const PART: i64 = 10;
 const PART_MOST_NS: i64 = 50_000_000;
@@ -76,7 +76,7 @@ pub(super) struct Step {
     /// The stamps themselves tell the size.
     pub(super) is_exact: bool,
     /// Which.
-    pub(super) whose: Whose,
+    pub(super) whose: SteppedClock,
     /// The stamps on either side, as they were taken.
     pub(super) before_ns: i64,
     pub(super) after_ns: i64,
@@ -92,9 +92,9 @@ impl Step {
     }
 }
 
-/// Whose clock was set.
+/// Which clock was stepped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum SteppedClock {
     /// That of these stamps.
     Own,
     /// The other one.
@@ -119,7 +119,7 @@ impl Usual {
     /// Of stamps of which there are some.
     fn of(stamped: &[Stamped]) -> Option<Self> {
         let mut gaps: Vec<i64> = gaps(stamped).collect();
-        if gaps.len() < 2 * FEW {
+        if gaps.len() < 2 * MIN_NEIGHBOUR_PACKETS {
             return None;
         }
         let mut quantile = |share: usize| {
@@ -210,31 +210,31 @@ fn take_out_by(stamped: &mut [Stamped], ways: &Ways, look: Scan) -> Option<Vec<S
             .map(|place| (*place, gap(stamped, *place)))
             .filter(|(_, gap)| *gap < -usual.least)
             .collect();
-        let usual_drop = if drops.len() < MANY { 0 } else { quartile(&drops) };
+        let usual_drop = if drops.len() < MIN_STAMPS_PER_STEP { 0 } else { quartile(&drops) };
         for place in candidates {
             let drops_from = |place: usize| drops.partition_point(|(drop, _)| *drop < place);
             let until = drops.get(drops_from(place + 1)).map_or(stamped.len(), |(drop, _)| *drop);
             let own = gap(stamped, place);
             // Where many go back, those that are no more than these do so by the order in which they stand.
-            let is_odd = own >= -usual.least || own < usual_drop.saturating_mul(SURE);
+            let is_odd = own >= -usual.least || own < usual_drop.saturating_mul(SIGNIFICANT_DEVIATIONS);
             let next = &drops[drops_from(place.saturating_sub(NEXT))..drops_from(place + NEXT + 1)];
             if !is_odd || next.iter().any(|(_, gap)| *gap < own) {
                 continue;
             }
             let found_step = step(stamped, ways, (place, until), &usual, look);
             // As many as would be looked at for all steps that there may be, each as far as the stamps reach.
-            if ways.stays.get() > 2 * MOST * stamped.len() {
+            if ways.stays.get() > 2 * MAX_STEPS * stamped.len() {
                 return None;
             }
             let Some(step) = found_step else { continue };
-            if found.len() == MOST {
+            if found.len() == MAX_STEPS {
                 return None;
             }
             let after = &mut stamped[place..];
-            if step.whose != Whose::Others {
+            if step.whose != SteppedClock::Others {
                 after.iter_mut().for_each(|one| one.own = one.own.saturating_sub(step.size_ns));
             }
-            if step.whose != Whose::Own {
+            if step.whose != SteppedClock::Own {
                 let others = after.iter_mut().filter_map(|one| one.other.as_mut());
                 others.for_each(|other| other.0 = other.0.saturating_sub(step.size_ns));
             }
@@ -265,8 +265,8 @@ fn others(stamped: &[Stamped], place: usize) -> Option<(i64, i64)> {
     let of = |one: &Stamped| one.other.map(|(other, _)| other);
     let before = || stamped[..place].iter().filter_map(of);
     let after = || stamped[place..].iter().filter_map(of);
-    let before = before().rev().nth(BESIDE).or_else(|| before().next())?;
-    Some((before, after().nth(BESIDE).or_else(|| after().next_back())?))
+    let before = before().rev().nth(MAX_NEIGHBOUR_PACKETS).or_else(|| before().next())?;
+    Some((before, after().nth(MAX_NEIGHBOUR_PACKETS).or_else(|| after().next_back())?))
 }
 
 fn gaps(stamped: &[Stamped]) -> impl Iterator<Item = i64> {
@@ -308,31 +308,32 @@ fn step(
     let gap = gap(stamped, place);
     let change = Change::of(stamped, ways, place, until)?;
     let (size, slack) = (change.size_ns, change.slack(usual));
-    let is_plain = size.saturating_abs() > usual.least.max(change.uncertain_ns.saturating_mul(SURE));
+    let is_plain =
+        size.saturating_abs() > usual.least.max(change.uncertain_ns.saturating_mul(SIGNIFICANT_DEVIATIONS));
     // What has passed by the other clock, which is what has passed, if it was not set.
     let passed = gap.saturating_sub(size);
     let odd = gap.saturating_sub(usual.gap);
     let is_usual = passed.saturating_sub(usual.gap).saturating_abs() <= slack.saturating_add(usual.spread);
     let whose = if gap < -usual.least && passed < -slack {
-        (gap < -LEAST_OF_BOTH_NS && is_persistent(stamped, place)).then_some(Whose::Both)?
+        (gap < -LEAST_OF_BOTH_NS && is_persistent(stamped, place)).then_some(SteppedClock::Both)?
     } else if !is_plain {
         return None;
     } else if gap < -usual.least {
         let is_back = size < 0 && passed >= usual.low.saturating_sub(slack);
-        (is_back && (is_usual || !is_swapped(stamped, place))).then_some(Whose::Own)?
+        (is_back && (is_usual || !is_swapped(stamped, place))).then_some(SteppedClock::Own)?
     } else {
         let is_late = is_usual && odd.saturating_abs() > usual.uneven();
         change.whose(look, (gap, passed, slack), is_late, usual, || stays(stamped, ways, place, size))?
     };
     let is_exact = usual.spread <= change.uncertain_ns && is_usual;
     let (size_ns, uncertain_ns) = match whose {
-        Whose::Own if is_exact => (odd, usual.spread),
-        Whose::Own => (size, change.uncertain_ns),
-        Whose::Others => (size.saturating_neg(), change.uncertain_ns),
-        Whose::Both => (odd, usual.spread),
+        SteppedClock::Own if is_exact => (odd, usual.spread),
+        SteppedClock::Own => (size, change.uncertain_ns),
+        SteppedClock::Others => (size.saturating_neg(), change.uncertain_ns),
+        SteppedClock::Both => (odd, usual.spread),
     };
     let (before_ns, after_ns) = (stamped[place - 1].own, stamped[place].own);
-    let is_exact = whose == Whose::Both || (whose == Whose::Own && is_exact);
+    let is_exact = whose == SteppedClock::Both || (whose == SteppedClock::Own && is_exact);
     let unit_ns = usual.unit;
     Some(Step { place, size_ns, uncertain_ns, unit_ns, is_exact, whose, before_ns, after_ns, others: None })
 }
@@ -355,8 +356,11 @@ impl Change {
         let of_way = |way: bool| Self::of_way(stamped, ways, (place, until), way);
         match (of_way(false), of_way(true)) {
             (Some(one), Some(other)) => {
-                let slack = (one.size_ns.saturating_abs() / PART)
-                    .saturating_add(one.uncertain_ns.saturating_add(other.uncertain_ns).saturating_mul(SURE));
+                let slack = (one.size_ns.saturating_abs() / PART).saturating_add(
+                    one.uncertain_ns
+                        .saturating_add(other.uncertain_ns)
+                        .saturating_mul(SIGNIFICANT_DEVIATIONS),
+                );
                 let apart = other.size_ns.saturating_sub(one.size_ns);
                 (apart.saturating_abs() <= slack).then(|| Self {
                     size_ns: one.size_ns.saturating_add(apart / 2),
@@ -374,14 +378,18 @@ impl Change {
         let apart = |place: usize| Some(stamped[place].own.saturating_sub(stamped[place].other?.0));
         let after = |until: usize| -> Vec<i64> {
             let after = ways.beside(way, place).1.take_while(|one| *one < until);
-            after.filter_map(apart).take(BESIDE).collect()
+            after.filter_map(apart).take(MAX_NEIGHBOUR_PACKETS).collect()
         };
-        let before: Vec<i64> = ways.beside(way, place).0.filter_map(apart).take(BESIDE).collect();
+        let before: Vec<i64> =
+            ways.beside(way, place).0.filter_map(apart).take(MAX_NEIGHBOUR_PACKETS).collect();
         let mut later = after(until);
-        if later.len() < FEW {
+        if later.len() < MIN_NEIGHBOUR_PACKETS {
             later = after(stamped.len());
         }
-        let (first, last) = (place.saturating_sub(2 * BESIDE), (place + 2 * BESIDE).min(stamped.len()));
+        let (first, last) = (
+            place.saturating_sub(2 * MAX_NEIGHBOUR_PACKETS),
+            (place + 2 * MAX_NEIGHBOUR_PACKETS).min(stamped.len()),
+        );
         let next = |values: &[i64]| Some(level(values.iter().copied().take(NEXT).collect())?.0);
         let (near_before, near_after) = (next(&before)?, next(&later)?);
         let nearest = [&before, &later].map(|values| values.iter().copied().take(NEXT).collect::<Vec<i64>>());
@@ -417,7 +425,8 @@ impl Change {
     /// What else may be between it and the step.
     fn slack(&self, usual: &Usual) -> i64 {
         let part = (self.size_ns.saturating_abs() / PART).min(PART_MOST_NS);
-        part.saturating_add(self.uncertain_ns.saturating_mul(SURE)).saturating_add(usual.unit)
+        part.saturating_add(self.uncertain_ns.saturating_mul(SIGNIFICANT_DEVIATIONS))
+            .saturating_add(usual.unit)
     }
 
     /// Whose step it is where no stamp goes back. `stays` is asked of a large one, unless what left later would have come first.
@@ -428,7 +437,7 @@ impl Change {
         is_late: bool,
         usual: &Usual,
         stays: impl FnOnce() -> bool,
-    ) -> Option<Whose> {
+    ) -> Option<SteppedClock> {
         let size = self.size_ns;
         match look {
             Scan::Back => None,
@@ -438,7 +447,7 @@ impl Change {
                     return None;
                 }
                 if is_late {
-                    return Some(Whose::Own);
+                    return Some(SteppedClock::Own);
                 }
                 // The less has passed the better.
                 let own = size > 0 && passed >= -slack;
@@ -446,12 +455,18 @@ impl Change {
                 let overtakes = size > 0 && !own;
                 let (by, least) = if overtakes { (size, 0) } else { (self.most_ns, longest) };
                 let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
-                (is_clocks && (overtakes || stays())).then_some(if own { Whose::Own } else { Whose::Others })
+                (is_clocks && (overtakes || stays())).then_some(if own {
+                    SteppedClock::Own
+                } else {
+                    SteppedClock::Others
+                })
             }
             Scan::Captured => {
-                let is_usual = passed <= slack.saturating_add(usual.gap.saturating_mul(SURE));
+                let is_usual =
+                    passed <= slack.saturating_add(usual.gap.saturating_mul(SIGNIFICANT_DEVIATIONS));
                 let is_clocks = size > LONGEST_CHANGE_NS.max(self.span_ns / DRIFT);
-                (gap > 0 && size > 0 && passed >= -slack && (is_usual || is_clocks)).then_some(Whose::Own)
+                (gap > 0 && size > 0 && passed >= -slack && (is_usual || is_clocks))
+                    .then_some(SteppedClock::Own)
             }
         }
     }
@@ -459,7 +474,7 @@ impl Change {
 
 /// The median, and how uncertain it is.
 fn level(mut values: Vec<i64>) -> Option<(i64, i64)> {
-    if values.len() < FEW {
+    if values.len() < MIN_NEIGHBOUR_PACKETS {
         return None;
     }
     values.sort_unstable();
@@ -473,7 +488,7 @@ fn level(mut values: Vec<i64>) -> Option<(i64, i64)> {
 fn is_level(values: &[i64], size_ns: i64) -> bool {
     let (near, far) = values.split_at(values.len() / 2);
     let (Some(near), Some(far)) = (level(near.to_vec()), level(far.to_vec())) else { return true };
-    let uncertain = near.1.saturating_add(far.1).saturating_mul(SURE);
+    let uncertain = near.1.saturating_add(far.1).saturating_mul(SIGNIFICANT_DEVIATIONS);
     near.0.saturating_sub(far.0).saturating_abs() <= uncertain.max(size_ns.saturating_abs() / PART)
 }
 
@@ -497,8 +512,10 @@ fn stays(stamped: &[Stamped], ways: &Ways, place: usize, size_ns: i64) -> bool {
             values.push(apart);
         }
         // What is quick there has the greatest difference.
-        let mut quickest =
-            values.chunks(BESIDE).filter(|some| some.len() >= FEW).filter_map(|some| some.iter().max());
+        let mut quickest = values
+            .chunks(MAX_NEIGHBOUR_PACKETS)
+            .filter(|some| some.len() >= MIN_NEIGHBOUR_PACKETS)
+            .filter_map(|some| some.iter().max());
         let Some(next) = quickest.next() else { return false };
         let near = size_ns.unsigned_abs() / STAYS_AT.unsigned_abs();
         lasts >= least && quickest.all(|one| one.abs_diff(*next) <= near)
@@ -511,7 +528,9 @@ fn is_swapped(stamped: &[Stamped], place: usize) -> bool {
     let (before, after) = (stamped[place - 1].own, stamped[place].own);
     let next = stamped.get(place + 1).map(|one| one.own);
     next.is_some_and(|next| {
-        next > before && before.saturating_sub(after) <= next.saturating_sub(after).saturating_mul(SURE)
+        next > before
+            && before.saturating_sub(after)
+                <= next.saturating_sub(after).saturating_mul(SIGNIFICANT_DEVIATIONS)
     })
 }
 
@@ -527,7 +546,7 @@ fn is_persistent(stamped: &[Stamped], place: usize) -> bool {
     let after = stamped[place..].windows(2).take(PERSISTENT);
     let short = after.take_while(|pair| pair[1].own.saturating_sub(pair[0].own) < pause);
     let all: Vec<i64> = short.map(|pair| pair[1].own).collect();
-    all.len() >= FEW && all.iter().all(|own| *own < before)
+    all.len() >= MIN_NEIGHBOUR_PACKETS && all.iter().all(|own| *own < before)
 }
 
 #[cfg(test)]

@@ -282,7 +282,7 @@ impl Digits {
     /// Digits of a number that spreadsheets keep.
     const KEPT: u32 = 15;
     /// So many stamps are not so by chance.
-    const FEWEST: u64 = 20;
+    const MIN_STAMPS: u64 = 20;
 
     fn take(&mut self, stamp: i64) {
         if self.more {
@@ -300,7 +300,7 @@ impl Digits {
 
     /// That a spreadsheet has cut them, if it has.
     fn cut(&self) -> Option<MeasurementWarning> {
-        (self.kept >= Self::FEWEST && self.needed && !self.more)
+        (self.kept >= Self::MIN_STAMPS && self.needed && !self.more)
             .then_some(MeasurementWarning::DigitsTruncated { digits: Self::KEPT })
     }
 }

@@ -1,12 +1,12 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
-use romer_passages::{Rejected, RejectedStamps, Related, TooQuick};
+use romer_passages::{DelayOutliers, Rejected, RejectedStamps, Related};
 use romer_record::document::ProbeDirection;
 use romer_record::warning::{Contradiction, FalseUnit, MeasurementWarning};
 
-/// What speaks against stamps of the far end.
+/// Faults of the responder's time stamps.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FarStamps {
+pub(super) struct ResponderStampFaults {
     pub(super) rejected: RejectedStamps,
     pub(super) false_unit: Option<FalseUnit>,
     /// The time that they show in every reply, nanoseconds since 1970.
@@ -25,9 +25,9 @@ pub(super) fn too_quick(related: &Related) -> Vec<MeasurementWarning> {
     found.filter_map(|(found, direction)| too_quick_on(found, direction)).collect()
 }
 
-fn too_quick_on(found: &TooQuick, direction: ProbeDirection) -> Option<MeasurementWarning> {
+fn too_quick_on(found: &DelayOutliers, direction: ProbeDirection) -> Option<MeasurementWarning> {
     let first_sequence = found.first?;
-    let TooQuick { packets, compared, most_ns: max_ns, .. } = *found;
+    let DelayOutliers { packets, compared, most_ns: max_ns, .. } = *found;
     Some(if found.are_kept() {
         MeasurementWarning::PacketsTooQuick { direction, packets, compared, first_sequence, max_ns }
     } else {
@@ -38,7 +38,7 @@ fn too_quick_on(found: &TooQuick, direction: ProbeDirection) -> Option<Measureme
 /// 1900 in nanoseconds since 1970: the beginning of NTP's time.
 const NTP_ZERO_NS: i64 = -2_208_988_800_000_000_000;
 
-impl FarStamps {
+impl ResponderStampFaults {
     /// Whether the stamps are wrong in themselves, also those that are not rejected one by one.
     fn are_wrong(&self) -> bool {
         self.rejected.are_most() || self.false_unit.is_some() || self.constant.is_some()

@@ -9,7 +9,7 @@ use romer_record::warning::{MeasurementWarning, ResponderDelayCause};
 use romer_units::{Duration, Responder, Sender, Timestamp};
 
 /// What lies at a responder for so long was not answered at once: a machine that is not busy takes less.
-const LONG: Duration = Duration::from_millis(250);
+const MIN_STALL: Duration = Duration::from_millis(250);
 
 /// Looks at how long probes lay at the responder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +33,7 @@ impl Standstill {
             // What the host keeps of an answer before it leaves is not the program's.
             let left = row.t3.user.or(row.t3.kernel);
             if let (Some(came), Some(left)) = (came, left)
-                && left - came >= LONG
+                && left - came >= MIN_STALL
             {
                 self.probes += 1;
                 if left - came > self.longest {
@@ -63,10 +63,10 @@ impl Standstill {
         });
         let stood = stood.max();
         let cause = match stood {
-            Some(stood) if self.longest <= stood + LONG => ResponderDelayCause::Stopped,
+            Some(stood) if self.longest <= stood + MIN_STALL => ResponderDelayCause::Stopped,
             Some(_) => ResponderDelayCause::StoppedAndBehind,
             None if there(EventKind::ReceiveOverflow).next().is_some() => ResponderDelayCause::Overloaded,
-            None if is_told && self.longest.as_nanos() > PAUSE_NS + LONG.as_nanos() => {
+            None if is_told && self.longest.as_nanos() > PAUSE_NS + MIN_STALL.as_nanos() => {
                 ResponderDelayCause::Behind
             }
             None => ResponderDelayCause::Unknown,

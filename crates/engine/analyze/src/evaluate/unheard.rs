@@ -14,7 +14,7 @@ use romer_host::stream::SEGMENT;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 /// Packets that must be lost, and none have arrived, before their length may be why.
-const FEWEST: usize = 3;
+const MIN_LOST_PACKETS: usize = 3;
 /// Octets of payload that are known to pass wherever the far end has answered: the search for the route sends so many, and so does
 /// the association of a session. On the way back the first words of the far end were longer.
 const PASSES: u32 = {
@@ -56,7 +56,8 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
         return Vec::new();
     };
     let warning = |(direction, passages): (ProbeDirection, &Vec<Passage>)| {
-        let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
+        let all_lost =
+            passages.len() >= MIN_LOST_PACKETS && passages.iter().all(|passage| passage.fate == Fate::Lost);
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
         (all_lost && shortest > PASSES).then_some(MeasurementWarning::AllPacketsLost {
@@ -86,7 +87,7 @@ fn may_be_too_long(passage: &Passage) -> bool {
 #[cfg(test)]
 mod tests {
     use romer_session::control::ClockIdentity;
-    use romer_session::control::{Hello, Message, VERSION, Welcome};
+    use romer_session::control::{ClientHello, Message, ServerHello, VERSION};
 
     use super::*;
 
@@ -97,8 +98,8 @@ mod tests {
         // As long as the kernel makes it.
         let boot_id = "00000000-0000-0000-0000-000000000000".to_owned();
         let (clock, software) = (ClockIdentity { boot_id, realtime_minus_boottime_ns: 0 }, String::new());
-        let hello = Hello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
-        let welcome = Welcome::new("", clock, 0);
+        let hello = ClientHello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
+        let welcome = ServerHello::new("", clock, 0);
         for message in [Message::Hello(hello), Message::Welcome(welcome)] {
             let mut frame = Vec::new();
             message.encode(&mut frame);

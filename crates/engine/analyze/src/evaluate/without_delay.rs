@@ -9,7 +9,7 @@ use romer_record::{Fate, Passage};
 /// Parts of a run whose shares of packets without a delay are compared.
 const PARTS: usize = 10;
 /// A share of packets without a delay from which on it is told that the others may not stand for all.
-const MANY: f64 = 0.01;
+const MAX_SHARE_WITHOUT_DELAY: f64 = 0.01;
 /// Parts whose shares differ by more are told apart.
 const UNEVEN: f64 = 0.1;
 
@@ -58,7 +58,7 @@ fn warning(
         let (packets, arrived) = (without as u64, all as u64);
         Some(MeasurementWarning::DelayMissing { direction, packets, arrived, live, uneven })
     };
-    if share(without, all) < MANY {
+    if share(without, all) < MAX_SHARE_WITHOUT_DELAY {
         return found(None);
     }
     let shares: Vec<f64> = passages

@@ -7,9 +7,9 @@ use std::thread;
 use romer_clock::skew::Both;
 
 /// From so many passages on a second thread is worth its making.
-const MANY: usize = 100_000;
+const MIN_ROWS_FOR_THREAD: usize = 100_000;
 /// What each thread has in hand takes room, so that there are no more of them.
-const MOST: usize = 2;
+const MAX_THREADS: usize = 2;
 
 /// How many things are done at once.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Workers {
     /// As many as are worth it for so many passages.
     pub(crate) fn for_passages(passages: usize) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        Self { count: if passages < MANY { 1 } else { processors.min(MOST) } }
+        Self { count: if passages < MIN_ROWS_FOR_THREAD { 1 } else { processors.min(MAX_THREADS) } }
     }
 
     /// Does all of them, beginning with the first, and gives what they gave in their order.

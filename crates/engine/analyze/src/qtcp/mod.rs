@@ -28,7 +28,7 @@ pub use convert::{Conversion, KEPT, ReadOptions, Unconverted};
 pub const IMPLAUSIBLE_PPM: f64 = 500.0;
 
 /// Of fewer packets a line says what they waited, not how the clocks run.
-const FEW: u64 = 30;
+const MIN_PACKETS_FOR_SKEW: u64 = 30;
 
 /// Why a file cannot be freed of skew, as `WHY; what to do`.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -49,7 +49,7 @@ pub enum SkewRefusal {
         "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
          the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; -k 0 leaves it in and normalises alone, and with \
          --any-skew it is taken out all the same",
-        few = if *.1 < FEW { ", or there are too few packets" } else { "" }
+        few = if *.1 < MIN_PACKETS_FOR_SKEW { ", or there are too few packets" } else { "" }
     )]
     Implausible(f64, u64),
 }
@@ -158,9 +158,9 @@ fn unheeded(calibration: u64) -> Option<String> {
 /// That a skew is fitted to few packets, of `there`, if it is.
 fn few(there: u64, calibration: u64) -> Option<String> {
     let fitted = if calibration > 0 { there.min(calibration) } else { there };
-    (fitted < FEW).then(|| {
+    (fitted < MIN_PACKETS_FOR_SKEW).then(|| {
         format!(
-            "the skew is fitted to {}: of fewer than {FEW} it says what they waited, not how the clocks run; -k 0 leaves it in",
+            "the skew is fitted to {}: of fewer than {MIN_PACKETS_FOR_SKEW} it says what they waited, not how the clocks run; -k 0 leaves it in",
             counted(fitted, "packet")
         )
     })

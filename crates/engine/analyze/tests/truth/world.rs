@@ -7,7 +7,7 @@ use std::sync::Arc;
 use romer_record::log::{Entry, ResponderRecord};
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
-use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
+use romer_session::sender::{Arrival, Departures, Due, EchoedFields, Form, ReplyMatcher};
 use romer_sim::{Burst, Header, HostClock, Link, Marking, Network, Reroute, True};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Responder, Sender, Timestamp};
@@ -96,7 +96,7 @@ pub(crate) struct World {
     pub(crate) tos: u8,
     departures: Departures<std::vec::IntoIter<(Duration, u32)>>,
     reflector: Reflector,
-    returns: Returns,
+    returns: ReplyMatcher,
     pub(crate) entries: Vec<Entry>,
     pub(crate) probes: BTreeMap<u64, Probe>,
     pub(crate) gaps: Gaps,
@@ -155,7 +155,7 @@ impl World {
         let interval = dice.nanos(20_000_000) + Duration::from_micros(200);
         let count = dice.nanos(150).as_nanos() + 1;
         let schedule: Vec<_> = (0..count).map(|n| (interval.checked_mul(n).unwrap(), 44)).collect();
-        let echoes = Arc::new(Echoes::new(1_000));
+        let echoes = Arc::new(EchoedFields::new(1_000));
         let now = Timestamp::from_nanos(0);
         Self {
             network: Network::new(seed, &links),
@@ -166,7 +166,7 @@ impl World {
                 Form::Stamp { ssid: SSID, error: estimate(), echoes: Arc::clone(&echoes) },
             ),
             reflector: Reflector::new(Limiter::new(1_000_000, 16, (1, 2), now), Vec::new()),
-            returns: Returns::new(address(1), Some(SSID), 1_000, echoes),
+            returns: ReplyMatcher::new(address(1), Some(SSID), 1_000, echoes),
             clocks: [near, far],
             entries: Vec::new(),
             probes: BTreeMap::new(),

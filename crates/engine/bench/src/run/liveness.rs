@@ -15,14 +15,14 @@ use crate::error::BenchError;
 use crate::frames::addresses;
 use crate::options::{BenchOptions, StreamOptions};
 use crate::testbed::TestBed;
-use crate::trial::{AWAY, TrialRecord};
+use crate::trial::{MIN_OUTAGE, TrialRecord};
 
 /// How often a frame that looks whether the device forwards is repeated, at the most.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// Whether a device that carried nothing in this time was away.
 fn is_away(silence: &Silence) -> bool {
-    silence.length >= AWAY && silence.frames >= LEAST_AWAY
+    silence.length >= MIN_OUTAGE && silence.frames >= LEAST_AWAY
 }
 
 /// Whether the tester cannot have made this silence: without the longest time in which it sent nothing, and without all frames
@@ -237,7 +237,7 @@ impl<B: TestBed> Running<'_, B> {
 
     /// The device stood still for less time than makes an absence.
     fn stalled(&mut self, silence: &Silence, and_then: &str) -> Result<(), BenchError> {
-        let [from, length, away] = [silence.from, silence.length, AWAY].map(Duration::as_secs_f64);
+        let [from, length, away] = [silence.from, silence.length, MIN_OUTAGE].map(Duration::as_secs_f64);
         let frames = silence.frames;
         self.event(
             "device-stalled",
@@ -250,7 +250,7 @@ impl<B: TestBed> Running<'_, B> {
 
     /// The device gave nothing out for a time, and then what it had held, or some of it.
     fn held(&mut self, held: &Silence, record: &TrialRecord) -> Result<(), BenchError> {
-        let [from, length, away] = [held.from, held.length, AWAY].map(Duration::as_secs_f64);
+        let [from, length, away] = [held.from, held.length, MIN_OUTAGE].map(Duration::as_secs_f64);
         let frames = held.frames;
         // For less than makes an absence, the host of a virtual device may have stood still.
         let who = if length < away { "the device or its host" } else { "the device" };

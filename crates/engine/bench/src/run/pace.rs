@@ -10,7 +10,7 @@ use crate::trial::TrialRecord;
 
 /// As many trials, each with those that were made again for it, must have told nothing before a benchmark ends early. Where half of all
 /// trials would tell something, as many in a row by chance of their order are less than one in sixty.
-const ENOUGH: u64 = 6;
+const MAX_INCONCLUSIVE_TRIALS: u64 = 6;
 
 /// What the trials up to now took and told.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Pacing {
     /// That the tester is the limit, where it was in so many trials that fewer than half of `all` can tell anything, or none has yet.
     pub(super) fn limit(&self, all: u64) -> Option<String> {
         let silent = self.silent.values().sum::<u64>();
-        if silent < ENOUGH || (self.told > 0 && 2 * silent <= all) {
+        if silent < MAX_INCONCLUSIVE_TRIALS || (self.told > 0 && 2 * silent <= all) {
             return None;
         }
         let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.text()));

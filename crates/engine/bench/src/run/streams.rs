@@ -8,7 +8,7 @@ use super::running::Running;
 use crate::classes::{TOLERANCE, set_expected_rates};
 use crate::error::BenchError;
 use crate::testbed::TestBed;
-use crate::trial::{AWAY, TrialRecord, frames_words};
+use crate::trial::{MIN_OUTAGE, TrialRecord, frames_words};
 
 impl<B: TestBed> Running<'_, B> {
     /// Tells when a stream falls silent and when it lives again, in a trial that began at `at` and in which the device was
@@ -25,12 +25,10 @@ impl<B: TestBed> Running<'_, B> {
         }
         let to_carry = |stream: &usize| self.options.streams.get(*stream).is_none_or(|one| !one.expect_drop);
         for stream in (0..record.figures.streams.len()).filter(to_carry) {
-            let found = record
-                .figures
-                .silent
-                .iter()
-                .find(|one| one.stream == stream)
-                .filter(|found| found.length >= AWAY || (found.from_the_first && found.to_the_last));
+            let found =
+                record.figures.silent.iter().find(|one| one.stream == stream).filter(|found| {
+                    found.length >= MIN_OUTAGE || (found.from_the_first && found.to_the_last)
+                });
             let was = self.silent.contains(&stream);
             match found.filter(|_| !self.owed_nothing(ask, record, stream)) {
                 Some(found) => {

@@ -6,7 +6,7 @@ const NEAR: f64 = 2_000.0;
 /// of it, ...
 const SHARE: f64 = 0.05;
 /// ... or than this, where that is more.
-const LEAST: f64 = 2_000.0;
+const ARRIVAL_TOLERANCE_NS: f64 = 2_000.0;
 
 /// What was found of gaps.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl GapDistribution {
             half.unwrap_or_default()
         );
         let Some(came) = came else { return Self { held: sent, words, off: None } };
-        let allowed = (SHARE * asked).max(LEAST);
+        let allowed = (SHARE * asked).max(ARRIVAL_TOLERANCE_NS);
         let off = part(&distances(asked, came), 3, 4);
         words.push_str(&format!(
             ", error of received gaps: 75th percentile {:.0} ns (limit {allowed:.0} ns)",

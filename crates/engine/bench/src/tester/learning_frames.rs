@@ -28,7 +28,7 @@ const PASSES: i64 = 4;
 /// Sizes of a stream's frames that are tried at the most: all of them within a second.
 const TRIED: usize = 8;
 /// How long is waited for frames at a time.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Tester {
     /// Teaches the device where the destination is, and sends frames until one of them comes out: of the first stream, and
@@ -83,7 +83,7 @@ impl Tester {
             if let Some(mark) = self.take_in(signature).first().copied() {
                 break mark;
             }
-            wait_any(&[self.receiver.as_fd()], None, Some(LOOK))?;
+            wait_any(&[self.receiver.as_fd()], None, Some(POLL_INTERVAL))?;
         };
         let times = sent.get(usize::from(came.stream));
         let left = times.zip(usize::try_from(came.sequence).ok()).and_then(|(times, place)| times.get(place));
@@ -135,7 +135,7 @@ impl Tester {
                 missing = missing.saturating_sub(came);
                 end = monotonic_now() + wait;
             } else {
-                wait_any(&[self.receiver.as_fd()], None, Some(LOOK))?;
+                wait_any(&[self.receiver.as_fd()], None, Some(POLL_INTERVAL))?;
             }
         }
         Ok(())

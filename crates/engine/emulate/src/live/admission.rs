@@ -13,15 +13,15 @@ pub const MOST_OCTETS: u64 = 1 << 30;
 /// Packets a second each way that are made room for where no rate is asked for: the shortest frames on 100 Mbit/s.
 const PACKETS_PER_SECOND: i64 = 148_810;
 /// Frames that there is always room for.
-const LEAST: i64 = 16_384;
+const MIN_BUFFER_FRAMES: i64 = 16_384;
 /// Octets around the largest IP packet: the header, two tags, and a spare tag.
 const AROUND: usize = 14 + 3 * 4;
 /// The shortest frame.
-const SHORTEST: u64 = 64;
+const MIN_FRAME_OCTETS: u64 = 64;
 
-/// What is made room for.
+/// Memory for which a scenario is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct BufferDemand {
     /// Frames, of both directions and their copies together.
     pub slots: u32,
     /// Octets of the longest frame.
@@ -30,7 +30,7 @@ pub struct Room {
     pub octets: u64,
 }
 
-impl Room {
+impl BufferDemand {
     /// For a scenario on ports whose largest IP packet has `mtu` octets, and for changes to others that hold frames as
     /// long as `least_hold`.
     ///
@@ -45,7 +45,7 @@ impl Room {
         let unlimited =
             holds.into_iter().fold(0, Nanos::saturating_add).saturating_mul(2 * PACKETS_PER_SECOND / 1_000);
         let stated = i64::try_from(Need::for_config(config).most_frames()).unwrap_or(i64::MAX);
-        let wanted = (unlimited / 1_000_000).saturating_add(LEAST).saturating_add(stated);
+        let wanted = (unlimited / 1_000_000).saturating_add(MIN_BUFFER_FRAMES).saturating_add(stated);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
         room.check(config)?;
@@ -63,7 +63,7 @@ impl Room {
         if frames <= u64::from(self.slots) {
             return Ok(());
         }
-        let needed = need.octets.saturating_add(need.packets.saturating_mul(SHORTEST));
+        let needed = need.octets.saturating_add(need.packets.saturating_mul(MIN_FRAME_OCTETS));
         Err(LiveError::Buffer { needed, frames, limit: self.octets, slots: self.slots })
     }
 
@@ -123,7 +123,7 @@ impl Need {
 
     /// Frames, if they are the shortest.
     const fn most_frames(self) -> u64 {
-        self.frames_of(SHORTEST)
+        self.frames_of(MIN_FRAME_OCTETS)
     }
 }
 
@@ -153,22 +153,29 @@ mod tests {
 
     #[test]
     fn room_is_delay_times_rate_and_bounded() {
-        let none = Room::for_scenario(&scenario(0, None), 1_500, Duration::ZERO).unwrap();
+        let none = BufferDemand::for_scenario(&scenario(0, None), 1_500, Duration::ZERO).unwrap();
         assert_eq!((none.slots, none.octets), (16_384, 32 << 20));
-        let tenth = Room::for_scenario(&scenario(100_000_000, None), 1_500, Duration::ZERO).unwrap();
+        let tenth = BufferDemand::for_scenario(&scenario(100_000_000, None), 1_500, Duration::ZERO).unwrap();
         assert!(i64::from(tenth.slots) >= 2 * PACKETS_PER_SECOND / 10, "{tenth:?}");
-        let hour = Room::for_scenario(&scenario(3_600_000_000_000, None), 9_000, Duration::ZERO).unwrap();
+        let hour =
+            BufferDemand::for_scenario(&scenario(3_600_000_000_000, None), 9_000, Duration::ZERO).unwrap();
         assert!(hour.octets <= MOST_OCTETS, "{hour:?}");
     }
 
     #[test]
     fn what_cannot_be_held_is_refused_with_both_numbers() {
-        let error =
-            Room::for_scenario(&scenario(10_000_000_000, Some(100_000_000_000)), 1_500, Duration::ZERO)
-                .unwrap_err();
+        let error = BufferDemand::for_scenario(
+            &scenario(10_000_000_000, Some(100_000_000_000)),
+            1_500,
+            Duration::ZERO,
+        )
+        .unwrap_err();
         let LiveError::Buffer { needed, limit, .. } = error else { panic!("{error}") };
         assert!(needed > 125_000_000_000 && limit <= MOST_OCTETS, "{needed} {limit}");
-        assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500, Duration::ZERO).is_ok());
+        assert!(
+            BufferDemand::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500, Duration::ZERO)
+                .is_ok()
+        );
     }
 
     /// The same one way only.
@@ -192,7 +199,7 @@ mod tests {
 
     #[test]
     fn each_direction_counts_by_its_own_delay_and_rate() {
-        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let room = |config: &Config| BufferDemand::for_scenario(config, 1_500, Duration::ZERO);
         // 0.58 GiB one way, and twice that both ways.
         let both = scenario(SECOND / 2, Some(10_000_000_000));
         let error = room(&both).unwrap_err();
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_a_rate_in_packets_takes_a_slot() {
-        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let room = |config: &Config| BufferDemand::for_scenario(config, 1_500, Duration::ZERO);
         let one = one_way(&in_packets(10 * SECOND, 100_000));
         let LiveError::Buffer { frames, slots, .. } = room(&one).unwrap_err() else { panic!() };
         assert!((1_000_000..1_000_100).contains(&frames) && slots == 524_288, "{frames} {slots}");
@@ -245,10 +252,10 @@ mod tests {
 
     #[test]
     fn short_frames_at_a_rate_have_room_or_a_note_says_which_have() {
-        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let room = |config: &Config| BufferDemand::for_scenario(config, 1_500, Duration::ZERO);
         let fits = scenario(SECOND / 100, Some(1_000_000_000));
         let found = room(&fits).unwrap();
-        assert!(u64::from(found.slots) >= 2 * 1_250_000 / SHORTEST, "{found:?}");
+        assert!(u64::from(found.slots) >= 2 * 1_250_000 / MIN_FRAME_OCTETS, "{found:?}");
         assert_eq!(found.notes(&fits).count(), 0);
         let long = one_way(&scenario(4 * SECOND / 10, Some(10_000_000_000)));
         let notes: Vec<EmulationWarning> = room(&long).unwrap().notes(&long).collect();
@@ -277,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_queue_has_room_for_the_shortest_frames_or_a_note_says_for_which_it_has() {
-        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let room = |config: &Config| BufferDemand::for_scenario(config, 1_500, Duration::ZERO);
         let eight = queued(8 << 20);
         let found = room(&eight).unwrap();
-        assert!(u64::from(found.slots) >= 2 * (8 << 20) / SHORTEST, "{found:?}");
+        assert!(u64::from(found.slots) >= 2 * (8 << 20) / MIN_FRAME_OCTETS, "{found:?}");
         assert_eq!(found.notes(&eight).count(), 0);
 
         let large = queued(200 << 20);

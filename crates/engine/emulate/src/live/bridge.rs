@@ -29,9 +29,9 @@ const SPIN: Duration = Duration::from_micros(120);
 /// long, and a packet that comes meanwhile has its stamp.
 const NEAR: Duration = Duration::from_micros(3);
 /// How often links and the kernel's drops are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const LINK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Rounds with packets after which it is asked all the same whether it is time for that.
-const UNLOOKED: u32 = 64;
+const MAX_ROUNDS_BETWEEN_POLLS: u32 = 64;
 /// How often a port that sends is asked whether what it takes goes on from there: asking takes a third of the time that
 /// sending does.
 const ASK: Duration = Duration::from_micros(200);
@@ -39,7 +39,7 @@ const ASK: Duration = Duration::from_micros(200);
 const RETRY: Duration = Duration::from_millis(1);
 /// Octets of the check sequence, and of the shortest frame with it.
 const CHECK_SEQUENCE: u32 = 4;
-const SHORTEST: u32 = 64;
+const MIN_FRAME_OCTETS: u32 = 64;
 
 /// What others ask of the bridge.
 pub(super) enum Command {
@@ -176,8 +176,8 @@ impl Bridge {
                 break;
             }
             // Reading a clock takes its time, and while packets follow each other the moment does not matter.
-            busy = if came > 0 && busy < UNLOOKED { busy + 1 } else { 0 };
-            if busy == 0 && monotonic_now() - self.looked >= LOOK {
+            busy = if came > 0 && busy < MAX_ROUNDS_BETWEEN_POLLS { busy + 1 } else { 0 };
+            if busy == 0 && monotonic_now() - self.looked >= LINK_POLL_INTERVAL {
                 self.poll_link()?;
                 gone = self
                     .sides
@@ -228,7 +228,7 @@ impl Bridge {
         let octets = self.arena.octets_of(&frame);
         let headers = if self.tells_flows_apart { headers(octets) } else { Headers::default() };
         let whole = u32::try_from(octets.len()).unwrap_or(u32::MAX);
-        let length = whole.saturating_add(CHECK_SEQUENCE).max(SHORTEST);
+        let length = whole.saturating_add(CHECK_SEQUENCE).max(MIN_FRAME_OCTETS);
         let arrival = frame.arrival();
         let packet = Packet {
             slot: frame.number(),
@@ -444,7 +444,7 @@ impl Bridge {
     /// Sleeps until something comes, is soon due, or is asked for.
     fn wait(&self, waker: &Waker) -> Result<(), LiveError> {
         let now = monotonic_now();
-        let mut end = self.looked + LOOK;
+        let mut end = self.looked + LINK_POLL_INTERVAL;
         if self.sides.iter().any(|side| !side.outbox.is_empty()) {
             end = end.min(now + RETRY);
         }

@@ -8,7 +8,7 @@
 use romer_units::{Duration, Monotonic, Timestamp};
 
 /// Packets that leave so soon keep the bridge awake where they are no further apart than this: from 500 a second up.
-const CLOSE: Duration = Duration::from_millis(2);
+const BUSY_POLL_MAX_GAP: Duration = Duration::from_millis(2);
 
 /// What is known of packets that are to leave sooner than a sleeping thread is awake.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl BusyPoll {
 
     /// Whether the next is to be expected at any moment, so that sleeping does not pay.
     pub(super) fn is_awake(&self, now: Timestamp<Monotonic>) -> bool {
-        self.gap <= CLOSE && now - self.last <= CLOSE
+        self.gap <= BUSY_POLL_MAX_GAP && now - self.last <= BUSY_POLL_MAX_GAP
     }
 }
 

@@ -13,7 +13,7 @@ use romer_record::warning::EmulationWarning;
 use romer_scenario::About;
 use romer_units::random::Seed;
 
-use super::admission::Room;
+use super::admission::BufferDemand;
 use super::bridge::Command;
 use super::document;
 use super::error::LiveError;
@@ -22,7 +22,7 @@ use super::subscription::{self, FeedOptions, MOST_FEEDS, SampleFeed};
 use crate::scenario::Opened;
 
 /// How long an answer of the bridge may take; it looks at its commands many times a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Scenarios that are remembered.
 const HISTORY: usize = 256;
 
@@ -70,7 +70,7 @@ pub(super) struct Facts {
     pub(super) generator: Generator,
     pub(super) data_plane: &'static str,
     pub(super) ports: [(PortName, EmulatedPort); 2],
-    pub(super) room: Room,
+    pub(super) room: BufferDemand,
     /// What was found at the start that a reader of the results should know.
     pub(super) notes: Vec<EmulationWarning>,
     /// Nanoseconds since 1970 that samples count from.
@@ -228,7 +228,7 @@ impl Control {
     }
 
     /// How much is held at most.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> BufferDemand {
         self.0.facts.room
     }
 
@@ -255,7 +255,7 @@ impl Control {
     }
 }
 
-fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> Applied {
+fn applied(revision: u64, opened: &Opened, since: SystemTime, room: BufferDemand) -> Applied {
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.notes(&opened.scenario.config));
     let about = opened.scenario.about.clone();
@@ -268,5 +268,5 @@ fn newest(history: &VecDeque<Arc<Applied>>) -> Arc<Applied> {
 }
 
 fn receive<T>(answers: &Receiver<T>) -> Result<T, LiveError> {
-    answers.recv_timeout(PATIENCE).map_err(|_| LiveError::Ended)
+    answers.recv_timeout(REPLY_TIMEOUT).map_err(|_| LiveError::Ended)
 }

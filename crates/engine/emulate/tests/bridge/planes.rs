@@ -185,7 +185,7 @@ fn assert_hosts_understand(bench: &Bench) {
         netns::with_namespace(inside[host], || UdpSocket::bind(address)).unwrap().unwrap()
     };
     let (from, to) = (udp(0, "198.18.0.2:7001"), udp(1, "198.18.0.3:7002"));
-    to.set_read_timeout(Some(romer_testnet::link::PATIENCE)).unwrap();
+    to.set_read_timeout(Some(romer_testnet::link::TIMEOUT)).unwrap();
     for number in 0..200_u16 {
         from.send_to(&number.to_be_bytes(), "198.18.0.3:7002").unwrap();
         let mut octets = [0; 4];

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use romer_record::document::ProbeDirection;
 use romer_record::event::{ClockStep, EventKind, EventLocation};
 use romer_record::log::CardMoment;
-use romer_session::control::{Associated, Complaint, Departed, Events, Moved, Resumed};
+use romer_session::control::{Associated, Departed, Events, Moved, ProtocolError, Resumed};
 
 use super::*;
 
@@ -165,7 +165,7 @@ fn flooded_resumptions_are_given_up() {
             let _ = stream.read(&mut [0; 4_096]).unwrap();
             let welcome = Conversation::over(address, Box::new(stream.try_clone().unwrap()), None).welcome;
             stream
-                .write_all(&encoded(&Message::Welcome(Welcome {
+                .write_all(&encoded(&Message::Welcome(ServerHello {
                     version: VERSION,
                     test_port: 862,
                     ..welcome
@@ -174,7 +174,7 @@ fn flooded_resumptions_are_given_up() {
             let flood = UNKNOWN.repeat(1 << 12);
             while stream.write_all(&flood).is_ok() {}
         });
-        let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 0, most: 0 };
+        let way_on = ResumeToken { address, from: Origin::default(), secret: [1; 16], heard: 0, most: 0 };
         let absent = Conversation::resume(&way_on, None, StdDuration::ZERO).unwrap_err();
         assert!(absent.why() == protocol_fault(ProtocolFault::TooMuch) && !absent.may_pass(), "{absent:?}");
     });
@@ -212,7 +212,9 @@ fn impossible_counts_of_departures() {
 #[test]
 fn impossible_departures() {
     for (last, is_possible) in [(9, true), (10, false), (u64::MAX, false)] {
-        let records = [0, last].map(|sequence| FarSent { sequence, ..FarSent::default() }).to_vec();
+        let records = [0, last]
+            .map(|sequence| ResponderDeparture { sequence, ..ResponderDeparture::default() })
+            .to_vec();
         let (conversation, told) = hostile(&Message::Departures(records));
         let found = (told.entries.len(), conversation.fault());
         assert_eq!(
@@ -246,7 +248,10 @@ fn impossible_times() {
                 ResponderRecord::default(),
                 ResponderRecord { t2_user_ns: extreme, ..ResponderRecord::default() },
             ]),
-            Message::Departures(vec![FarSent { user_ns: extreme, ..FarSent::default() }]),
+            Message::Departures(vec![ResponderDeparture {
+                user_ns: extreme,
+                ..ResponderDeparture::default()
+            }]),
             Message::Cards(vec![card]),
             Message::Events(Events { events: vec![event] }),
             associated(Some([extreme, 1]), Vec::new()),
@@ -264,7 +269,7 @@ fn impossible_times() {
 }
 
 /// What a conversation makes of a welcome.
-fn welcomed(welcome: Welcome) -> Result<Welcome, Absent> {
+fn welcomed(welcome: ServerHello) -> Result<ServerHello, Absent> {
     let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = descriptor.local_addr().unwrap();
     let bytes = encoded(&Message::Welcome(welcome));
@@ -275,11 +280,11 @@ fn welcomed(welcome: Welcome) -> Result<Welcome, Absent> {
 /// A welcome without a port for the test packets, or with an error of its clock that cannot be, is refused with the reason.
 #[test]
 fn impossible_welcomes() {
-    let usual = Welcome::new("romer", clock_identity(), 862);
+    let usual = ServerHello::new("romer", clock_identity(), 862);
     let sync = ClockSync { maximum_error_ns: Some(i64::MIN), ..ClockSync::default() };
     for (welcome, fault) in [
-        (Welcome { test_port: 0, ..usual.clone() }, ProtocolFault::NoTestPort),
-        (Welcome { clock_sync: Some(sync), ..usual.clone() }, ProtocolFault::ImplausibleTimes),
+        (ServerHello { test_port: 0, ..usual.clone() }, ProtocolFault::NoTestPort),
+        (ServerHello { clock_sync: Some(sync), ..usual.clone() }, ProtocolFault::ImplausibleTimes),
     ] {
         assert_eq!(welcomed(welcome).unwrap_err().why(), protocol_fault(fault));
     }
@@ -297,7 +302,7 @@ fn overlong_texts_of_welcomes() {
         chrony: Some(chrony),
         ..ClockSync::default()
     };
-    let welcome = Welcome { clock_sync: Some(sync), ..Welcome::new(&long(), clock_identity(), 862) };
+    let welcome = ServerHello { clock_sync: Some(sync), ..ServerHello::new(&long(), clock_identity(), 862) };
     let welcome = welcomed(welcome).unwrap();
     let sync = welcome.clock_sync.unwrap();
     assert_eq!(sync.sync_daemons.len(), 8);
@@ -308,7 +313,7 @@ fn overlong_texts_of_welcomes() {
     }
     let sync_daemons = vec![String::new(); 10_000];
     let sync = ClockSync { sync_daemons, ..ClockSync::default() };
-    let many = Welcome { clock_sync: Some(sync), ..Welcome::new("", clock_identity(), 862) };
+    let many = ServerHello { clock_sync: Some(sync), ..ServerHello::new("", clock_identity(), 862) };
     assert_eq!(welcomed(many).unwrap().clock_sync.unwrap().sync_daemons.len(), MOST_SYNC_DAEMONS);
 }
 
@@ -342,7 +347,7 @@ fn overlong_texts_of_far_ends() {
         let (_, told) = hostile(&message);
         assert!(told.places.iter().all(|(place, _)| place.len() <= 64), "{:?}", told.places);
     }
-    let complaint = Complaint { code: ComplaintCode::State, message: "\n1".repeat(20_000) };
+    let complaint = ProtocolError { code: ComplaintCode::State, message: "\n1".repeat(20_000) };
     let (_, told) = hostile(&Message::Complaint(complaint));
     let objection = told.objection.unwrap();
     assert!(objection.len() <= 300 && !objection.contains('\n'), "{}", objection.len());
@@ -358,14 +363,15 @@ fn impossible_resumptions() {
             scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
                 let _ = stream.read(&mut [0; 4_096]).unwrap();
-                let welcome = Welcome::new("", clock_identity(), 862);
+                let welcome = ServerHello::new("", clock_identity(), 862);
                 let token = hex([1; 16]);
                 let mut bytes = encoded(&Message::Welcome(welcome));
                 bytes.extend(encoded(&Message::Resumed(Resumed { token, next })));
                 stream.write_all(&bytes).unwrap();
                 let _ = stream.read(&mut [0; 4_096]);
             });
-            let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 3, most: 10 };
+            let way_on =
+                ResumeToken { address, from: Origin::default(), secret: [1; 16], heard: 3, most: 10 };
             Conversation::resume(&way_on, None, StdDuration::ZERO)
         });
         match resumed {

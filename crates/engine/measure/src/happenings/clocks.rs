@@ -9,7 +9,7 @@ use romer_record::document::ProbeDirection;
 use romer_record::event::{Event, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::Happenings;
+use super::InitiatorHostMonitor;
 
 /// How long after a pause the probes that it held up may take to leave.
 const HELD_UP: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ pub(super) struct Doubt {
     until: Timestamp<Monotonic>,
 }
 
-impl Happenings {
+impl InitiatorHostMonitor {
     pub(super) fn look_at_clocks(&mut self) {
         let [sent, late] = self.progress();
         let has_sent = sent > std::mem::replace(&mut self.sent, sent);

@@ -13,7 +13,7 @@ use romer_host::{HostError, host_info};
 use romer_record::event::{EventDetail, EventLocation, Unsent};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::{DROPS, Episode, Happenings, WatchedPath};
+use super::{DROPS, Episode, InitiatorHostMonitor, WatchedPath};
 use crate::no_route::unusable_interfaces;
 use crate::stream::Shared;
 use crate::unanswered::UNANSWERED;
@@ -21,7 +21,7 @@ use crate::unanswered::UNANSWERED;
 /// An episode of refused probes is over when none was refused for so long.
 const EPISODE: Duration = Duration::from_millis(500);
 
-impl Happenings {
+impl InitiatorHostMonitor {
     pub(super) fn look_at_counters(&mut self, now: Timestamp<Monotonic>) {
         let drops_are_due = now >= self.next_drops;
         if drops_are_due {

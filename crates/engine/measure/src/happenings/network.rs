@@ -3,16 +3,16 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use romer_endpoint::interface::{Deed, Tidings};
+use romer_endpoint::interface::{LinkState, LinkTransition};
 use romer_endpoint::occurrences::{covers, detailed, noticed_late, route_change};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{HostError, clock, host_info};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 
-use super::Happenings;
+use super::InitiatorHostMonitor;
 use crate::no_route;
 
-impl Happenings {
+impl InitiatorHostMonitor {
     pub(super) fn look_at_network(&mut self) {
         let before = std::mem::replace(&mut self.looked, Instant::now());
         let now = clock::monotonic_now();
@@ -28,7 +28,7 @@ impl Happenings {
         for change in changes {
             match change {
                 NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
-                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    let tidings = LinkState { up, index: interface, changes: carrier_changes };
                     self.link(&name, tidings, mtu);
                 }
                 NetworkChange::Address { address, added, .. } => self.address(address, added),
@@ -50,11 +50,11 @@ impl Happenings {
     /// Whether an interface is not as it was known.
     fn is_news(&self, change: &NetworkChange) -> bool {
         let NetworkChange::Link { interface, name, up, carrier_changes, .. } = change else { return true };
-        let tidings = Tidings { up: *up, index: *interface, changes: *carrier_changes };
+        let tidings = LinkState { up: *up, index: *interface, changes: *carrier_changes };
         self.links.iter().any(|link| link.name == *name && link.tidings != tidings)
     }
 
-    pub(super) fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>) {
+    pub(super) fn link(&mut self, name: &str, tidings: LinkState, mtu: Option<u32>) {
         let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
         let link = &mut self.links[index];
         let Some(mut deeds) = tidings.deeds_since(link.tidings) else { return };
@@ -109,7 +109,7 @@ impl Happenings {
     }
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
-    fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
+    fn note_link(&mut self, name: &str, deed: LinkTransition) -> Option<usize> {
         let one = detailed(deed.detail(name), EventLocation::Sender, self.start);
         self.keep(None, Event { detection_latency_ns: noticed_late(deed, self.since_look), ..one })
     }

@@ -4,10 +4,10 @@ use romer_endpoint::occurrences::{detailed, event, far_words};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::Duration;
 
-use super::{Happenings, TOGETHER};
+use super::{InitiatorHostMonitor, TOGETHER};
 
 /// What two sessions see of one new mapping overlaps, but for so long.
-const NEARLY: Duration = Duration::from_millis(250);
+const OVERLAP_TOLERANCE: Duration = Duration::from_millis(250);
 /// A far end tells of a sender's new address when that has proved it over another connection: so long after a session has
 /// seen it, at the most.
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
@@ -21,7 +21,8 @@ pub(crate) fn is_one(event: &Event) -> bool {
 /// both have one; a far end's word, which has none, comes after it.
 fn is_same(one: &Event, other: &Event) -> bool {
     let end = |event: &Event| event.until_ns.unwrap_or(event.at_ns);
-    let near = if one.until_ns.is_some() && other.until_ns.is_some() { NEARLY } else { TOLD_WITHIN };
+    let near =
+        if one.until_ns.is_some() && other.until_ns.is_some() { OVERLAP_TOLERANCE } else { TOLD_WITHIN };
     let apart = one.at_ns.saturating_sub(end(other)).max(other.at_ns.saturating_sub(end(one)));
     apart <= near.as_nanos()
 }
@@ -45,7 +46,7 @@ fn join(own: &mut Event, other: &Event) {
     own.until_ns = Some(until.min(others).max(own.at_ns));
 }
 
-impl Happenings {
+impl InitiatorHostMonitor {
     /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
     /// last came there from the address before, and the first from this one, where it says so.
     pub(crate) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {

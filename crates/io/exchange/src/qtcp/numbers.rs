@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 const BITS: u32 = 16;
 const BLOCK: u32 = 1 << BITS;
 /// From so many numbers on, or so many that are missing, a bit for each of the block takes less.
-const FEW: usize = 2_048;
+const MIN_FOR_BITMAP: usize = 2_048;
 const WORDS: usize = BLOCK as usize / 64;
 /// What a block takes besides its list, octets, more or less.
 const OVERHEAD: usize = 96;
 /// The most that all blocks may take, octets: of a thousand million numbers that lie together, of which some of every block
 /// are missing, it is 120 MiB.
-const MOST: usize = 144 << 20;
+const MAX_MEMORY_OCTETS: usize = 144 << 20;
 
 /// A set of numbers.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NumberSet {
     blocks: BTreeMap<u64, Block>,
     /// The block of the last number, which is not among the others.
     own: Option<(u64, Block)>,
@@ -42,7 +42,7 @@ enum Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooScattered;
 
-impl Numbers {
+impl NumberSet {
     /// Puts a number in, and gives whether it was not there.
     pub(super) fn insert(&mut self, number: u64) -> Result<bool, TooScattered> {
         let (key, low) = (number >> BITS, low(number));
@@ -62,7 +62,7 @@ impl Numbers {
     /// Puts the block of the last number to the others, and takes another out of them.
     fn turn_to(&mut self, key: u64) -> Result<(), TooScattered> {
         self.put_back();
-        if self.octets > MOST {
+        if self.octets > MAX_MEMORY_OCTETS {
             return Err(TooScattered);
         }
         let block = self.blocks.remove(&key);
@@ -149,7 +149,7 @@ impl Block {
             Self::These(list) => {
                 let Err(place) = list.binary_search(&number) else { return false };
                 list.insert(place, number);
-                if list.len() > FEW {
+                if list.len() > MIN_FOR_BITMAP {
                     let mut bits = Box::new([0; WORDS]);
                     list.iter().for_each(|one| bits[usize::from(one / 64)] |= 1 << (one % 64));
                     *self = Self::Bits(bits, list.len());
@@ -173,7 +173,7 @@ impl Block {
     /// Makes a list of the few that are missing, where a block has many.
     fn shorten(&mut self) {
         match self {
-            Self::Bits(_, count) if BLOCK as usize - *count < FEW => {
+            Self::Bits(_, count) if BLOCK as usize - *count < MIN_FOR_BITMAP => {
                 let mut missing = Vec::with_capacity(BLOCK as usize - *count);
                 let mut from = 0;
                 while let Some(one) = self.next(from, false) {
@@ -228,7 +228,7 @@ mod tests {
 
     /// Asks for everything that can be asked, of what a plain set says.
     fn compare(numbers: &[u64]) {
-        let (mut ours, mut plain) = (Numbers::default(), BTreeSet::new());
+        let (mut ours, mut plain) = (NumberSet::default(), BTreeSet::new());
         for number in numbers {
             assert_eq!(ours.insert(*number), Ok(plain.insert(*number)), "{number}");
         }
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn numbers_that_lie_together_take_a_bit_each_at_most_and_none_where_all_are_there() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberSet::default();
         (0..1 << 22).for_each(|n| assert_eq!(numbers.insert(n), Ok(true)));
         numbers.put_back();
         assert!(numbers.octets < 64 * 200, "{}", numbers.octets);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_scattered_are_refused_before_they_fill_the_memory() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberSet::default();
         let refused = (0..3_000_000u64).position(|n| numbers.insert(n << BITS).is_err());
         assert!(refused.is_some_and(|at| at > 1_000_000), "{refused:?}");
     }

@@ -30,7 +30,7 @@ const LARGEST: u64 = 64 << 20;
 /// The most keys of a file, and of a table: there are some forty.
 const MOST_KEYS: usize = 1_000;
 /// The longest key and the longest value that a table takes.
-const LONGEST: usize = 200;
+const MAX_TEXT_OCTETS: usize = 200;
 
 /// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
 pub fn is_ours(raw: &Path) -> bool {
@@ -223,7 +223,7 @@ impl File {
             if key.is_empty() || key.bytes().all(|octet| octet.is_ascii_digit()) {
                 return fault("it has no key before the colon; is it a .sta file?");
             }
-            if key.len() > LONGEST || value.len() > LONGEST {
+            if key.len() > MAX_TEXT_OCTETS || value.len() > MAX_TEXT_OCTETS {
                 return fault("it is longer than a .sta file's lines are; is it one?");
             }
             if [LOST_KEY, INSTRUMENT_DROP_KEY].contains(&key) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::diagnostics::Notes;
 use super::entry::Entry;
-use super::numbers::{Numbers, TooScattered};
+use super::numbers::{NumberSet, TooScattered};
 use crate::csv::Fault;
 
 /// A gap in the numbers of more packets than this is no loss but another run, unless the file is as long.
@@ -15,7 +15,7 @@ const FIRST_NUMBERS: u64 = 1;
 const SIDE: usize = 20;
 
 /// Takes packets in the order of the file, and finds steps of clocks, reordering, duplicates, a second run behind the first,
-/// and the numbers that are missing. What it keeps does not grow with how many they are ([`Numbers`]).
+/// and the numbers that are missing. What it keeps does not grow with how many they are ([`NumberSet`]).
 #[derive(Debug, Default)]
 pub(super) struct Validator {
     /// What was noticed so far.
@@ -24,9 +24,9 @@ pub(super) struct Validator {
     first: Option<Entry>,
     /// Whether one differs from the first: in its send stamp, its receive stamp, its number.
     differ: [bool; 3],
-    numbers: Numbers,
+    numbers: NumberSet,
     /// Numbers of dummy entries that may lie outside those of the packets.
-    outside: Numbers,
+    outside: NumberSet,
     /// The last packets that were looked at, and those that come next.
     behind: VecDeque<Entry>,
     ahead: VecDeque<Entry>,
@@ -212,8 +212,8 @@ pub struct Validation {
     pub packets: u64,
     /// What a reader should know.
     pub notes: Notes,
-    numbers: Numbers,
-    outside: Numbers,
+    numbers: NumberSet,
+    outside: NumberSet,
 }
 
 impl Validation {

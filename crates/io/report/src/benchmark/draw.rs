@@ -79,10 +79,10 @@ const LEFT: f64 = 80.0;
 /// Room for the legend; where a name is longer, the figure has more.
 const RIGHT: f64 = 190.0;
 /// Of it, what is beside a name, and what a letter takes.
-const BESIDE: f64 = 42.0;
+const LEGEND_MARGIN: f64 = 42.0;
 const LETTER: f64 = 6.5;
 /// The longest name.
-const LONGEST: usize = 48;
+const MAX_LEGEND_CHARS: usize = 48;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
 /// Above a figure that has its title in it.
@@ -175,13 +175,14 @@ fn drawn(figure: &BenchmarkFigure, titled: bool) -> String {
     let across = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
     let down = |value: f64| HEIGHT - BOTTOM - y.share(value).clamp(-0.02, 1.02) * (HEIGHT - TOP - BOTTOM);
     let name = |series: &Series| {
-        let cut = series.name.chars().count() > LONGEST;
-        let name: String = series.name.chars().take(if cut { LONGEST - 1 } else { LONGEST }).collect();
+        let cut = series.name.chars().count() > MAX_LEGEND_CHARS;
+        let name: String =
+            series.name.chars().take(if cut { MAX_LEGEND_CHARS - 1 } else { MAX_LEGEND_CHARS }).collect();
         if cut { name + "\u{2026}" } else { name }
     };
     let letters = figure.series.iter().map(|series| name(series).chars().count()).max().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "a few letters")]
-    let wide = WIDTH + (BESIDE + LETTER * letters as f64 - RIGHT).max(0.0).ceil();
+    let wide = WIDTH + (LEGEND_MARGIN + LETTER * letters as f64 - RIGHT).max(0.0).ceil();
     let above = if titled { TITLE } else { 0.0 };
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {:.0} {wide} {:.0}\" role=\"img\" font-family=\"sans-serif\" \

@@ -10,7 +10,7 @@ use romer_record::metric::MetricPath;
 use romer_record::voice::Voice;
 use romer_record::{Fate, Passage};
 
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// A sequence of numbers of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ const STATISTICS: [(&str, Statistic); 8] = [
 /// `forward.delay_ns.p99`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    pub(super) way: Option<Trip>,
+    pub(super) way: Option<MeasuredPath>,
     pub(super) series: Series,
     /// Its place among [`STATISTICS`].
     statistic: usize,
@@ -197,7 +197,7 @@ impl Figure {
         }
     }
 
-    pub(super) fn value(self, m: &Measurement, way: Trip) -> Option<f64> {
+    pub(super) fn value(self, m: &Measurement, way: MeasuredPath) -> Option<f64> {
         let direction = way.results(m);
         match self.series {
             Series::Loss => return direction.loss.ratio,
@@ -230,7 +230,7 @@ impl Figure {
 }
 
 /// The rating of a direction as a call.
-pub(super) fn rating(m: &Measurement, way: Trip) -> Option<&Voice> {
+pub(super) fn rating(m: &Measurement, way: MeasuredPath) -> Option<&Voice> {
     m.voice.iter().find(|voice| voice.direction == way.in_document())
 }
 
@@ -241,7 +241,8 @@ impl FromStr for Figure {
         let path: MetricPath = text
             .parse()
             .map_err(|why| format!("{:?} cannot be compared: {why}", romer_units::excerpt(text, 80)))?;
-        let way = path.direction.and_then(|way| Trip::ALL.into_iter().find(|one| one.in_document() == way));
+        let way =
+            path.direction.and_then(|way| MeasuredPath::ALL.into_iter().find(|one| one.in_document() == way));
         if let Some((_, series)) = Series::SINGLE.iter().find(|(single, _)| *single == path.metric.path) {
             return Ok(Self { way, series: *series, statistic: 0 });
         }

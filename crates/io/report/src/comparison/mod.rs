@@ -13,7 +13,7 @@ use romer_record::warning::{Compared, ComparisonWarning, DifferingSource, StampM
 
 use crate::input::Stream;
 use crate::number::time;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 mod figure;
 mod text;
@@ -39,8 +39,8 @@ pub struct Subject<'a> {
 pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Option<Figure>) -> Option<Comparison> {
     let decisive = by.map_or_else(|| Decisive::AllLedBy(Figure::median_delay()), Decisive::Only);
     let by = decisive.leading();
-    let wanted = |way: &Trip| by.way.is_none_or(|only| only == *way);
-    let ways: Vec<Trip> = Trip::ALL
+    let wanted = |way: &MeasuredPath| by.way.is_none_or(|only| only == *way);
+    let ways: Vec<MeasuredPath> = MeasuredPath::ALL
         .into_iter()
         .filter(wanted)
         .filter(|way| [a, b].iter().all(|subject| is_known(way.results(subject.stream.measurement))))
@@ -106,7 +106,7 @@ fn method(a: &Subject<'_>, b: &Subject<'_>, decisive: Decisive) -> String {
     )
 }
 
-fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, decisive: Decisive) -> ComparedDirection {
+fn direction(a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath, decisive: Decisive) -> ComparedDirection {
     let by = decisive.leading();
     let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
     // Where nothing arrived there is no kind, and no delay either.
@@ -156,7 +156,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, decisive: Decisive) ->
 const SAME_PERIOD: f64 = 0.01;
 
 /// Periodic delay spikes that only one of both runs has, as sentences.
-fn spikes_of_one(a: &[Finding], b: &[Finding], way: Trip) -> Vec<String> {
+fn spikes_of_one(a: &[Finding], b: &[Finding], way: MeasuredPath) -> Vec<String> {
     let spikes = |findings: &[Finding]| -> Vec<(f64, f64)> {
         let of_way = findings.iter().filter(|finding| finding.direction == way.in_document());
         of_way
@@ -187,11 +187,11 @@ fn spikes_of_one(a: &[Finding], b: &[Finding], way: Trip) -> Vec<String> {
 }
 
 /// The scale of the ratings of a direction.
-fn scale_of(subject: &Subject<'_>, way: Trip) -> Option<Scale> {
+fn scale_of(subject: &Subject<'_>, way: MeasuredPath) -> Option<Scale> {
     rating(subject.stream.measurement, way).map(|voice| voice.codec.scale)
 }
 
-fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Trip) -> ComparedFigure {
+fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath) -> ComparedFigure {
     let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
     let [of_figure_a, of_figure_b] = [a, b].map(|one| figure.value(one.stream.measurement, way));
     let values = of_figure_a.zip(of_figure_b);
@@ -266,7 +266,7 @@ fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
-fn warnings(a: &Measurement, b: &Measurement, ways: &[Trip]) -> Vec<ComparisonWarning> {
+fn warnings(a: &Measurement, b: &Measurement, ways: &[MeasuredPath]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
     for (of, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {
@@ -285,7 +285,7 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Trip]) -> Vec<ComparisonWa
 }
 
 /// That the ratings of a way are not of the same kind of call.
-fn calls(way: Trip, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
+fn calls(way: MeasuredPath, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
     let direction = way.in_document();
     if a.codec.scale != b.codec.scale {
         let (a, b) = (a.codec.scale.to_string(), b.codec.scale.to_string());
@@ -298,10 +298,10 @@ fn calls(way: Trip, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
 }
 
 /// That the stamps of the ways that are compared were taken in different places.
-fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Trip]) -> Option<ComparisonWarning> {
+fn places(a: &StampPlaces, b: &StampPlaces, ways: &[MeasuredPath]) -> Option<ComparisonWarning> {
     // A round trip has the time stamps of both directions.
-    let of = |way: Trip| ways.contains(&way) || ways.contains(&Trip::RoundTrip);
-    let (forward, reverse) = (of(Trip::Forward), of(Trip::Reverse));
+    let of = |way: MeasuredPath| ways.contains(&way) || ways.contains(&MeasuredPath::RoundTrip);
+    let (forward, reverse) = (of(MeasuredPath::Forward), of(MeasuredPath::Reverse));
     let moments = [
         (StampMoment::SenderDeparture, forward, a.sender_departure, b.sender_departure),
         (StampMoment::ResponderArrival, forward, a.responder_arrival, b.responder_arrival),
@@ -317,18 +317,22 @@ fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Trip]) -> Option<ComparisonW
 }
 
 /// That the round trips of one contain the time that the responder took, and those of the other do not.
-fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Trip]) -> Option<ComparisonWarning> {
+fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[MeasuredPath]) -> Option<ComparisonWarning> {
     let included_in = match (a.round_trip_includes_responder, b.round_trip_includes_responder) {
         (true, false) => Compared::A,
         (false, true) => Compared::B,
         _ => return None,
     };
-    ways.contains(&Trip::RoundTrip).then_some(ComparisonWarning::ResponderTimeDiffers { included_in })
+    ways.contains(&MeasuredPath::RoundTrip).then_some(ComparisonWarning::ResponderTimeDiffers { included_in })
 }
 
 /// That a calibration's baseline is taken out of the delays of one and not of the other.
-fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Trip]) -> Option<ComparisonWarning> {
-    let of = |calibration: Option<&Calibration>, way: Trip| calibration?.taken_out(way.in_document());
+fn subtracted(
+    a: Option<&Calibration>,
+    b: Option<&Calibration>,
+    ways: &[MeasuredPath],
+) -> Option<ComparisonWarning> {
+    let of = |calibration: Option<&Calibration>, way: MeasuredPath| calibration?.taken_out(way.in_document());
     let only = |subtracted_from: Compared, one: Option<&Calibration>, other: Option<&Calibration>| {
         let baselines: Vec<SubtractedBaseline> = ways
             .iter()
@@ -362,7 +366,7 @@ mod tests {
         };
         let (with, without) = (of(true), of(false));
         let (with, without) = (Some(&with), Some(&without));
-        let ways = [Trip::Forward, Trip::RoundTrip];
+        let ways = [MeasuredPath::Forward, MeasuredPath::RoundTrip];
         let said = subtracted(without, with, &ways).unwrap().text();
         assert!(
             said.contains("from the delays of B (--subtract-baseline) and not from those of A"),
@@ -371,7 +375,7 @@ mod tests {
         assert!(said.contains("(forward 9.00 µs, round trip 18.7 µs)"), "{said}");
         assert!(subtracted(with, None, &ways).unwrap().text().contains("delays of A"));
         assert_eq!(subtracted(with, with, &ways), None);
-        assert_eq!(subtracted(with, without, &[Trip::Reverse]), None);
+        assert_eq!(subtracted(with, without, &[MeasuredPath::Reverse]), None);
     }
 
     #[test]
@@ -411,13 +415,13 @@ mod tests {
     fn responder_time_in_one_is_warned_of() {
         let with = StampPlaces { round_trip_includes_responder: true, ..StampPlaces::default() };
         let without = StampPlaces::default();
-        let said = responder_time(&without, &with, &[Trip::RoundTrip]).unwrap().text();
+        let said = responder_time(&without, &with, &[MeasuredPath::RoundTrip]).unwrap().text();
         assert!(
             said.starts_with("the round trips of B include") && said.contains("those of A do not"),
             "{said}"
         );
-        assert_eq!(responder_time(&with, &with, &[Trip::RoundTrip]), None);
-        assert_eq!(responder_time(&with, &without, &[Trip::Forward]), None);
+        assert_eq!(responder_time(&with, &with, &[MeasuredPath::RoundTrip]), None);
+        assert_eq!(responder_time(&with, &without, &[MeasuredPath::Forward]), None);
     }
 
     #[test]
@@ -426,8 +430,8 @@ mod tests {
         let a =
             StampPlaces { sender_departure: kernel, responder_departure: kernel, ..StampPlaces::default() };
         let b = StampPlaces { sender_departure: kernel, ..StampPlaces::default() };
-        assert_eq!(places(&a, &b, &[Trip::Forward]), None);
-        for ways in [&[Trip::Forward, Trip::Reverse][..], &[Trip::RoundTrip]] {
+        assert_eq!(places(&a, &b, &[MeasuredPath::Forward]), None);
+        for ways in [&[MeasuredPath::Forward, MeasuredPath::Reverse][..], &[MeasuredPath::RoundTrip]] {
             let said = places(&a, &b, ways).unwrap().text();
             assert!(said.contains("(departure at the responder: kernel and an unknown source)"), "{said}");
         }
@@ -457,8 +461,10 @@ mod tests {
             },
         };
         let (a, b) = ([spikes(2e9), spikes(10e9)], [spikes(2.001e9), spikes(5e9)]);
-        let said: Vec<String> =
-            spikes_of_one(&a, &b, Trip::Forward).iter().map(|text| text.replace(NO_BREAK, " ")).collect();
+        let said: Vec<String> = spikes_of_one(&a, &b, MeasuredPath::Forward)
+            .iter()
+            .map(|text| text.replace(NO_BREAK, " "))
+            .collect();
         assert_eq!(
             said,
             [
@@ -467,8 +473,8 @@ mod tests {
             ]
         );
         assert!(
-            spikes_of_one(&a, &a, Trip::Forward).is_empty()
-                && spikes_of_one(&a, &[], Trip::Reverse).is_empty()
+            spikes_of_one(&a, &a, MeasuredPath::Forward).is_empty()
+                && spikes_of_one(&a, &[], MeasuredPath::Reverse).is_empty()
         );
     }
 

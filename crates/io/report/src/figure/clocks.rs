@@ -17,7 +17,7 @@ use super::thin::Thinning;
 use super::times::Times;
 use crate::input::Passages;
 use crate::number::{TimeScale, count, counted, percent, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use crate::words::pace;
 
 /// Columns of the band of the interval.
@@ -28,7 +28,7 @@ const STRONG: f64 = 0.9;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
 pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
-    [Trip::Forward, Trip::Reverse]
+    [MeasuredPath::Forward, MeasuredPath::Reverse]
         .into_iter()
         .zip(passages.corrections)
         .filter(|(_, correction)| !correction.is_empty())
@@ -37,16 +37,16 @@ pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Time
 }
 
 /// The moment of a passage on the sender's clock.
-fn moment(passage: &Passage, way: Trip) -> Option<i64> {
+fn moment(passage: &Passage, way: MeasuredPath) -> Option<i64> {
     match way {
-        Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        MeasuredPath::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
         _ => passage.departure.map(romer_units::Timestamp::as_nanos),
     }
 }
 
 fn corrected(
     m: &Measurement,
-    way: Trip,
+    way: MeasuredPath,
     passages: &[Passage],
     correction: &Correction,
     times: &Times,
@@ -108,7 +108,7 @@ fn corrected(
         )
     };
     Some(Figure {
-        name: if way == Trip::Reverse { "clock-reverse" } else { "clock-forward" },
+        name: if way == MeasuredPath::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock correction, {}", way.name()),
         caption: format!(
             "Delays above their minimum. {} Band: correction with its 95 % confidence interval. Error of a corrected delay: \
@@ -348,18 +348,18 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
 /// How many bins of one width there are for histograms of which all values are at hand, of which there are `usize`: fewer where
 /// there are few values for each.
 fn bins_of_all<'a>(mut shapes: impl Iterator<Item = (&'a Histogram, usize)>) -> Option<usize> {
-    const FEWEST: usize = 25;
+    const MIN_VALUES_PER_BIN: usize = 25;
     const EACH: usize = 4;
     let least = shapes.try_fold(usize::MAX, |least, (shape, at_hand)| {
         let all = shape.total() == at_hand as u64;
         all.then_some(least.min(at_hand))
     });
-    Some((least? / EACH).clamp(FEWEST, BINS))
+    Some((least? / EACH).clamp(MIN_VALUES_PER_BIN, BINS))
 }
 
 /// The width of the widest bin that is seen, where bins of that width are still many enough for a picture.
 fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (f64, f64)) -> Option<i64> {
-    const FEWEST: f64 = 25.0;
+    const MIN_VALUES_PER_BIN: f64 = 25.0;
     let widths = shapes.flat_map(|shape| {
         // The first and the last may be as wide as all that lies beyond the others.
         let inner = shape.bin_edges_ns.get(1..shape.bin_edges_ns.len().saturating_sub(1)).unwrap_or_default();
@@ -367,7 +367,7 @@ fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (
         pairs.into_iter().filter(|pair| as_float(pair[0]) < end && as_float(pair[1]) > least)
     });
     let widest = widths.map(|[from, to]| to.saturating_sub(from)).max().filter(|width| *width > 0)?;
-    (as_float(widest) * FEWEST <= end - least).then_some(widest)
+    (as_float(widest) * MIN_VALUES_PER_BIN <= end - least).then_some(widest)
 }
 
 /// The same in bins of that width. What lies in a bin that reaches over several of them is shared by how far it does.

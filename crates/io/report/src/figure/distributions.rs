@@ -8,7 +8,7 @@ use super::drawing::{Axis, Figure, Ink, Labels, Layer};
 use super::ranks::{as_float, at, ends_of, share};
 use crate::input::Passages;
 use crate::number::{TimeScale, capital, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// Steps of a drawn distribution function.
 const STEPS: usize = 400;
@@ -25,16 +25,16 @@ pub(super) struct Sorted([Vec<f64>; 3]);
 
 impl Sorted {
     pub(super) fn of(passages: &Passages<'_>) -> Self {
-        Self(Trip::ALL.map(|way| delays(passages.passages(way))))
+        Self(MeasuredPath::ALL.map(|way| delays(passages.passages(way))))
     }
 
-    pub(super) fn of_way(&self, way: Trip) -> &[f64] {
-        let ways = Trip::ALL.into_iter().zip(&self.0);
+    pub(super) fn of_way(&self, way: MeasuredPath) -> &[f64] {
+        let ways = MeasuredPath::ALL.into_iter().zip(&self.0);
         ways.filter(|(one, _)| *one == way).map(|(_, delays)| &delays[..]).next().unwrap_or_default()
     }
 
     /// Of several ways: how many there are, and where an axis for all of them begins and ends.
-    pub(super) fn together(&self, ways: &[Trip]) -> (usize, (f64, f64)) {
+    pub(super) fn together(&self, ways: &[MeasuredPath]) -> (usize, (f64, f64)) {
         let all: Vec<&[f64]> = ways.iter().map(|way| self.of_way(*way)).collect();
         (all.iter().map(|delays| delays.len()).sum(), ends_of(&all))
     }
@@ -56,11 +56,11 @@ impl Changes {
     }
 
     /// Those of a way, and of there and back nothing.
-    pub(super) fn of_way(&self, way: Trip) -> Option<&[f64]> {
+    pub(super) fn of_way(&self, way: MeasuredPath) -> Option<&[f64]> {
         match way {
-            Trip::Forward => Some(&self.0[0]),
-            Trip::Reverse => Some(&self.0[1]),
-            Trip::RoundTrip => None,
+            MeasuredPath::Forward => Some(&self.0[0]),
+            MeasuredPath::Reverse => Some(&self.0[1]),
+            MeasuredPath::RoundTrip => None,
         }
     }
 }
@@ -117,7 +117,7 @@ fn common_span(m: &Measurement) -> Option<(f64, f64)> {
         let delay = &direction.delay_ns;
         Some([delay.min?, delay.p99?, delay.max?])
     };
-    let series: Vec<[f64; 3]> = Trip::ALL.iter().filter_map(|way| of(way.results(m))).collect();
+    let series: Vec<[f64; 3]> = MeasuredPath::ALL.iter().filter_map(|way| of(way.results(m))).collect();
     span(&series)
 }
 
@@ -125,7 +125,7 @@ fn common_span(m: &Measurement) -> Option<(f64, f64)> {
 pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     let reach = common_span(m)?;
     let unit = TimeScale::for_nanos(reach.1);
-    let ways = Trip::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
+    let ways = MeasuredPath::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
     let ways = ways.filter(|(_, delays)| delays.len() > 1);
     of_outlines(m, reach, unit, ways.map(|(way, delays)| (way, outline(delays, reach, unit))).collect())
 }
@@ -134,7 +134,7 @@ pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
 pub(super) fn of_document(m: &Measurement) -> Option<Figure> {
     let reach = common_span(m)?;
     let unit = TimeScale::for_nanos(reach.1);
-    let outlines = Trip::ALL.map(|way| (way, density(&way.results(m).histograms.delay, reach, unit)));
+    let outlines = MeasuredPath::ALL.map(|way| (way, density(&way.results(m).histograms.delay, reach, unit)));
     of_outlines(m, reach, unit, outlines.into())
 }
 
@@ -142,7 +142,7 @@ fn of_outlines(
     m: &Measurement,
     reach: (f64, f64),
     unit: TimeScale,
-    outlines: Vec<(Trip, Vec<(f64, f64)>)>,
+    outlines: Vec<(MeasuredPath, Vec<(f64, f64)>)>,
 ) -> Option<Figure> {
     let rows = outlines.into_iter().map(|(way, outline)| (way.label(m), way.into(), outline));
     density_figure(rows.collect(), reach, unit, beyond_note(m, reach))
@@ -198,7 +198,7 @@ pub(super) fn delay_axis((from, end): (f64, f64), unit: TimeScale) -> Axis {
 pub(super) const NOT_FROM_ZERO: &str = "The scale does not begin at zero.";
 
 fn beyond_note(m: &Measurement, (from, end): (f64, f64)) -> String {
-    let beyond: Vec<String> = Trip::ALL
+    let beyond: Vec<String> = MeasuredPath::ALL
         .iter()
         .filter(|way| way.results(m).delay_ns.max.is_some_and(|max| max > end))
         .map(|way| format!("{} up to {}", way.name(), time(way.results(m).delay_ns.max.unwrap_or(end), true)))
@@ -241,7 +241,7 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     let (end, unit) = (reach.1, TimeScale::for_nanos(reach.1));
     let mut layers = Vec::new();
     let mut legend = Vec::new();
-    for way in Trip::ALL {
+    for way in MeasuredPath::ALL {
         let delays = sorted.of_way(way);
         if delays.len() > 1 {
             layers.push(Layer::Line(way.into(), steps_within(delays, (f64::NEG_INFINITY, end), unit)));

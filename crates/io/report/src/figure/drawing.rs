@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::stretches::Mark;
 use super::thin::{Cloud, MOST_POINTS};
 use crate::number::count;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// A chart's proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub(crate) enum Ink {
     Found,
 }
 
-impl From<Trip> for Ink {
-    fn from(way: Trip) -> Self {
+impl From<MeasuredPath> for Ink {
+    fn from(way: MeasuredPath) -> Self {
         match way {
-            Trip::Forward => Self::Forward,
-            Trip::Reverse => Self::Reverse,
-            Trip::RoundTrip => Self::RoundTrip,
+            MeasuredPath::Forward => Self::Forward,
+            MeasuredPath::Reverse => Self::Reverse,
+            MeasuredPath::RoundTrip => Self::RoundTrip,
         }
     }
 }

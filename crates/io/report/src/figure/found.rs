@@ -10,14 +10,14 @@ use super::stretches::marks;
 use super::times::Times;
 use crate::finding::name;
 use crate::input::Passages;
-use crate::table::{self, Trip};
+use crate::table::{self, MeasuredPath};
 
 /// What a chart of delays shows of the findings in `ways`: marks at its upper edge, and their name.
 pub(super) fn layer(
     m: &Measurement,
     passages: &Passages<'_>,
     times: &Times,
-    ways: &[Trip],
+    ways: &[MeasuredPath],
 ) -> Option<(Layer, String)> {
     let mut moments = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -44,8 +44,8 @@ pub(super) fn layer(
     (!moments.is_empty()).then(|| (Layer::Top(Ink::Found, marks(moments)), names.join("; ")))
 }
 
-fn is_of(finding: &Finding, way: Trip) -> bool {
-    Trip::from(finding.direction) == way
+fn is_of(finding: &Finding, way: MeasuredPath) -> bool {
+    MeasuredPath::from(finding.direction) == way
 }
 
 /// A packet that arrived.
@@ -57,7 +57,7 @@ struct ArrivedPacket {
 }
 
 /// The packets of a direction in order of departure.
-fn packets(passages: &Passages<'_>, way: Trip) -> Vec<ArrivedPacket> {
+fn packets(passages: &Passages<'_>, way: MeasuredPath) -> Vec<ArrivedPacket> {
     let departures = passages.passages(way).iter().filter_map(|passage| Some(passage.departure?.as_nanos()));
     let Some(first) = departures.min() else { return Vec::new() };
     let mut packets: Vec<ArrivedPacket> = received(passages.passages(way))

@@ -4,8 +4,8 @@ use super::drawing::Ink;
 use super::times::Times;
 use crate::input::Passages;
 
-/// A run that is laid over others.
-pub(crate) struct Laid<'a> {
+/// A run drawn over others.
+pub(crate) struct OverlaidRun<'a> {
     /// As the legend names it.
     pub(crate) name: String,
     pub(crate) ink: Ink,

@@ -16,7 +16,7 @@ use super::thin::{Outlier, Thinning};
 use super::times::Times;
 use crate::input::Passages;
 use crate::number::{TimeScale, count, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// The delays of `ways`.
 pub(super) fn delays(
@@ -24,7 +24,7 @@ pub(super) fn delays(
     passages: &Passages<'_>,
     sorted: &Sorted,
     times: &Times,
-    ways: &[Trip],
+    ways: &[MeasuredPath],
 ) -> Option<Figure> {
     let (number, (from, end)) = sorted.together(ways);
     if number == 0 {
@@ -33,10 +33,11 @@ pub(super) fn delays(
     let unit = TimeScale::for_nanos(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
-    let round_trip = ways == [Trip::RoundTrip];
+    let round_trip = ways == [MeasuredPath::RoundTrip];
     let lost: Vec<f64> = if round_trip { sent_at(passages.round_trip, times, &LOST) } else { Vec::new() };
     // A way of which nothing is known has no place in the legend.
-    let ways: Vec<Trip> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
+    let ways: Vec<MeasuredPath> =
+        ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
     for way in &ways {
         let points = received(passages.passages(*way))
             .filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))));
@@ -90,7 +91,7 @@ pub(super) fn delays(
         layers.push(Layer::Below(Ink::Text, marks(happened)));
     }
     // A round trip has what was found of its two ways.
-    let marked = if round_trip { &Trip::ALL[..] } else { &ways[..] };
+    let marked = if round_trip { &MeasuredPath::ALL[..] } else { &ways[..] };
     if let Some((marks, name)) = found::layer(m, passages, times, marked) {
         legend.push((name, Ink::Found));
         layers.push(marks);

@@ -5,7 +5,7 @@ use romer_metrics::{jitter, received};
 use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span, steps_within};
 use super::distributions::{delays, sorted};
 use super::drawing::{Axis, BEYOND, Figure, Ink, Labels, Layer};
-use super::laid::{Laid, Row};
+use super::laid::{OverlaidRun, Row};
 use super::ranks::{as_float, at, ends_of, share};
 use super::shapes::{logarithmic, tail_of};
 use super::stretches::Stretches;
@@ -13,11 +13,11 @@ use super::strips::several_losses;
 use super::thin::Thinning;
 use super::thin::{MOST_POINTS, thin_peaks};
 use crate::number::{TimeScale, count, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// What is drawn of one way: every figure of a single run's page that has a place for several.
-pub(crate) fn overlaid(runs: &[Laid<'_>], way: Trip) -> Vec<Figure> {
-    let above = |run: &Laid<'_>| -> Vec<f64> {
+pub(crate) fn overlaid(runs: &[OverlaidRun<'_>], way: MeasuredPath) -> Vec<Figure> {
+    let above = |run: &OverlaidRun<'_>| -> Vec<f64> {
         delays(run.passages.passages(way)).into_iter().map(|delay| delay - run.floor).collect()
     };
     let delays: Vec<Vec<f64>> = runs.iter().map(above).collect();
@@ -42,7 +42,7 @@ pub(crate) fn overlaid(runs: &[Laid<'_>], way: Trip) -> Vec<Figure> {
     figures
 }
 
-fn name(kind: &str, way: Trip) -> &'static str {
+fn name(kind: &str, way: MeasuredPath) -> &'static str {
     const NAMES: [[&str; 3]; 6] = [
         ["delay-forward", "delay-reverse", "delay-round-trip"],
         ["loss-forward", "loss-reverse", "loss-round-trip"],
@@ -51,7 +51,7 @@ fn name(kind: &str, way: Trip) -> &'static str {
         ["tail-forward", "tail-reverse", "tail-round-trip"],
         ["jitter-forward", "jitter-reverse", "jitter-round-trip"],
     ];
-    let place = Trip::ALL.iter().position(|one| *one == way).unwrap_or(0);
+    let place = MeasuredPath::ALL.iter().position(|one| *one == way).unwrap_or(0);
     NAMES.iter().map(|names| names[place]).find(|name| name.starts_with(kind)).unwrap_or("")
 }
 
@@ -60,7 +60,7 @@ pub(super) fn legend(rows: &[Row<'_>]) -> Vec<(String, Ink)> {
 }
 
 /// The delays of a direction, each run from its first probe on.
-fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Trip, length: f64) -> Option<Figure> {
+fn over_time(runs: &[OverlaidRun<'_>], rows: &[Row<'_>], way: MeasuredPath, length: f64) -> Option<Figure> {
     rows.first()?;
     let all: Vec<&[f64]> = rows.iter().map(|(_, _, delays)| *delays).collect();
     let (from, end) = ends_of(&all);
@@ -145,7 +145,7 @@ fn not_shown(rows: &[Row<'_>], (from, end): (f64, f64)) -> String {
     words.join(" ")
 }
 
-fn histogram(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
+fn histogram(rows: &[Row<'_>], way: MeasuredPath) -> Option<Figure> {
     let reach = reach(rows)?;
     let unit = TimeScale::for_nanos(reach.1);
     let outlines = rows.iter().map(|(name, ink, delays)| (name.clone(), *ink, outline(delays, reach, unit)));
@@ -154,7 +154,7 @@ fn histogram(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
     Some(Figure { name: name("histogram", way), title, ..figure })
 }
 
-fn distribution(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
+fn distribution(rows: &[Row<'_>], way: MeasuredPath) -> Option<Figure> {
     let reach = reach(rows)?;
     let (end, unit) = (reach.1, TimeScale::for_nanos(reach.1));
     let layers = rows
@@ -172,7 +172,7 @@ fn distribution(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
 }
 
 /// By how much delays change from packet to packet.
-fn changes(runs: &[Laid<'_>], way: Trip) -> Option<Figure> {
+fn changes(runs: &[OverlaidRun<'_>], way: MeasuredPath) -> Option<Figure> {
     let rows = runs.iter().map(|run| {
         let changes = sorted(jitter::delay_difference(run.passages.passages(way)));
         (run.name.clone(), run.ink, changes.into())

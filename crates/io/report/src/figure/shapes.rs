@@ -14,14 +14,14 @@ use super::over_time::Spaced;
 use super::ranks::{at, share};
 use crate::input::Passages;
 use crate::number::{NO_BREAK, TimeScale, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// Points of a tail.
 const TAIL: usize = 400;
 
 /// The share of packets that took longer, on a logarithmic axis: the tail that a distribution function hides.
 pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
-    tail_of(&Trip::ALL.map(|way| (way.label(m), Ink::from(way), sorted.of_way(way))))
+    tail_of(&MeasuredPath::ALL.map(|way| (way.label(m), Ink::from(way), sorted.of_way(way))))
 }
 
 /// The same of series of delays, each ascending.
@@ -83,7 +83,7 @@ pub(super) fn jitters(
     delays: &Sorted,
     changes: &Changes,
 ) -> Option<Figure> {
-    let way = [Trip::Forward, Trip::Reverse, Trip::RoundTrip]
+    let way = [MeasuredPath::Forward, MeasuredPath::Reverse, MeasuredPath::RoundTrip]
         .into_iter()
         .find(|way| passages.passages(*way).len() > 2)?;
     let these: &[Passage] = passages.passages(way);

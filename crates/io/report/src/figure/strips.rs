@@ -6,13 +6,13 @@ use romer_metrics::reordering;
 use romer_record::{Fate, Passage};
 
 use super::drawing::{Axis, Column, Figure, Ink, Labels, Layer};
-use super::laid::Laid;
+use super::laid::OverlaidRun;
 use super::ranks::share;
 use super::stretches;
 use super::times::Times;
 use crate::input::Passages;
 use crate::number::{NO_BREAK, TimeScale, counted, grouped, time};
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// Columns of a strip.
 const STRIP: usize = 400;
@@ -143,8 +143,8 @@ pub(crate) fn decades(rows: usize, lowest: i32) -> impl Iterator<Item = (f64, i3
 
 /// A strip for each run: where packets of `way` were lost, by when each run sent them. `None` where none was.
 pub(super) fn several_losses(
-    runs: &[Laid<'_>],
-    way: Trip,
+    runs: &[OverlaidRun<'_>],
+    way: MeasuredPath,
     length: f64,
     name: &'static str,
 ) -> Option<Figure> {
@@ -243,7 +243,7 @@ fn counts(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec
 pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
     let mut rows = Vec::new();
     for (way, name, again) in
-        [(Trip::Forward, "forward", Ink::RoundTrip), (Trip::Reverse, "reverse", Ink::Text)]
+        [(MeasuredPath::Forward, "forward", Ink::RoundTrip), (MeasuredPath::Reverse, "reverse", Ink::Text)]
     {
         let (late, twice) = disorder(passages.passages(way), times);
         rows.push((format!("reordered, {name}"), Ink::from(way), late));

@@ -26,7 +26,7 @@ const COLUMNS: usize = 14;
 /// The most points of such a series that is thinned.
 const MOST_SPARSE: usize = SPARSE * (SPREAD + 2 * COLUMNS);
 /// So few are all drawn.
-const FEW: usize = 2_000;
+const MAX_UNTHINNED_POINTS: usize = 2_000;
 
 /// Points of a series, or some for all.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +109,7 @@ impl Thinning {
     /// For series of which a page has many: fewer points show where most lie, and what stands apart is kept as closely as of
     /// those with the most points.
     pub(crate) fn sparse(count: usize) -> Self {
-        let bucket = if count <= FEW { 1 } else { count.div_ceil(SPARSE) };
+        let bucket = if count <= MAX_UNTHINNED_POINTS { 1 } else { count.div_ceil(SPARSE) };
         Self::by(bucket, bucket.div_ceil(COLUMNS), if bucket == 1 { count } else { MOST_SPARSE })
     }
 

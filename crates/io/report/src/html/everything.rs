@@ -8,7 +8,7 @@ use super::overview::class;
 use crate::causes;
 use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
-use crate::table::{Trip, ways};
+use crate::table::{MeasuredPath, ways};
 use crate::words::{Words, dscp_name};
 
 /// So many lengths of a pattern are shown in order; of more, how many there are of each.
@@ -166,7 +166,7 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
 }
 
 fn rfc3550(m: &Measurement, page: &mut String) {
-    let jitters: Vec<String> = Trip::ALL
+    let jitters: Vec<String> = MeasuredPath::ALL
         .iter()
         .filter_map(|way| {
             Some(format!("{} {}", way.name(), maybe_time(Some(way.results(m).jitter_ns.rfc3550?), true)))

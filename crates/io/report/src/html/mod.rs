@@ -6,7 +6,7 @@ mod everything;
 mod overlay;
 mod overview;
 
-pub use overlay::{MOST as MOST_OVERLAID, overlay};
+pub use overlay::{MAX_RUNS as MAX_OVERLAID_RUNS, overlay};
 
 use crate::chart::{Theme, draw, rooms};
 use crate::escape::markup;

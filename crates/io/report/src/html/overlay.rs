@@ -7,18 +7,18 @@ use romer_record::document::{DelayKind, Measurement};
 use super::{charts, data, overview, page};
 use crate::comparison::{Subject, cells, compare};
 use crate::escape::markup;
-use crate::figure::{Ink, Laid, Times, overlaid};
+use crate::figure::{Ink, OverlaidRun, Times, overlaid};
 use crate::input::ReportError;
 use crate::number::capital;
 use crate::sentence::Text as _;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// The most runs whose colours can be told apart.
-pub const MOST: usize = 5;
+pub const MAX_RUNS: usize = 5;
 /// The colours of the runs.
-const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
+const INKS: [Ink; MAX_RUNS] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
 
-/// The page of up to [`MOST`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
+/// The page of up to [`MAX_RUNS`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
 /// first, with intervals; and the `command` that makes it again. What came from outside is escaped.
 ///
 /// # Errors
@@ -32,8 +32,8 @@ pub fn overlay(subjects: &[Subject<'_>], command: &str) -> Result<String, Report
     }
     body.push_str("</ol>\n");
     let mut figures = Vec::new();
-    for way in Trip::ALL {
-        let runs: Option<Vec<Laid<'_>>> = subjects
+    for way in MeasuredPath::ALL {
+        let runs: Option<Vec<OverlaidRun<'_>>> = subjects
             .iter()
             .zip(INKS.into_iter().enumerate())
             .map(|(subject, (number, ink))| laid(subject, number, ink, way))
@@ -83,16 +83,16 @@ fn where_kept(subjects: &[Subject<'_>]) -> &'static str {
 }
 
 /// A run as figures have it; `None` where its packets are not at hand.
-fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: Trip) -> Option<Laid<'a>> {
+fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: MeasuredPath) -> Option<OverlaidRun<'a>> {
     let passages = subject.stream.passages?;
     let kind = way.label(subject.stream.measurement);
     let name = format!("{}. {} ({kind})", number + 1, subject.name);
-    Some(Laid { name, ink, passages, times: Times::from_passages(&passages), floor: 0.0 })
+    Some(OverlaidRun { name, ink, passages, times: Times::from_passages(&passages), floor: 0.0 })
 }
 
 /// Where delays of some runs are known above the least only, takes the least off those of the others, and says so in their
 /// names: what is above the least is not to be drawn beside whole delays.
-fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Trip) {
+fn level(runs: &mut [OverlaidRun<'_>], subjects: &[Subject<'_>], way: MeasuredPath) {
     let kind = |subject: &Subject<'_>| way.results(subject.stream.measurement).delay_kind;
     if !subjects.iter().any(|subject| kind(subject) == Some(DelayKind::Variable)) {
         return;

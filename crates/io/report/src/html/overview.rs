@@ -6,8 +6,8 @@ use romer_record::document::{Measurement, Summary};
 use crate::escape::markup;
 use crate::number::{maybe_time, percent};
 use crate::setup;
-use crate::sure::{Sure, farther};
-use crate::table::{Scale, Trip, ways};
+use crate::sure::{MedianInterval, farther};
+use crate::table::{MeasuredPath, Scale, ways};
 use crate::words;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
@@ -140,11 +140,11 @@ pub(super) fn voice(m: &Measurement, page: &mut String) {
     page.push_str("</section>\n");
 }
 
-pub(super) fn class(way: Trip) -> &'static str {
+pub(super) fn class(way: MeasuredPath) -> &'static str {
     match way {
-        Trip::Forward => "forward",
-        Trip::Reverse => "reverse",
-        Trip::RoundTrip => "round",
+        MeasuredPath::Forward => "forward",
+        MeasuredPath::Reverse => "reverse",
+        MeasuredPath::RoundTrip => "round",
     }
 }
 
@@ -174,14 +174,16 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
     );
 }
 
-fn row(m: &Measurement, way: Trip, scale: Scale, end: f64, page: &mut String) {
+fn row(m: &Measurement, way: MeasuredPath, scale: Scale, end: f64, page: &mut String) {
     let direction = way.results(m);
     let delay = &direction.delay_ns;
     let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| Words::PAGE.absent().to_owned());
-    let sure = match Sure::from_summary(delay) {
-        Some(Sure::Within(half)) => Some(format!("± {}", scale.spread(half))),
-        Some(Sure::Between(ends)) => delay.median.map(|median| format!("({})", farther(ends, median, true))),
-        Some(Sure::NotKnown) | None => None,
+    let sure = match MedianInterval::from_summary(delay) {
+        Some(MedianInterval::Within(half)) => Some(format!("± {}", scale.spread(half))),
+        Some(MedianInterval::Between(ends)) => {
+            delay.median.map(|median| format!("({})", farther(ends, median, true)))
+        }
+        Some(MedianInterval::NotKnown) | None => None,
     };
     let half =
         sure.map_or_else(String::new, |sure| format!(" <span class=\"half\">{}</span>", markup(&sure)));
@@ -203,7 +205,7 @@ fn row(m: &Measurement, way: Trip, scale: Scale, end: f64, page: &mut String) {
 }
 
 /// The spread as a picture: line, box, median with its interval.
-fn range(delay: &Summary, end: f64, way: Trip) -> Option<String> {
+fn range(delay: &Summary, end: f64, way: MeasuredPath) -> Option<String> {
     if end <= 0.0 {
         return None;
     }

@@ -7,7 +7,7 @@ use super::Words;
 use crate::causes;
 use crate::number::{capital, count, counted, percent};
 use crate::sure;
-use crate::table::{Trip, ways};
+use crate::table::{MeasuredPath, ways};
 
 /// Fewer delays than this have no 99th percentile that differs from the maximum.
 const ENOUGH_FOR_P99: u64 = 100;
@@ -39,13 +39,13 @@ impl Words {
         lines
     }
 
-    fn line(self, m: &Measurement, way: Trip) -> String {
+    fn line(self, m: &Measurement, way: MeasuredPath) -> String {
         let direction = way.results(m);
         let mut notes = Vec::new();
         if direction.delay_kind == Some(DelayKind::Variable) {
             notes.push("above min".to_owned());
         }
-        notes.extend(Some(m).filter(|_| way == Trip::RoundTrip).and_then(includes_responder));
+        notes.extend(Some(m).filter(|_| way == MeasuredPath::RoundTrip).and_then(includes_responder));
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let delay = match (direction.delay_kind, direction.delay_ns.count) {
             // Above the minimum a single delay is zero.
@@ -76,10 +76,12 @@ impl Words {
     /// too long for independent losses.
     pub(crate) fn losses(self, m: &Measurement) -> Vec<(Option<&'static str>, String)> {
         let ways = ways(m);
-        let one = |way: &Trip| {
+        let one = |way: &MeasuredPath| {
             let direction = way.results(m);
             // Of a round trip whose two directions are known, they have it all.
-            if *way == Trip::RoundTrip && m.forward.packets.lost.is_some() && m.reverse.packets.lost.is_some()
+            if *way == MeasuredPath::RoundTrip
+                && m.forward.packets.lost.is_some()
+                && m.reverse.packets.lost.is_some()
             {
                 return None;
             }
@@ -109,7 +111,7 @@ impl Words {
 }
 
 /// `loss 2.69 % (6/223)`, as far as it is known.
-fn loss(direction: &DirectionResults, way: Trip) -> String {
+fn loss(direction: &DirectionResults, way: MeasuredPath) -> String {
     let packets = &direction.packets;
     let (received, sent) = (packets.received.unwrap_or(0), packets.sent);
     if sent == Some(0) {
@@ -132,7 +134,7 @@ fn loss(direction: &DirectionResults, way: Trip) -> String {
             let sent = sent.map_or_else(String::new, |sent| format!("{} sent, ", count(sent)));
             format!("{sent}arrivals unknown")
         }
-        (0, 0, Trip::RoundTrip) => format!("no reply received, {text}"),
+        (0, 0, MeasuredPath::RoundTrip) => format!("no reply received, {text}"),
         (0, 0, _) => format!("no packet arrived, {text}"),
         (0, ..) => format!("no delay (time stamps missing), {text}"),
         _ => text,
@@ -235,19 +237,19 @@ mod tests {
             loss(&direction, way).replace(NO_BREAK, " ")
         };
         let packets = |sent, received, lost| Packets { sent, received, lost, ..Packets::default() };
-        assert_eq!(told(packets(Some(4), Some(3), Some(1)), 3, Trip::Forward), "loss 25.0 % (1/4)");
+        assert_eq!(told(packets(Some(4), Some(3), Some(1)), 3, MeasuredPath::Forward), "loss 25.0 % (1/4)");
         assert_eq!(
-            told(packets(Some(4), Some(0), Some(4)), 0, Trip::RoundTrip),
+            told(packets(Some(4), Some(0), Some(4)), 0, MeasuredPath::RoundTrip),
             "no reply received, loss 100 % (4/4)"
         );
-        assert_eq!(told(packets(Some(4), None, None), 0, Trip::Forward), "4 sent, arrivals unknown");
+        assert_eq!(told(packets(Some(4), None, None), 0, MeasuredPath::Forward), "4 sent, arrivals unknown");
         assert_eq!(
-            told(packets(Some(4), Some(2), Some(2)), 0, Trip::Reverse),
+            told(packets(Some(4), Some(2), Some(2)), 0, MeasuredPath::Reverse),
             "no delay (time stamps missing), loss 50.0 % (2/4)"
         );
-        assert_eq!(told(packets(None, Some(9), None), 9, Trip::Reverse), "loss unknown");
-        assert_eq!(told(packets(Some(0), Some(0), Some(0)), 0, Trip::Reverse), "no packet was sent");
+        assert_eq!(told(packets(None, Some(9), None), 9, MeasuredPath::Reverse), "loss unknown");
+        assert_eq!(told(packets(Some(0), Some(0), Some(0)), 0, MeasuredPath::Reverse), "no packet was sent");
         let least = Packets { lost_at_least: Some(2), ..packets(Some(9), Some(7), None) };
-        assert_eq!(told(least, 7, Trip::Forward), "at least 2 packets lost");
+        assert_eq!(told(least, 7, MeasuredPath::Forward), "at least 2 packets lost");
     }
 }

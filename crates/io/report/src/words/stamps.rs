@@ -5,7 +5,7 @@ use romer_units::Place;
 
 use super::Words;
 use crate::number::count;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 /// The four time stamps of a round trip.
 const NAMES: [&str; 4] = ["t1 (sent)", "t2 (received)", "t3 (replied)", "t4 (returned)"];
@@ -17,7 +17,7 @@ impl Words {
             let baseline = one.baseline_ns.map_or_else(String::new, |nanos| {
                 format!(", minus the calibrated baseline of {}", self.time(nanos))
             });
-            format!("{}: {}{baseline}", Trip::from(one.direction).name(), span(m, one))
+            format!("{}: {}{baseline}", MeasuredPath::from(one.direction).name(), span(m, one))
         };
         let all: Vec<String> = m.stamps.delay_definition.iter().map(each).collect();
         (!all.is_empty()).then(|| all.join("; "))

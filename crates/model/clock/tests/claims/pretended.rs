@@ -1,7 +1,7 @@
 //! A clock that lies in a known way: what it does to stamps, and whether an estimate is judged as it deserves.
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
-use romer_clock::PretendedClock;
+use romer_clock::SimulatedClock;
 use romer_clock::skew::{Estimate, InTurn, usable};
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::SkewUnknown;
@@ -50,7 +50,7 @@ fn rows() -> Vec<RoundTrip> {
 }
 
 /// What the estimator of a measurement makes of the rows, seen through a clock.
-fn through(clock: &PretendedClock) -> Estimate {
+fn through(clock: &SimulatedClock) -> Estimate {
     let mut rows = rows();
     clock.pass(&mut rows);
     let by_kernel = |n: u64, [left, came]: [Option<i64>; 2]| passage(n, left.unwrap(), came.unwrap());
@@ -67,7 +67,7 @@ fn through(clock: &PretendedClock) -> Estimate {
 #[test]
 fn the_responders_stamps_are_moved_all_alike_and_the_senders_not_at_all() {
     let clock =
-        PretendedClock { offset_ns: 5 * SECOND, skew_ppm: 100.0, steps: vec![(30 * SECOND, -7 * MS)] };
+        SimulatedClock { offset_ns: 5 * SECOND, skew_ppm: 100.0, steps: vec![(30 * SECOND, -7 * MS)] };
     let (before, mut after) = (rows(), rows());
     clock.pass(&mut after);
     let first = before[0].t2.kernel.unwrap().as_nanos();
@@ -95,7 +95,7 @@ fn what_the_clock_did_is_found_out_and_nothing_else() {
         (0.0, vec![(20 * SECOND, 5 * MS)]),
         (37.25, vec![(20 * SECOND, 5 * MS), (40 * SECOND, -9 * MS)]),
     ] {
-        let clock = PretendedClock { offset_ns: 3_600 * SECOND, skew_ppm, steps };
+        let clock = SimulatedClock { offset_ns: 3_600 * SECOND, skew_ppm, steps };
         let found = clock.found_out(&through(&clock), LENGTH);
         assert!(found.held(), "{clock:?}: {found:?}");
         assert_eq!(found.steps.len(), clock.steps.len());
@@ -104,16 +104,16 @@ fn what_the_clock_did_is_found_out_and_nothing_else() {
 
 #[test]
 fn an_estimate_that_is_wrong_is_said_to_be() {
-    let clock = PretendedClock { offset_ns: 0, skew_ppm: 20.0, steps: vec![(30 * SECOND, 5 * MS)] };
+    let clock = SimulatedClock { offset_ns: 0, skew_ppm: 20.0, steps: vec![(30 * SECOND, 5 * MS)] };
     let estimate = through(&clock);
-    let against = |other: &PretendedClock| other.found_out(&estimate, LENGTH);
-    let faster = against(&PretendedClock { skew_ppm: 22.0, ..clock.clone() });
+    let against = |other: &SimulatedClock| other.found_out(&estimate, LENGTH);
+    let faster = against(&SimulatedClock { skew_ppm: 22.0, ..clock.clone() });
     assert!(!faster.skew_ppm.held && !faster.held(), "{faster:?}");
-    let never = against(&PretendedClock { steps: vec![], ..clock.clone() });
+    let never = against(&SimulatedClock { steps: vec![], ..clock.clone() });
     assert!(!never.held() && never.invented_at_ns.len() == 1, "{never:?}");
-    let elsewhere = against(&PretendedClock { steps: vec![(10 * SECOND, 5 * MS)], ..clock.clone() });
+    let elsewhere = against(&SimulatedClock { steps: vec![(10 * SECOND, 5 * MS)], ..clock.clone() });
     assert!(!elsewhere.held() && elsewhere.steps[0].found_at_ns.is_none(), "{elsewhere:?}");
-    let larger = against(&PretendedClock { steps: vec![(30 * SECOND, 9 * MS)], ..clock.clone() });
+    let larger = against(&SimulatedClock { steps: vec![(30 * SECOND, 9 * MS)], ..clock.clone() });
     assert!(!larger.held() && !larger.steps[0].size_ns.held, "{larger:?}");
     let silent =
         clock.found_out(&Estimate { why_not: Some(SkewUnknown::FewOrClose), ..Estimate::default() }, LENGTH);

@@ -19,13 +19,13 @@ use crate::interval::Dependence;
 use crate::value::{real, whole};
 
 /// Values on either side of a change, at least: what lasts no longer is a burst.
-const BESIDE: usize = 40;
+const MIN_SEGMENT_PACKETS: usize = 40;
 /// The shortest window.
-const SHORTEST: usize = 96;
+const MIN_WINDOW_PACKETS: usize = 96;
 /// From one length of windows to the next.
-const GROWTH: f64 = std::f64::consts::SQRT_2;
+const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 /// Windows begin a part of their length apart.
-const APART: usize = 4;
+const WINDOWS_PER_LENGTH: usize = 4;
 /// Levels that are tried in a window.
 const LEVELS: usize = 7;
 /// A change is as large as this share of the inter-quartile range beside it.
@@ -60,9 +60,9 @@ pub(super) fn changes(values: &[f64]) -> Vec<Change> {
     let mut places: Vec<usize> = Vec::new();
     // The shortest first: a longer one that holds a change already has nothing else to say.
     for length in lengths(values.len()) {
-        let step = (length / APART).max(1);
+        let step = (length / WINDOWS_PER_LENGTH).max(1);
         let mut start = 0;
-        while start + SHORTEST <= values.len() {
+        while start + MIN_WINDOW_PACKETS <= values.len() {
             let window = start..(start + length).min(values.len());
             let free = !places.iter().any(|place| window.start < *place && *place < window.end);
             if free && let Some(place) = split(&values[window.clone()], start, about) {
@@ -92,12 +92,12 @@ fn between(values: &[f64], places: &mut Vec<usize>, about: &Context) {
 /// Lengths of windows, ascending; the last is the whole.
 fn lengths(all: usize) -> Vec<usize> {
     let mut lengths = Vec::new();
-    let mut length = real(SHORTEST);
+    let mut length = real(MIN_WINDOW_PACKETS);
     while whole(length) < all {
         lengths.push(whole(length));
-        length *= GROWTH;
+        length *= WINDOW_GROWTH;
     }
-    if all >= 2 * BESIDE {
+    if all >= 2 * MIN_SEGMENT_PACKETS {
         lengths.push(all);
     }
     lengths
@@ -165,7 +165,7 @@ fn at_any_reach(
         if convinces(log_alarm) && plain(near) {
             return (Some(Change { from, reach, log_alarm }), least);
         }
-        if reach < 2 * BESIDE {
+        if reach < 2 * MIN_SEGMENT_PACKETS {
             return (None, least);
         }
         reach /= 2;
@@ -174,7 +174,7 @@ fn at_any_reach(
 
 /// Where a window's values change most clearly, or else where they jump farthest, if that convinces. The window begins at `start`.
 fn split(values: &[f64], start: usize, about: &Context) -> Option<usize> {
-    if values.len() < 2 * BESIDE {
+    if values.len() < 2 * MIN_SEGMENT_PACKETS {
         return None;
     }
     let mut best = (0.0, 0);
@@ -182,7 +182,7 @@ fn split(values: &[f64], start: usize, about: &Context) -> Option<usize> {
         let total = values.iter().filter(|value| **value > level).count();
         let mut above = 0;
         for (place, value) in values.iter().enumerate() {
-            if (BESIDE..=values.len() - BESIDE).contains(&place) {
+            if (MIN_SEGMENT_PACKETS..=values.len() - MIN_SEGMENT_PACKETS).contains(&place) {
                 let ratio = about.logs.ratio((above, place), (total - above, values.len() - place));
                 if ratio > best.0 {
                     best = (ratio, place);
@@ -196,7 +196,8 @@ fn split(values: &[f64], start: usize, about: &Context) -> Option<usize> {
         *place > 0 && plain(sides) && convinces(judged(sides, start + place, None, about))
     };
     let farthest = || {
-        let place = about.jumps.greatest(start + BESIDE..=start + values.len() - BESIDE)?;
+        let place =
+            about.jumps.greatest(start + MIN_SEGMENT_PACKETS..=start + values.len() - MIN_SEGMENT_PACKETS)?;
         Some(place - start)
     };
     Some(best.1).filter(tells).or_else(|| farthest().filter(tells))
@@ -220,7 +221,7 @@ fn trials(all: usize) -> f64 {
 /// Bounds the logarithm of the probability that values of one level differ so on the two sides of any place: by their counts,
 /// or by their means, whichever is clearer. The sides meet at `place`.
 fn judged(sides: (&[f64], &[f64]), place: usize, everywhere: Option<&Dependence>, about: &Context) -> f64 {
-    if sides.0.len().min(sides.1.len()) < BESIDE {
+    if sides.0.len().min(sides.1.len()) < MIN_SEGMENT_PACKETS {
         return 0.0;
     }
     let places = real(about.all).ln();

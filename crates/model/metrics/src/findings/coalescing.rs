@@ -25,7 +25,7 @@ const NEAR: [f64; 8] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /// room for one that falls.
 const SMOOTH: f64 = 0.4;
 /// Below this share of packets it is of no use to know.
-const LEAST: f64 = 0.01;
+const MIN_PACKET_SHARE: f64 = 0.01;
 /// Gaps up to so many of the shortest tell whether that is a tick, if there are so many of them, and so large a share of them are whole numbers of it.
 const OF_THE_SHORTEST: f64 = 64.0;
 /// No clock that stamps packets ticks less often than 64 times a second: what comes at longer distances is let go at them, nanoseconds.
@@ -70,7 +70,7 @@ pub(super) fn coalesced(passages: &[Passage]) -> Option<UndirectedFinding> {
             let [near, wide] = [bound, 4.0 * bound].map(|bound| below_of(&arrivals, bound));
             (tail(near / TOGETHER, wide / TOGETHER, SMOOTH) + trials, bound, near)
         })
-        .filter(|(log, _, near)| convinces(*log) && near / real(fit) >= LEAST)
+        .filter(|(log, _, near)| convinces(*log) && near / real(fit) >= MIN_PACKET_SHARE)
         .collect();
     if piled.is_empty() {
         return None;

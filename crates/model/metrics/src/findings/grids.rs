@@ -42,7 +42,7 @@ const BOTH: usize = 6;
 const POINTS: usize = 2;
 /// Of the share of values that is not near a point in the differences of any two delays, so much has to be near one in those
 /// of neighbours.
-const OWN: f64 = 0.5;
+const MIN_NEIGHBOUR_SHARE: f64 = 0.5;
 /// And so much more than of any two are near one at least.
 const MORE: f64 = 0.1;
 /// Of times in whole nanoseconds no more is known than that, nanoseconds.
@@ -74,7 +74,7 @@ pub(super) fn grids(series: &DelaySeries, absolute: bool) -> Vec<UndirectedFindi
     let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution, |_, _| true);
     let of_differences = grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
         let any = near(of_any_two(delays), step, offset);
-        near(differences.iter().copied(), step, offset) - any >= (OWN * (1.0 - any)).max(MORE)
+        near(differences.iter().copied(), step, offset) - any >= (MIN_NEIGHBOUR_SHARE * (1.0 - any)).max(MORE)
     });
     of_delay.into_iter().chain(of_differences).collect()
 }

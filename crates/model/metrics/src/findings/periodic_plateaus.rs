@@ -12,13 +12,13 @@ use super::steps;
 use crate::value::{real, whole};
 
 /// Steps up of a period that no spikes told.
-const FEWEST: usize = 5;
+const MIN_PERIODIC_STEPS: usize = 5;
 /// Of all that are due between the first and the last so many are there.
 const SEEN: f64 = 0.5;
 /// Packets that the moment of a step is off, at most.
 const OFF: f64 = 4.0;
 /// Spikes that last for fewer packets hide no step, and are taken for none.
-const LONG: f64 = 8.0;
+const MIN_PLATEAU_PACKETS: f64 = 8.0;
 /// Times that spikes are taken out.
 const ROUNDS: usize = 3;
 
@@ -52,7 +52,7 @@ pub(super) fn steps(
             (periods::fit_of(one), &one.pattern)
         {
             let lasts = lasts(&rest, fit, *height_ns);
-            if lasts >= LONG * series.interval {
+            if lasts >= MIN_PLATEAU_PACKETS * series.interval {
                 rest = outside(&rest, fit, lasts);
             }
         }
@@ -104,7 +104,7 @@ fn of_period(steps: &[LevelStep], fit: Fit, series: &DelaySeries) -> Option<Wide
 /// The period that most steps up have, if that is not chance.
 fn of_steps(steps: &[LevelStep], series: &DelaySeries) -> Option<Wide> {
     let up: Vec<LevelStep> = steps.iter().copied().filter(|step| step.size > 0.0).collect();
-    if up.len() < FEWEST {
+    if up.len() < MIN_PERIODIC_STEPS {
         return None;
     }
     let off = off(series);
@@ -131,7 +131,8 @@ fn of_steps(steps: &[LevelStep], series: &DelaySeries) -> Option<Wide> {
         on.retain(|step| fit.cycle(step.at).1.abs() <= off);
         Some((fit, on))
     };
-    let tried = up.iter().take(FEWEST).flat_map(|first| starts.iter().map(move |apart| (first, *apart)));
+    let tried =
+        up.iter().take(MIN_PERIODIC_STEPS).flat_map(|first| starts.iter().map(move |apart| (first, *apart)));
     let (fit, on) = tried
         .filter(|(_, apart)| *apart > 4.0 * off)
         .filter_map(|(first, apart)| lined(first, apart))
@@ -140,13 +141,13 @@ fn of_steps(steps: &[LevelStep], series: &DelaySeries) -> Option<Wide> {
             real(on.len()) >= SEEN * (last + 1.0)
         })
         .max_by_key(|(_, on)| on.len())?;
-    if on.len() < FEWEST {
+    if on.len() < MIN_PERIODIC_STEPS {
         return None;
     }
     // Two make the line; the others lie near it, each in a cycle of its own or the next one's.
     let near = (2.0 * off / fit.period).min(1.0);
     let others = real(on.len() - 2);
-    let ways = choose_log(up.len(), on.len()) + (real(starts.len() * FEWEST)).ln();
+    let ways = choose_log(up.len(), on.len()) + (real(starts.len() * MIN_PERIODIC_STEPS)).ln();
     let log_alarm = others * near.ln() + ways;
     let wide = wide(steps, &on, fit, series)?;
     (convinces(log_alarm) && real(wide.seen) >= SEEN * real(wide.due)).then_some(Wide { log_alarm, ..wide })

@@ -24,18 +24,18 @@ const MORE_NEIGHBOURS: usize = 1_001;
 /// Spikes of which all pairs are looked at.
 const PAIRED: usize = 2_000;
 /// A period is as long as so many windows at least, and the stream as so many periods.
-const SHORTEST: f64 = 8.0;
+const MIN_PERIOD_WINDOWS: f64 = 8.0;
 const CYCLES: f64 = 5.0;
 /// Peaks of the autocorrelation that are folded.
 const CANDIDATES: usize = 48;
 /// A peak that is fewer deviations high is none.
 const STANDS_OUT: f64 = 3.0;
 /// The first packet of a spike comes so many windows after it is due, at most.
-const LATE: f64 = 4.0;
+const MAX_LATE_WINDOWS: f64 = 4.0;
 /// Cycles over which a candidate is folded at first.
 const AT_FIRST: f64 = 32.0;
 /// Bins on either side that tell what is usual.
-const BESIDE: usize = 40;
+const BASELINE_BINS: usize = 40;
 /// Of all cycles so many have a spike.
 const SEEN: f64 = 0.5;
 /// Where fewer are seen of any period, more neighbours may show more of them.
@@ -49,8 +49,8 @@ const PART: f64 = 0.75;
 /// A period is a multiple of another within so many times what both may be off together, at 95 %: three deviations.
 const MULTIPLE: f64 = 1.5;
 /// Periods that are told, and rounds in which they are looked for.
-const MOST: usize = 8;
-const ROUNDS: usize = 2 * MOST;
+const MAX_PERIODS: usize = 8;
+const ROUNDS: usize = 2 * MAX_PERIODS;
 /// After so many whose spikes are too low to be told no more are looked for: delays that repeat exactly have as many as there are rounds.
 const LOW: usize = 3;
 /// Times that a range of slopes is divided.
@@ -59,7 +59,7 @@ const HALVINGS: usize = 40;
 const PARTS: usize = 200;
 /// Spikes that come early and late by chance are looked for within so many deviations of when they are due, and within such a part
 /// of the period.
-const EARLY: f64 = 3.0;
+const MAX_EARLY_DEVIATIONS: f64 = 3.0;
 const LOOSE: f64 = 8.0;
 /// A period may be so many times the one of such spikes.
 const TIMES: usize = 8;
@@ -167,7 +167,7 @@ fn periods(series: &DelaySeries, all: &[f64]) -> Vec<Period> {
     };
     let mut low = 0;
     for _ in 0..ROUNDS {
-        if found.len() == MOST || low == LOW {
+        if found.len() == MAX_PERIODS || low == LOW {
             break;
         }
         let Some(best) = strongest(series, &excess, all) else { break };
@@ -176,7 +176,7 @@ fn periods(series: &DelaySeries, all: &[f64]) -> Vec<Period> {
         let once_more = found.iter().any(|one| {
             [series.at.first(), series.at.last()].into_iter().flatten().all(|end| {
                 let moment = end - best.fit.cycle(*end).1;
-                one.fit.cycle(moment).1.abs() <= LATE * 2.0 * series.interval
+                one.fit.cycle(moment).1.abs() <= MAX_LATE_WINDOWS * 2.0 * series.interval
             }) && {
                 let times = best.fit.period / one.fit.period;
                 times > 0.5 && (times - times.round()).abs() < 0.01
@@ -240,11 +240,11 @@ fn strongest(series: &DelaySeries, excess: &[f64], all: &[f64]) -> Option<Period
     let window = 2.0 * series.interval;
     let length = series.at.last()? - series.at.first()?;
     let longest = length / CYCLES;
-    if window <= 0.0 || longest <= SHORTEST * window {
+    if window <= 0.0 || longest <= MIN_PERIOD_WINDOWS * window {
         return None;
     }
     let mut best: Option<(Period, f64)> = None;
-    let mut room = Room::default();
+    let mut room = Scratch::default();
     for share in LEVELS {
         let spikes = onsets(series, excess, share, window);
         for start in candidates(&spikes, window, longest) {
@@ -283,9 +283,9 @@ fn loosely(
         fit = line(spikes, fit, reach, window)?;
         let away = spikes.iter().map(|spike| fit.cycle(spike.at).1.abs());
         let mut away: Vec<f64> = away.filter(|away| *away <= most).collect();
-        reach = (EARLY * DEVIATIONS * quantile(&mut away, 0.5)).min(most);
+        reach = (MAX_EARLY_DEVIATIONS * DEVIATIONS * quantile(&mut away, 0.5)).min(most);
     }
-    if 2.0 * reach <= window || fit.period < SHORTEST * window {
+    if 2.0 * reach <= window || fit.period < MIN_PERIOD_WINDOWS * window {
         return None;
     }
     let period = tested(series, spikes, fit, 2.0 * reach)?;
@@ -312,7 +312,7 @@ fn begun(series: &DelaySeries, excess: &[f64], period: Period) -> Period {
     // that were found near the line.
     let seen = |cycle: f64| {
         let due = period.fit.first + cycle * period.fit.period;
-        let late = (LATE * window).min(reach / 2.0);
+        let late = (MAX_LATE_WINDOWS * window).min(reach / 2.0);
         let place = |moment: f64| series.at.partition_point(|at| *at < moment);
         (place(due - window)..place(due + late)).find(|place| high(*place))
     };
@@ -324,11 +324,15 @@ fn begun(series: &DelaySeries, excess: &[f64], period: Period) -> Period {
         .collect();
     hits.dedup();
     let spikes: Vec<Spike> = hits.iter().map(|hit| Spike { place: *hit, at: series.at[*hit] }).collect();
-    let fitted = line(&spikes, period.fit, reach, window)
-        .and_then(|fit| line(&spikes, Fit { error: period.fit.error, ..fit }, LATE * window, window));
+    let fitted = line(&spikes, period.fit, reach, window).and_then(|fit| {
+        line(&spikes, Fit { error: period.fit.error, ..fit }, MAX_LATE_WINDOWS * window, window)
+    });
     match fitted {
         Some(fit) => {
-            let fit = Fit { error: fit.error.max(possible(series, &spikes, fit, LATE * window)), ..fit };
+            let fit = Fit {
+                error: fit.error.max(possible(series, &spikes, fit, MAX_LATE_WINDOWS * window)),
+                ..fit
+            };
             Period { fit, hits, ..period }
         }
         None => period,
@@ -368,9 +372,10 @@ fn seen(series: &DelaySeries, excess: &[f64], mut period: Period) -> Period {
 /// The logarithm of how many periods and phases could have been found: periods that put the last spike into another
 /// window, phases by window, levels, rounds, and windows that overlap.
 fn trials(length: f64, period: f64, window: f64) -> f64 {
-    let octaves = (length / CYCLES / SHORTEST / window).log2().max(1.0);
+    let octaves = (length / CYCLES / MIN_PERIOD_WINDOWS / window).log2().max(1.0);
     let overlapping = 16.0;
-    ((length / window) * (period / window) * octaves * overlapping * real(2 * LEVELS.len() * MOST)).ln()
+    ((length / window) * (period / window) * octaves * overlapping * real(2 * LEVELS.len() * MAX_PERIODS))
+        .ln()
 }
 
 /// The moments at which the excess rises above the level that `share` of the packets exceed.
@@ -422,13 +427,13 @@ fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
         before[bin + 1] = before[bin] + count;
     }
     let mut peaks: Vec<(f64, f64)> = Vec::new();
-    for bin in whole(SHORTEST)..bins.saturating_sub(2) {
+    for bin in whole(MIN_PERIOD_WINDOWS)..bins.saturating_sub(2) {
         // The packet that sees a spike may be the next one: a difference falls into one of two bins.
         let both = counts[bin] + counts[bin + 1];
         if both < 3.0 {
             continue;
         }
-        let (low, high) = (bin.saturating_sub(BESIDE).max(1), (bin + 2 + BESIDE).min(bins));
+        let (low, high) = (bin.saturating_sub(BASELINE_BINS).max(1), (bin + 2 + BASELINE_BINS).min(bins));
         let usual = 2.0 * (before[high] - before[low] - both) / real((high - low).saturating_sub(2).max(1));
         let stands_out = (both - usual) / usual.max(0.25).sqrt();
         if stands_out < STANDS_OUT {
@@ -456,7 +461,7 @@ fn folded(
     spikes: &[Spike],
     start: f64,
     window: f64,
-    room: &mut Room,
+    room: &mut Scratch,
 ) -> Option<Period> {
     let (first, last) = (spikes.first()?.at, spikes.last()?.at);
     let mut cycles = AT_FIRST.min((last - first) / start).max(3.0);
@@ -482,7 +487,7 @@ fn folded(
         // Of many spikes the line is as good as a search.
         steps = if stretch.len() > FOLDED { 2 } else { 6 };
     }
-    if fit.period < SHORTEST * window {
+    if fit.period < MIN_PERIOD_WINDOWS * window {
         return None;
     }
     tested(series, spikes, fit, window)
@@ -490,16 +495,16 @@ fn folded(
 
 /// Room to count in, all zero between two uses.
 #[derive(Default)]
-struct Room {
+struct Scratch {
     counts: Vec<u32>,
     bins: Vec<usize>,
 }
 
 /// The phase with the most spikes within half a window on either side, to half a window, and how many.
-fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Room) -> (u32, f64) {
+fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Scratch) -> (u32, f64) {
     let half = window / 2.0;
     let bins = whole(fit.period / half).max(1) + 1;
-    let Room { counts, bins: hit } = room;
+    let Scratch { counts, bins: hit } = room;
     if counts.len() < bins {
         counts.resize(bins, 0);
     }

@@ -20,7 +20,7 @@ use crate::value::{Value as _, real, whole};
 /// Of longer streams, medians of stretches are looked at.
 const VALUES: usize = 8_192;
 /// Packets on either side of a step that is told where hops change, at least.
-const BESIDE: usize = 20;
+const MIN_SEGMENT_PACKETS: usize = 20;
 /// Of one that is too short to be found by itself, told where hops change, so many.
 const PLAIN: f64 = 3.0;
 /// Of long sides so many packets next to a step tell how delays are distributed there.
@@ -33,7 +33,7 @@ const NOT_SURE: usize = 12;
 /// Classes of delays.
 const CLASSES: usize = 16;
 /// Hops that change more often than once in so many packets are those of several routes at once.
-const OFTEN: f64 = 50.0;
+const MIN_PACKETS_PER_ROUTE_CHANGE: f64 = 50.0;
 /// Changes of route that are told one by one.
 const ROUTES: usize = 32;
 /// A step of the delay belongs to a change of hops that is no farther off than this share of the stream.
@@ -83,7 +83,7 @@ fn step_at(series: &DelaySeries, at: f64, others: &[f64]) -> Option<f64> {
     let end =
         others.iter().copied().filter(|other| *other > at).map(place).min().unwrap_or(series.delay.len());
     let (before, after) = (series.delay.get(begin..place(at))?, series.delay.get(place(at)..end)?);
-    if before.len().min(after.len()) < BESIDE || !abrupt(before, after) {
+    if before.len().min(after.len()) < MIN_SEGMENT_PACKETS || !abrupt(before, after) {
         return None;
     }
     let (before, after) = (summary(before), summary(after));
@@ -109,7 +109,7 @@ fn routes(passages: &[Passage]) -> Vec<UndirectedFinding> {
         |passage: &Passage| passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
     let changed =
         changed_ttl(passages).filter_map(|(from, passage)| Some((from, passage.ttl?, after(passage))));
-    if count > ROUTES || real(count) * OFTEN > real(arrived) && count > 2 {
+    if count > ROUTES || real(count) * MIN_PACKETS_PER_ROUTE_CHANGE > real(arrived) && count > 2 {
         return vec![UndirectedFinding {
             at: None,
             until: None,

@@ -1,6 +1,6 @@
 //! What the stamps of a network card show: arrivals that it held back, and the error of the kernel's stamps.
 
-use romer_passages::{Bunches, CardEvidence, Selection, bunches};
+use romer_passages::{CardEvidence, CoalescedArrivals, Selection, bunches};
 use romer_record::RoundTrip;
 use romer_record::manifest::StampRequest;
 use romer_units::{Place, Timestamp};
@@ -29,7 +29,7 @@ fn arrivals(count: i64, held: bool) -> Vec<RoundTrip> {
 fn arrivals_that_the_card_held_back_are_told_from_those_that_came_together() {
     let [here, there] = bunches(&arrivals(400, true));
     assert_eq!(there, None);
-    assert_eq!(here, Some(Bunches { arrivals: 400, bunched: 400, longest_ns: 155_000 }));
+    assert_eq!(here, Some(CoalescedArrivals { arrivals: 400, bunched: 400, longest_ns: 155_000 }));
     assert_eq!(bunches(&arrivals(400, false)), [None, None]);
     // Packets that were on the wire together are no work of the card's.
     let mut together = arrivals(400, false);

@@ -13,7 +13,7 @@ use crate::singleton::RoundTrip;
 /// nanoseconds of a PTP one, so it may return this much off.
 const ROUNDING_NS: u64 = 1;
 /// So many records are searched; more are found by an index.
-const FEW: usize = 16;
+const LINEAR_SEARCH_MAX: usize = 16;
 /// Stamps of a network card for one arrival that are used, at the most. There is one; copies that arrive within one tick have one each.
 const MOST_OF_ARRIVAL: u32 = 8;
 
@@ -23,7 +23,7 @@ pub(super) struct Records<'a> {
     claimed: Vec<bool>,
     /// Those before this one are claimed.
     unclaimed_from: usize,
-    /// By the stamps of their arrivals; empty where there are [`FEW`].
+    /// By the stamps of their arrivals; empty where there are [`LINEAR_SEARCH_MAX`].
     by_arrival: BTreeMap<i64, Arrived>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Records<'a> {
     pub(super) fn new(far: &'a [ResponderRecord]) -> Self {
         let claimed = vec![false; far.len()];
         let mut records = Self { far, claimed, unclaimed_from: 0, by_arrival: BTreeMap::new() };
-        if far.len() > FEW {
+        if far.len() > LINEAR_SEARCH_MAX {
             (0..far.len()).for_each(|index| records.enter(index));
         }
         records

@@ -259,15 +259,16 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, Events, Granted, Heard,
-        Hello, Proof, Received, RefusalCode, Refused, Request, Resume, Resumed, SessionTotals, Welcome,
+        Associated, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, Granted,
+        Progress, Proof, ProtocolError, Received, RefusalCode, Refused, Request, Resume, Resumed,
+        ServerHello, SessionTotals,
     };
     use super::*;
     use proptest::prelude::*;
     use romer_record::document::ProbeDirection;
     use romer_record::event::{ClockStep, Event, EventDetail, EventKind, EventLocation};
     use romer_record::log::{
-        CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, FarSent, ResponderRecord,
+        CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, ResponderDeparture, ResponderRecord,
     };
 
     const _: () = assert!(
@@ -278,17 +279,17 @@ mod tests {
     fn examples() -> Vec<Message> {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
         vec![
-            Message::Hello(Hello {
+            Message::Hello(ClientHello {
                 version: 1,
                 software: "romer".into(),
                 clock: clock.clone(),
                 features: vec!["resume".into()],
             }),
-            Message::Welcome(Welcome {
+            Message::Welcome(ServerHello {
                 kernel_stamps: true,
                 routers_unheard: Some(3),
                 features: vec!["one-way".into()],
-                ..Welcome::new("romer", clock, 862)
+                ..ServerHello::new("romer", clock, 862)
             }),
             Message::Challenge(Challenge { nonce: "1f".repeat(16) }),
             Message::Proof(Proof { nonce: "2e".repeat(16), code: "3d".repeat(16) }),
@@ -323,12 +324,12 @@ mod tests {
                 3
             ]),
             Message::End(SessionTotals { received: 3, ..SessionTotals::default() }),
-            Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }),
+            Message::Complaint(ProtocolError { code: ComplaintCode::State, message: "no".into() }),
             Message::Start,
             Message::Halt,
             Message::Ask,
             Message::Fetch,
-            Message::Heard(Heard { received: 1, departed: 2, highest: Some(4) }),
+            Message::Heard(Progress { received: 1, departed: 2, highest: Some(4) }),
             Message::Cards(vec![
                 Card {
                     sequence: 3,
@@ -339,7 +340,14 @@ mod tests {
                 };
                 2
             ]),
-            Message::Departures(vec![FarSent { sequence: 1, size: 14, ..FarSent::default() }; 3]),
+            Message::Departures(vec![
+                ResponderDeparture {
+                    sequence: 1,
+                    size: 14,
+                    ..ResponderDeparture::default()
+                };
+                3
+            ]),
             Message::Departed(Departed { count: 4 }),
             Message::Resume(Resume { secret: "3c".repeat(16), heard: 7, silent_ns: 8 }),
             Message::Resumed(Resumed { token: "4b".repeat(16), next: 7 }),

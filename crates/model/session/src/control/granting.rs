@@ -7,11 +7,11 @@ use romer_wire::oneway_probe;
 
 use super::message::{RefusalCode, Refused, Request};
 use super::server::limits::{Limits, Others};
-use super::stream::FarStream;
+use super::stream::ReverseStreamRequest;
 use super::stream::StreamLoad;
 use crate::sender::SHORTEST_PAYLOAD;
 
-const LONGEST: u32 = 65_507;
+const MAX_UDP_PAYLOAD: u32 = 65_507;
 /// The longest text of a traffic model, and of a departure jitter, that is read: it is read several times for each request.
 const LONGEST_MODEL: usize = 4 * 1024;
 
@@ -23,7 +23,9 @@ impl Request {
 
     /// Bits of IP packets a second that it asks the responder to send.
     pub(super) fn bits(&self) -> u64 {
-        let load = |stream: &FarStream| stream.schedule().ok().map(|schedule| stream.load(&schedule).bits());
+        let load = |stream: &ReverseStreamRequest| {
+            stream.schedule().ok().map(|schedule| stream.load(&schedule).bits())
+        };
         self.stream.as_ref().and_then(load).unwrap_or(0)
     }
 
@@ -113,7 +115,7 @@ fn shortest_one_way() -> u32 {
 /// Whether the sender may send what it means to.
 fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refused> {
     if request.interval_ns < 0
-        || !(shortest..=LONGEST).contains(&request.payload_octets)
+        || !(shortest..=MAX_UDP_PAYLOAD).contains(&request.payload_octets)
         || request.count == 0
     {
         return Err(invalid("interval, count or payload is outside its range"));
@@ -125,7 +127,7 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
 }
 
 /// Whether the responder will send this itself.
-fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
+fn own(stream: &ReverseStreamRequest, limits: &Limits) -> Result<(), Refused> {
     let text = stream.model.len().max(stream.jitter.as_ref().map_or(0, String::len));
     if text > LONGEST_MODEL {
         return Err(invalid(format!("a traffic model of {text} bytes: its limit is {LONGEST_MODEL}")));
@@ -240,7 +242,7 @@ fn later(refused: Refused) -> Refused {
 }
 
 /// A deep token bucket lets many packets go at once: not more than a second's worth.
-fn within_burst(stream: &FarStream, schedule: &Schedule, limit: u64) -> Result<(), Refused> {
+fn within_burst(stream: &ReverseStreamRequest, schedule: &Schedule, limit: u64) -> Result<(), Refused> {
     let one_too_many = usize::try_from(limit).unwrap_or(usize::MAX);
     let bursts = stream.model.starts_with("token-bucket");
     let early = |departure: Departure| departure.offset < Duration::from_secs(1);

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use romer_record::document::{ClockSync, ProbeDirection};
 use romer_record::event::Event;
-use romer_record::log::{Card, FarSent, ResponderRecord};
+use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::stream::FarStream;
+use super::stream::ReverseStreamRequest;
 
 /// Version of the control protocol.
 pub const VERSION: u32 = 1;
@@ -61,9 +61,9 @@ impl ClockIdentity {
     }
 }
 
-/// The sender's first word.
+/// First message of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct ClientHello {
     /// [`VERSION`].
     pub version: u32,
     /// Name and version of the program.
@@ -75,16 +75,16 @@ pub struct Hello {
     pub features: Vec<String>,
 }
 
-impl Hello {
+impl ClientHello {
     /// Whether the sender has `feature`.
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|own| own == feature)
     }
 }
 
-/// The responder's answer to it.
+/// Reply of the responder to [`ClientHello`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct ServerHello {
     /// [`VERSION`].
     pub version: u32,
     /// Name and version of the program.
@@ -107,7 +107,7 @@ pub struct Welcome {
     pub features: Vec<String>,
 }
 
-impl Welcome {
+impl ServerHello {
     /// The answer of a responder that does round trips without stamps of its kernel.
     pub fn new(software: &str, clock: ClockIdentity, test_port: u16) -> Self {
         let software = software.to_owned();
@@ -161,7 +161,7 @@ pub struct Request {
     pub direction: ProbeDirection,
     /// What the responder is to send; only of [`ProbeDirection::Reverse`].
     #[serde(default)]
-    pub stream: Option<FarStream>,
+    pub stream: Option<ReverseStreamRequest>,
 }
 
 /// The session is open.
@@ -296,9 +296,9 @@ pub struct SessionTotals {
     pub checksum_errors: Option<u64>,
 }
 
-/// How far a session has come.
+/// Progress of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct Progress {
     /// Probes that have arrived at the responder, each counted once; of round trips, those that are in its log.
     pub received: u64,
     /// Probes that have left the responder.
@@ -322,9 +322,9 @@ pub struct Events {
     pub events: Vec<Event>,
 }
 
-/// Something was not understood.
+/// A protocol error, sent before the connection closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Complaint {
+pub struct ProtocolError {
     /// What kind of fault.
     pub code: ComplaintCode,
     /// In words.
@@ -351,9 +351,9 @@ pub enum ComplaintCode {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Sender's first word.
-    Hello(Hello),
+    Hello(ClientHello),
     /// Responder's answer.
-    Welcome(Welcome),
+    Welcome(ServerHello),
     /// The responder has a key.
     Challenge(Challenge),
     /// One end has the key.
@@ -373,7 +373,7 @@ pub enum Message {
     /// Totals; the responder's last word.
     End(SessionTotals),
     /// Something was not understood.
-    Complaint(Complaint),
+    Complaint(ProtocolError),
     /// The responder is to send its probes from now on.
     Start,
     /// The responder is to send no more.
@@ -381,11 +381,11 @@ pub enum Message {
     /// How far has it come?
     Ask,
     /// So far.
-    Heard(Heard),
+    Heard(Progress),
     /// The records that there are by now are to come, and not only at the end.
     Fetch,
     /// Records of the responder's departures.
-    Departures(Vec<FarSent>),
+    Departures(Vec<ResponderDeparture>),
     /// All probes of the responder have left.
     Departed(Departed),
     /// Something happened to the responder or its host.

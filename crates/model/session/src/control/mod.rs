@@ -30,7 +30,7 @@
 //! ```
 //!
 //! A session may be of one way only. Then the responder logs what arrives and sends nothing back, or, after `start`,
-//! sends probes itself: both ends make the schedule from the same [`FarStream`], so that no list travels.
+//! sends probes itself: both ends make the schedule from the same [`ReverseStreamRequest`], so that no list travels.
 //!
 //! ```text
 //!   start                   ->  (reverse only: send, to the address that the association proved)
@@ -76,11 +76,11 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
-    Associated, CARDS, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, Events, FEATURES, FETCH,
-    Granted, HAS_CARD, Heard, Hello, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY, PORT, Proof, RESUME,
-    Received, RefusalCode, Refused, Request, Resume, Resumed, SILENCE, SessionTotals, TRACE, VERSION,
-    Welcome, hex, unhex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, FEATURES,
+    FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY, PORT, Progress, Proof,
+    ProtocolError, RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello,
+    SessionTotals, TRACE, VERSION, hex, unhex,
 };
 pub use resuming::Inbox;
-pub use server::{Action, Fruitless, Limits, Others, Server, Session};
-pub use stream::FarStream;
+pub use server::{AbortReason, Action, Limits, Others, Server, Session};
+pub use stream::ReverseStreamRequest;

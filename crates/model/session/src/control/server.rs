@@ -4,19 +4,20 @@ use core::net::SocketAddr;
 
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
-use romer_record::log::{Card, FarSent, ResponderRecord};
+use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::codec::{CodecError, Decoder, LONGEST_FRAME};
 use super::granting::refusal;
 use super::message::{
-    Associated, CARDS, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, Events, Granted, Heard,
-    Hello, LAST_WORD, Message, Moved, RESUME, Request, Resume, SILENCE, SessionTotals, VERSION, Welcome, hex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, Granted,
+    LAST_WORD, Message, Moved, Progress, ProtocolError, RESUME, Request, Resume, SILENCE, ServerHello,
+    SessionTotals, VERSION, hex,
 };
 use super::resuming::Kept;
 use crate::association::Token;
-pub use fruitless::Fruitless;
+pub use fruitless::AbortReason;
 pub use limits::{Limits, Others};
 use proving::Lock;
 
@@ -150,11 +151,11 @@ pub struct Server {
     /// Something was said that is no frame, or one out of its turn.
     complained: bool,
     records: Vec<ResponderRecord>,
-    departures: Vec<FarSent>,
+    departures: Vec<ResponderDeparture>,
     /// Stamps of network cards, and whether the sender takes them.
     cards: Vec<Card>,
     takes_cards: bool,
-    heard_of: Heard,
+    heard_of: Progress,
     totals: SessionTotals,
     /// The host's count of checksum errors when the session was opened.
     checksum_errors_before: Option<u64>,
@@ -163,7 +164,7 @@ pub struct Server {
 impl Server {
     /// A conversation that begins `now`. `welcome` is what it will answer to a greeting; `token` is fresh and
     /// secret.
-    pub fn new(limits: Limits, welcome: Welcome, token: Token, now: Timestamp<Monotonic>) -> Self {
+    pub fn new(limits: Limits, welcome: ServerHello, token: Token, now: Timestamp<Monotonic>) -> Self {
         Self {
             limits,
             clock: welcome.clock,
@@ -205,7 +206,7 @@ impl Server {
             departures: Vec::new(),
             cards: Vec::new(),
             takes_cards: false,
-            heard_of: Heard::default(),
+            heard_of: Progress::default(),
             totals: SessionTotals::default(),
             checksum_errors_before: None,
         }
@@ -450,7 +451,7 @@ impl Server {
         }
     }
 
-    fn greet(&mut self, hello: &Hello, actions: &mut Vec<Action>) {
+    fn greet(&mut self, hello: &ClientHello, actions: &mut Vec<Action>) {
         if hello.version != VERSION {
             actions.push(complain(
                 ComplaintCode::Version,
@@ -473,7 +474,7 @@ impl Server {
     }
 
     fn welcome(&mut self, actions: &mut Vec<Action>) {
-        actions.push(Action::Send(Message::Welcome(Welcome {
+        actions.push(Action::Send(Message::Welcome(ServerHello {
             version: VERSION,
             software: self.software.clone(),
             clock: self.clock.clone(),
@@ -578,7 +579,7 @@ impl Server {
     }
 
     /// A probe of the responder's own has left, and its transmit stamp is known or given up; or it could not leave.
-    pub fn on_departure(&mut self, record: FarSent) -> Vec<Action> {
+    pub fn on_departure(&mut self, record: ResponderDeparture) -> Vec<Action> {
         if self.has_ended() || self.request.is_none() {
             return Vec::new();
         }
@@ -689,7 +690,7 @@ const fn is_fault(action: &Action) -> bool {
 }
 
 fn complain(code: ComplaintCode, message: String) -> Action {
-    Action::Send(Message::Complaint(Complaint { code, message }))
+    Action::Send(Message::Complaint(ProtocolError { code, message }))
 }
 
 mod cards;

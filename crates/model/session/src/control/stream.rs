@@ -10,10 +10,10 @@ use super::message::Message;
 /// What the model of a stream is called whose departures were recorded; what its file was called is nobody's business.
 const RECORDED: &str = "trace:recorded";
 
-/// A stream for the far end to send: what a schedule is made from, so that both ends make the same one. Only of a
+/// Request for a stream that the responder sends: the parameters of its schedule, so that both ends compute the same one. Only of a
 /// recorded stream the departures travel as well, in parts of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarStream {
+pub struct ReverseStreamRequest {
     /// The model, as `--traffic` takes it.
     pub model: String,
     /// Mean time between departures, nanoseconds; `null` for the model's own.
@@ -50,7 +50,7 @@ pub struct FarStream {
     pub trace: Option<Trace>,
 }
 
-impl FarStream {
+impl ReverseStreamRequest {
     /// The stream of `request`, whose payloads are `floor` octets at the least, with the service octet `tos`.
     pub fn new(request: &Request, floor: u32, tos: u8, ttl: u8) -> Self {
         let (count, duration_ns) = match request.limit {
@@ -154,7 +154,7 @@ impl StreamLoad {
     }
 }
 
-impl FarStream {
+impl ReverseStreamRequest {
     /// Its load. Less than a second's worth of packets is no more than these.
     pub(super) fn load(&self, schedule: &Schedule) -> StreamLoad {
         let rate = 1_000_000_000u64.checked_div(self.pace(schedule).as_nanos().unsigned_abs());
@@ -203,20 +203,20 @@ mod tests {
                     ..Request::new(model.clone(), limit)
                 };
                 let here: Vec<Departure> = Schedule::new(&request).unwrap().collect();
-                let there = FarStream::new(&request, 9, 46, 255);
+                let there = ReverseStreamRequest::new(&request, 9, 46, 255);
                 let there: Vec<Departure> = there.schedule().unwrap().collect();
                 assert_eq!(here, there, "{model} {limit:?}");
             }
         }
     }
 
-    fn recorded(packets: i64, gap: Duration) -> FarStream {
+    fn recorded(packets: i64, gap: Duration) -> ReverseStreamRequest {
         let told: Vec<Departure> = (0..packets)
             .map(|n| Departure { offset: Duration::from_nanos(gap.as_nanos() * n), size: 44 })
             .collect();
         let trace = Trace::from_departures(&told, true).unwrap();
         let model: TrafficModel = "trace:/home/me/secret.csv".parse().unwrap();
-        FarStream::new(
+        ReverseStreamRequest::new(
             &Request { trace: Some(trace), ..Request::new(model, Limit::Count(1 << 30)) },
             9,
             0,
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(parts.len(), 12_000usize.div_ceil(Message::DEPARTURES_IN_A_FRAME));
         let text = serde_json::to_string(&stream).unwrap();
         assert!(!text.contains("secret"), "{text}");
-        let there: FarStream = serde_json::from_str(&text).unwrap();
+        let there: ReverseStreamRequest = serde_json::from_str(&text).unwrap();
         assert!(there.schedule().unwrap_err().contains("packets of the trace are missing"));
         let told: Vec<Departure> = parts
             .into_iter()
@@ -245,7 +245,10 @@ mod tests {
     #[test]
     fn no_file_of_the_far_end_is_read() {
         let periodic = Request::new(TrafficModel::Periodic, Limit::Count(2));
-        let forged = FarStream { model: "trace:/etc/passwd".into(), ..FarStream::new(&periodic, 9, 0, 255) };
+        let forged = ReverseStreamRequest {
+            model: "trace:/etc/passwd".into(),
+            ..ReverseStreamRequest::new(&periodic, 9, 0, 255)
+        };
         assert!(forged.schedule().unwrap_err().contains("missing"));
         let refused = forged.with_departures(&[]).unwrap().schedule().unwrap_err();
         assert!(refused.contains("of the trace are missing"), "{refused}");
@@ -253,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_pace_of_a_recorded_stream_is_that_of_its_busiest_second() {
-        let of = |stream: FarStream| stream.pace(&stream.schedule().unwrap());
+        let of = |stream: ReverseStreamRequest| stream.pace(&stream.schedule().unwrap());
         assert_eq!(of(recorded(5_000, Duration::from_millis(1))), Duration::from_millis(1));
         assert_eq!(of(recorded(3, Duration::from_secs(60))), Duration::from_secs(1));
         assert_eq!(of(recorded(500, Duration::ZERO)), Duration::from_millis(2));

@@ -37,8 +37,8 @@ pub use codes::CODES;
 use codes::Codes;
 pub use counters::{Counters, Refusal};
 pub use romer_units::Prefix;
-pub use table::{Held, PLACES, SILENCE};
 use table::{Name, Table};
+pub use table::{PLACES, SILENCE, SessionSlotKey};
 
 /// What is answered, and how.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,7 @@ pub struct Answer<'a> {
     format: TimestampFormat,
     key: Option<Arc<Key>>,
     context: TlvContext,
-    held: Option<Held>,
+    held: Option<SessionSlotKey>,
 }
 
 /// A reply that has been written.
@@ -124,7 +124,7 @@ pub struct Written {
     /// the request.
     pub dscp: Option<Dscp>,
     /// Where its session is remembered. Who learns when the reply really left tells [`Reflector::on_departed`].
-    pub held: Option<Held>,
+    pub held: Option<SessionSlotKey>,
     tlvs: TlvOutcome,
 }
 
@@ -242,7 +242,7 @@ impl Reflector {
 
     /// It is now known when a reply left, which the session's next reply may tell (RFC 8972 section 4.7). Nothing
     /// happens where the session has been forgotten.
-    pub fn on_departed(&mut self, held: Held, reply: FollowUp) {
+    pub fn on_departed(&mut self, held: SessionSlotKey, reply: FollowUp) {
         let Some(state) = self.table.as_mut().and_then(|table| table.state(held)) else { return };
         let newer = |before: FollowUp| reply.sequence.wrapping_sub(before.sequence) < 1 << 31;
         if state.follow_up.is_none_or(newer) {
@@ -357,7 +357,7 @@ impl Reflector {
         incoming: &Incoming<'_>,
         packet: &SenderPacket,
         now: Timestamp<Monotonic>,
-    ) -> Result<Option<Held>, Refusal> {
+    ) -> Result<Option<SessionSlotKey>, Refusal> {
         let Some(table) = &mut self.table else { return Ok(None) };
         let name = Name {
             source: incoming.source,
@@ -395,7 +395,7 @@ impl Reflector {
         incoming: &Incoming<'_>,
         packet: &SenderPacket,
         format: TimestampFormat,
-        held: Option<Held>,
+        held: Option<SessionSlotKey>,
     ) -> TlvContext {
         let state = self.table.as_mut().zip(held).and_then(|(table, held)| table.state(held)).copied();
         let counted = state.filter(|_| self.rules.stateful);

@@ -69,7 +69,7 @@ struct TableSlot {
 
 /// Where a session is remembered. It outlives the session, whose place may by then be another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct SessionSlotKey {
     place: usize,
     generation: u32,
 }
@@ -77,7 +77,7 @@ pub struct Held {
 /// A place for a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionSlot {
-    pub(super) held: Held,
+    pub(super) held: SessionSlotKey,
     /// Another session has lost it.
     pub(super) evicted: bool,
 }
@@ -148,7 +148,10 @@ impl Table {
         let first = self.first(name);
         let ways = &self.places[first..first + WAYS];
         let found = |way: usize, place: &TableSlot, evicted| {
-            Some(SessionSlot { held: Held { place: first + way, generation: place.generation }, evicted })
+            Some(SessionSlot {
+                held: SessionSlotKey { place: first + way, generation: place.generation },
+                evicted,
+            })
         };
         if let Some(way) = ways.iter().position(|place| place.name == Some(name)) {
             let place = &mut self.places[first + way];
@@ -182,13 +185,13 @@ impl Table {
     }
 
     /// What is remembered there, if it is still the same session's; it counts as heard of `now`.
-    pub(super) fn state(&mut self, held: Held) -> Option<&mut SessionState> {
+    pub(super) fn state(&mut self, held: SessionSlotKey) -> Option<&mut SessionState> {
         let place = self.places.get_mut(held.place)?;
         (place.generation == held.generation).then_some(&mut place.state)
     }
 
     /// The session there was heard of.
-    pub(super) fn touch(&mut self, held: Held, now: Timestamp<Monotonic>) {
+    pub(super) fn touch(&mut self, held: SessionSlotKey, now: Timestamp<Monotonic>) {
         if let Some(place) = self.places.get_mut(held.place) {
             place.used = place.used.max(now);
         }
@@ -258,7 +261,7 @@ mod tests {
             table.find(name(port, u16::try_from(number / 60_000).unwrap()), false, at(0));
         }
         assert_eq!(table.taken(), PLACES);
-        let held: Vec<Held> =
+        let held: Vec<SessionSlotKey> =
             (1..500).map(|port| table.find(name(port, 900), true, at(1)).unwrap().held).collect();
         for port in 1..60_000 {
             table.find(name(port, 901), false, at(2));
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn what_was_held_of_a_session_that_is_gone_is_not_anothers() {
         let mut table = Table::new((5, 6));
-        let old: Vec<Held> =
+        let old: Vec<SessionSlotKey> =
             (1..60_000).filter_map(|port| Some(table.find(name(port, 1), false, at(0))?.held)).collect();
         assert_eq!(old.len(), PLACES);
         let mut evicted = 0;

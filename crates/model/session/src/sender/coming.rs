@@ -5,12 +5,12 @@ use core::net::SocketAddr;
 use romer_record::document::Rejected;
 use romer_wire::oneway_probe;
 
-use super::{Settled, Stray};
+use super::{RejectReason, Settled};
 use crate::recent::Recent;
 
-/// A one-way probe that has come.
+/// A received one-way probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coming {
+pub struct ReceivedProbe {
     /// Its whole number.
     pub sequence: u64,
     /// No copy of it has come before, as far as is remembered (the latest [`SPAN`](crate::recent::SPAN) numbers).
@@ -20,7 +20,7 @@ pub struct Coming {
 /// The receiving end of a one-way stream: knows its probes, whatever else arrives. It takes a fixed amount of memory
 /// (8 KiB) however long the stream is.
 #[derive(Debug)]
-pub struct Comings {
+pub struct OneWayReceiver {
     session: oneway_probe::Session,
     source: Option<SocketAddr>,
     most: u64,
@@ -30,7 +30,7 @@ pub struct Comings {
     rejected: Rejected,
 }
 
-impl Comings {
+impl OneWayReceiver {
     /// The probes of `session`, at the most `most` of them. They come from `source`; `None` where the caller has seen
     /// to that already, as one must who may find them at a new port behind a NAT.
     pub fn new(session: oneway_probe::Session, source: Option<SocketAddr>, most: u64) -> Self {
@@ -53,8 +53,8 @@ impl Comings {
     /// A datagram arrived. Gives its number, or says why it is not one of this stream.
     ///
     /// # Errors
-    /// [`Stray`], which is also counted.
-    pub fn on_datagram(&mut self, payload: &[u8], source: SocketAddr) -> Result<Coming, Stray> {
+    /// [`RejectReason`], which is also counted.
+    pub fn on_datagram(&mut self, payload: &[u8], source: SocketAddr) -> Result<ReceivedProbe, RejectReason> {
         match self.validate(payload, source) {
             Ok(sequence) => Ok(self.note(sequence)),
             Err(stray) => {
@@ -64,24 +64,24 @@ impl Comings {
         }
     }
 
-    fn validate(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
+    fn validate(&self, payload: &[u8], source: SocketAddr) -> Result<u64, RejectReason> {
         if let Some(ours) = self.source.filter(|ours| *ours != source) {
-            return Err(Stray::of_source(source, ours));
+            return Err(RejectReason::of_source(source, ours));
         }
-        let number = oneway_probe::number_of(payload).ok_or(Stray::Short)?;
+        let number = oneway_probe::number_of(payload).ok_or(RejectReason::Short)?;
         if number != self.session.number {
-            return Err(Stray::Session);
+            return Err(RejectReason::Session);
         }
         // Its tag fits no number that is near, or one that was never to be sent.
-        let sequence = self.session.read(payload, self.recent.latest()).ok_or(Stray::Sequence)?;
-        if sequence < self.most { Ok(sequence) } else { Err(Stray::Sequence) }
+        let sequence = self.session.read(payload, self.recent.latest()).ok_or(RejectReason::Sequence)?;
+        if sequence < self.most { Ok(sequence) } else { Err(RejectReason::Sequence) }
     }
 
-    fn note(&mut self, sequence: u64) -> Coming {
+    fn note(&mut self, sequence: u64) -> ReceivedProbe {
         let first = self.recent.insert(sequence);
         self.distinct += u64::from(first);
         self.copies += u64::from(!first);
-        Coming { sequence, first }
+        ReceivedProbe { sequence, first }
     }
 
     /// Probes that have come, each counted once.
@@ -119,7 +119,7 @@ mod tests {
     fn source() -> SocketAddr {
         "203.0.113.2:862".parse().unwrap()
     }
-    fn come(comings: &mut Comings, sequence: u64) -> Result<Coming, Stray> {
+    fn come(comings: &mut OneWayReceiver, sequence: u64) -> Result<ReceivedProbe, RejectReason> {
         let mut payload = [0; 14];
         assert!(one_way().emit(sequence, &mut payload));
         comings.on_datagram(&payload, source())
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn copies_and_late_ones_are_told_from_first_arrivals() {
-        let mut comings = Comings::new(one_way(), Some(source()), u64::MAX);
+        let mut comings = OneWayReceiver::new(one_way(), Some(source()), u64::MAX);
         for (sequence, first) in [
             (2, true),
             (0, true),
@@ -142,25 +142,25 @@ mod tests {
             (5 * SPAN - 1, true),
             (5 * SPAN, false),
         ] {
-            assert_eq!(come(&mut comings, sequence), Ok(Coming { sequence, first }), "{sequence}");
+            assert_eq!(come(&mut comings, sequence), Ok(ReceivedProbe { sequence, first }), "{sequence}");
         }
         assert_eq!((comings.distinct(), comings.copies()), (7, 5));
     }
 
     #[test]
     fn what_is_no_probe_of_the_stream_is_counted_by_its_fault() {
-        let mut comings = Comings::new(one_way(), Some(source()), 100);
+        let mut comings = OneWayReceiver::new(one_way(), Some(source()), 100);
         let mut probe = [0; 14];
         one_way().emit(5, &mut probe);
         let elsewhere = "203.0.113.2:863".parse().unwrap();
-        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(Stray::Port));
+        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(RejectReason::Port));
         let other_host = "203.0.113.3:862".parse().unwrap();
-        assert_eq!(comings.on_datagram(&probe, other_host), Err(Stray::Address));
-        assert_eq!(comings.on_datagram(&probe[..8], source()), Err(Stray::Short));
-        assert_eq!(comings.on_datagram(&[1; 14], source()), Err(Stray::Session));
+        assert_eq!(comings.on_datagram(&probe, other_host), Err(RejectReason::Address));
+        assert_eq!(comings.on_datagram(&probe[..8], source()), Err(RejectReason::Short));
+        assert_eq!(comings.on_datagram(&[1; 14], source()), Err(RejectReason::Session));
         probe[8] ^= 1;
-        assert_eq!(comings.on_datagram(&probe, source()), Err(Stray::Sequence), "a forged tag");
-        assert_eq!(come(&mut comings, 100), Err(Stray::Sequence), "one more than were to come");
+        assert_eq!(comings.on_datagram(&probe, source()), Err(RejectReason::Sequence), "a forged tag");
+        assert_eq!(come(&mut comings, 100), Err(RejectReason::Sequence), "one more than were to come");
         let causes = Rejected {
             address: 1,
             port: 1,

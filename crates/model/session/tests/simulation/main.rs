@@ -16,11 +16,11 @@ use romer_record::document::ProbeDirection;
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::{RoundTrip, assemble};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, Hello, Limits, Message, Request, Server, VERSION, Welcome,
+    Action, ClientHello, ClockIdentity, Decoder, Limits, Message, Request, Server, ServerHello, VERSION,
 };
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
-use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
+use romer_session::sender::{Arrival, Departures, Due, EchoedFields, Form, ReplyMatcher};
 use romer_session::{association, control};
 use romer_sim::{HostClock, Link, Network, True};
 use romer_units::random::Seed;
@@ -84,14 +84,14 @@ struct World {
     schedule: Schedule,
     dice: Dice,
     reflector: Reflector,
-    returns: Returns,
+    returns: ReplyMatcher,
     server: Server,
     to_sender: Decoder,
     far: Vec<ResponderRecord>,
     entries: Vec<Entry>,
     truth: Truth,
     pending_stamps: u32,
-    echoes: Arc<Echoes>,
+    echoes: Arc<EchoedFields>,
 }
 
 const SSID: u16 = 0x5131;
@@ -103,7 +103,8 @@ impl World {
         let now = Timestamp::<Monotonic>::from_nanos(0);
         let clock = ClockIdentity { boot_id: "far".into(), realtime_minus_boottime_ns: 0 };
         let limits = Limits { buffered_records: schedule.buffered, ..Limits::default() };
-        let welcome = Welcome { kernel_stamps: true, ..Welcome::new("simulated", clock.clone(), 862) };
+        let welcome =
+            ServerHello { kernel_stamps: true, ..ServerHello::new("simulated", clock.clone(), 862) };
         let mut server = Server::new(limits, welcome, [9; 16], now);
         let mut to_sender = Decoder::default();
         let request = Request {
@@ -115,13 +116,19 @@ impl World {
             stream: None,
         };
         let mut bytes = Vec::new();
-        Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() })
-            .encode(&mut bytes);
+        Message::Hello(ClientHello {
+            version: VERSION,
+            software: "simulated".into(),
+            clock,
+            features: Vec::new(),
+        })
+        .encode(&mut bytes);
         Message::Request(request).encode(&mut bytes);
         deliver(server.on_bytes(&bytes, false, now), &mut to_sender);
         deliver(server.on_associated(addresses()[0], now), &mut to_sender);
-        let echoes = Arc::new(Echoes::new(schedule.count.into()));
-        let returns = Returns::new(addresses()[1], Some(SSID), schedule.count.into(), Arc::clone(&echoes));
+        let echoes = Arc::new(EchoedFields::new(schedule.count.into()));
+        let returns =
+            ReplyMatcher::new(addresses()[1], Some(SSID), schedule.count.into(), Arc::clone(&echoes));
         Self {
             network: Network::new(seed, &schedule.links),
             reflector: Reflector::new(Limiter::new(1_000_000, 16, (1, 2), now), Vec::new()),

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use romer_record::document::ProbeDirection;
-use romer_record::log::{Entry, FarSent, ResponderRecord};
+use romer_record::log::{Entry, ResponderDeparture, ResponderRecord};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, FarStream, Hello, Limits, Message, Request, Server, SessionTotals,
-    VERSION, Welcome,
+    Action, ClientHello, ClockIdentity, Decoder, Limits, Message, Request, ReverseStreamRequest, Server,
+    ServerHello, SessionTotals, VERSION,
 };
-use romer_session::sender::{Comings, Departures, Due, Form};
+use romer_session::sender::{Departures, Due, Form, OneWayReceiver};
 use romer_sim::{HostClock, Link, Network, True};
 use romer_traffic::{Limit, Schedule as Departing, TrafficModel};
 use romer_units::random::Seed;
@@ -38,7 +38,7 @@ struct OneWaySession {
     probes: Session,
     server: Server,
     to_sender: Decoder,
-    comings: Comings,
+    comings: OneWayReceiver,
     /// What the end that measures logs itself.
     entries: Vec<Entry>,
     sent: BTreeMap<u64, u32>,
@@ -46,13 +46,13 @@ struct OneWaySession {
     arrived: BTreeMap<u64, u64>,
 }
 
-fn far_stream(interval: Duration, count: u64, size: u32) -> FarStream {
+fn far_stream(interval: Duration, count: u64, size: u32) -> ReverseStreamRequest {
     let request = romer_traffic::Request {
         interval: Some(interval),
         size: Some(size),
         ..romer_traffic::Request::new(TrafficModel::Periodic, Limit::Count(count))
     };
-    FarStream::new(&request, 9, 0, 255)
+    ReverseStreamRequest::new(&request, 9, 0, 255)
 }
 
 impl OneWaySession {
@@ -84,7 +84,7 @@ impl OneWaySession {
             probes,
             server,
             to_sender,
-            comings: Comings::new(probes, None, count),
+            comings: OneWayReceiver::new(probes, None, count),
             entries: Vec::new(),
             sent: BTreeMap::new(),
             refused: BTreeSet::new(),
@@ -166,7 +166,7 @@ impl OneWaySession {
         let refused = self.dice.maybe(0.05);
         if self.way == ProbeDirection::Reverse {
             let stamped = self.dice.maybe(0.9) && !refused;
-            let record = FarSent {
+            let record = ResponderDeparture {
                 sequence: due.sequence,
                 size: due.size,
                 wake_error_ns: 5,
@@ -253,13 +253,18 @@ impl OneWaySession {
 fn conversation(request: &Request, buffered: usize) -> (Server, Decoder) {
     let now = Timestamp::<Monotonic>::from_nanos(0);
     let clock = ClockIdentity { boot_id: "far".into(), realtime_minus_boottime_ns: 0 };
-    let welcome = Welcome { kernel_stamps: true, ..Welcome::new("simulated", clock.clone(), 862) };
+    let welcome = ServerHello { kernel_stamps: true, ..ServerHello::new("simulated", clock.clone(), 862) };
     let limits = Limits { buffered_records: buffered, ..Limits::default() };
     let mut server = Server::new(limits, welcome, [9; 16], now).with_one_way(KEY);
     let mut to_sender = Decoder::default();
     let mut bytes = Vec::new();
-    Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() })
-        .encode(&mut bytes);
+    Message::Hello(ClientHello {
+        version: VERSION,
+        software: "simulated".into(),
+        clock,
+        features: Vec::new(),
+    })
+    .encode(&mut bytes);
     Message::Request(request.clone()).encode(&mut bytes);
     deliver(server.on_bytes(&bytes, false, now), &mut to_sender);
     deliver(server.on_associated(addresses()[0], now), &mut to_sender);

@@ -50,8 +50,9 @@ impl SocketOptions {
     pub fn buffer_for(per_second: u64) -> u32 {
         /// What the kernel counts for a short datagram or stamp, of which it grants twice the octets asked for.
         const EACH: u64 = 1 << 10;
-        const MOST: u64 = 128 << 20;
-        let octets = per_second.saturating_mul(EACH).clamp(Self::default().receive_buffer.into(), MOST);
+        const MAX_BUFFER_OCTETS: u64 = 128 << 20;
+        let octets =
+            per_second.saturating_mul(EACH).clamp(Self::default().receive_buffer.into(), MAX_BUFFER_OCTETS);
         u32::try_from(octets).unwrap_or(u32::MAX)
     }
 }

@@ -8,7 +8,7 @@ use super::identity::Identities;
 use super::*;
 
 const LOOPBACKS: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
 fn bind(address: &str, options: &SocketOptions) -> StampingSocket {
     StampingSocket::bind(address.parse().unwrap(), options)
@@ -24,7 +24,7 @@ fn receive<T>(socket: &StampingSocket, count: usize, mut look: impl FnMut(&Datag
     let mut batch = ReceiveBatch::new(16, 65_535);
     let mut seen = Vec::new();
     while seen.len() < count {
-        assert!(!socket.wait(PATIENCE).unwrap().timed_out(), "{} of {count} datagrams came", seen.len());
+        assert!(!socket.wait(TIMEOUT).unwrap().timed_out(), "{} of {count} datagrams came", seen.len());
         socket.receive_batch(&mut batch).unwrap();
         seen.extend(batch.iter().map(|datagram| look(&datagram)));
     }
@@ -35,7 +35,7 @@ fn stamps(socket: &StampingSocket, count: usize) -> Vec<TransmitStamp> {
     let mut events = TransmitEvents::new(64);
     let mut seen = Vec::new();
     while seen.len() < count {
-        assert!(!socket.wait(PATIENCE).unwrap().timed_out(), "{} of {count} stamps came", seen.len());
+        assert!(!socket.wait(TIMEOUT).unwrap().timed_out(), "{} of {count} stamps came", seen.len());
         socket.transmit_events(&mut events).unwrap();
         seen.extend_from_slice(events.stamps());
     }
@@ -119,7 +119,7 @@ fn a_batch_keeps_order_and_its_capacity() {
     assert_eq!(batch.capacity(), 16);
     let mut seen = Vec::new();
     while seen.len() < 40 {
-        assert!(!other.wait(PATIENCE).unwrap().timed_out());
+        assert!(!other.wait(TIMEOUT).unwrap().timed_out());
         let count = other.receive_batch(&mut batch).unwrap();
         assert!(count <= 16 && count == batch.len());
         seen.extend(batch.iter().map(|datagram| datagram.payload[0]));
@@ -135,7 +135,7 @@ fn a_datagram_longer_than_its_room_is_cut_and_says_so() {
     let mut batch = ReceiveBatch::new(1, 100);
     for (sent, kept) in [(300, 100), (100, 100), (0, 0)] {
         one.send(&Outgoing::new(&vec![9; sent], other.local_address(), 1)).unwrap();
-        assert!(!other.wait(PATIENCE).unwrap().timed_out());
+        assert!(!other.wait(TIMEOUT).unwrap().timed_out());
         assert_eq!(other.receive_batch(&mut batch).unwrap(), 1);
         let datagram = batch.iter().next().unwrap();
         assert_eq!(datagram.payload, vec![9; kept]);
@@ -241,7 +241,7 @@ fn datagrams_that_found_no_room_are_counted() {
     let mut batch = ReceiveBatch::new(64, 500);
     let mut received = 0;
     while received + other.kernel_drops().unwrap() < 200 {
-        let ready = other.wait(PATIENCE).unwrap();
+        let ready = other.wait(TIMEOUT).unwrap();
         assert!(!ready.timed_out(), "{received} received, {} dropped", other.kernel_drops().unwrap());
         received += u32::try_from(other.receive_batch(&mut batch).unwrap()).unwrap();
     }
@@ -267,7 +267,7 @@ fn an_icmp_error_is_reported_apart_and_never_as_the_fate_of_another_datagram() {
         }
         let mut left = Vec::new();
         while errors.len() < 10 || left.len() < 20 {
-            assert!(!one.wait(PATIENCE).unwrap().timed_out());
+            assert!(!one.wait(TIMEOUT).unwrap().timed_out());
             one.transmit_events(&mut events).unwrap();
             left.extend(events.stamps().iter().map(|stamp| stamp.id));
             errors.extend_from_slice(events.path_errors());
@@ -367,9 +367,9 @@ fn one_wait_watches_several_sockets() {
     let (one, other) = pair(LOOPBACKS[0], &SocketOptions::default());
     let idle = bind(LOOPBACKS[1], &SocketOptions::default());
     one.send(&Outgoing::new(b"x", other.local_address(), 1)).unwrap();
-    assert!(other.wait(PATIENCE).unwrap().readable(0));
+    assert!(other.wait(TIMEOUT).unwrap().readable(0));
     let watched = [idle.as_fd(), one.as_fd(), other.as_fd()];
-    let ready = wait_any(&watched, None, PATIENCE).unwrap();
+    let ready = wait_any(&watched, None, TIMEOUT).unwrap();
     assert_eq!([0, 1, 2].map(|index| ready.readable(index)), [false, false, true]);
     assert_eq!([0, 1, 2].map(|index| ready.errors(index)), [false, true, false]);
     assert!(wait_any(&[idle.as_fd(); MAX_WAITED + 1], None, None).is_err());

@@ -18,7 +18,7 @@ use crate::socket::poll_until;
 use crate::sys::open_socket;
 
 /// Octets of notifications that are read with one call; the kernel never makes one longer than a page.
-const ROOM: usize = 16_384;
+const BUFFER_OCTETS: usize = 16_384;
 /// Readings of the clocks, of which the least interrupted is taken.
 const TRIES: usize = 8;
 
@@ -137,7 +137,7 @@ impl Watch {
             return Err(HostError::last("subscribe to network changes"));
         }
         let questions = open_socket(libc::AF_NETLINK, kind, "open a netlink socket")?;
-        Ok(Self { notifications, questions, settings: settings(), buffer: vec![0; ROOM] })
+        Ok(Self { notifications, questions, settings: settings(), buffer: vec![0; BUFFER_OCTETS] })
     }
 
     /// How the interface `name` is at this moment, as a [`NetworkChange::Link`]: the kernel tells up to a second late that a

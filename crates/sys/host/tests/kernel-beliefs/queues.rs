@@ -10,7 +10,7 @@ use romer_units::Duration;
 use romer_testnet::namespace::{Pair, with_network};
 
 const SENT: u32 = 100;
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
 /// A queue that drops the oldest of what it holds has told the sender that it took it. Of that the driver stamps nothing, and the
 /// interface's first queue counts it. `passages::dropped` relies on it to distinguish such packets from losses on the path.
@@ -40,12 +40,12 @@ fn what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped() {
         let (mut events, mut stamped) = (TransmitEvents::new(256), Vec::new());
         // What came last is what leaves last.
         while stamped.last() != Some(&(SENT - 1)) {
-            assert!(!one.wait(PATIENCE).unwrap().timed_out(), "the last has no stamp: {stamped:?}");
+            assert!(!one.wait(TIMEOUT).unwrap().timed_out(), "the last has no stamp: {stamped:?}");
             one.transmit_events(&mut events).unwrap();
             stamped.extend(events.stamps().iter().map(|stamp| stamp.id));
         }
         while arrived < stamped.len() {
-            assert!(!other.wait(PATIENCE).unwrap().timed_out(), "{arrived} of {stamped:?} came");
+            assert!(!other.wait(TIMEOUT).unwrap().timed_out(), "{arrived} of {stamped:?} came");
             arrived += other.receive_batch(&mut batch).unwrap();
         }
         assert_eq!(other.receive_batch(&mut batch).unwrap(), 0);

@@ -10,7 +10,7 @@ use romer_units::Duration;
 use crate::raw;
 use romer_testnet::namespace::{Pair, as_ordinary_user, with_network};
 
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
 /// The four stamps of one datagram.
 #[derive(Debug)]
@@ -26,11 +26,11 @@ fn journey(one: &StampingSocket, other: &StampingSocket, id: u32) -> Journey {
     let sent = one.send(&Outgoing::new(b"belief", other.local_address(), id)).unwrap().user;
     let mut batch = ReceiveBatch::new(1, 64);
     while other.receive_batch(&mut batch).unwrap() == 0 {
-        assert!(!other.wait(PATIENCE).unwrap().timed_out(), "datagram {id} did not arrive");
+        assert!(!other.wait(TIMEOUT).unwrap().timed_out(), "datagram {id} did not arrive");
     }
     let mut events = TransmitEvents::new(16);
     while one.transmit_events(&mut events).unwrap() == 0 {
-        assert!(!one.wait(PATIENCE).unwrap().timed_out(), "no transmit stamp of datagram {id} came");
+        assert!(!one.wait(TIMEOUT).unwrap().timed_out(), "no transmit stamp of datagram {id} came");
     }
     assert_eq!((events.stamps().len(), events.stamps()[0].id), (1, id));
     let datagram = batch.iter().next().unwrap();
@@ -195,7 +195,7 @@ fn what_waits_for_its_neighbour_is_stamped_when_it_leaves() {
         let mac = pair.other.network().link("v1").unwrap().mac.unwrap();
         pair.one.network().set_neighbour("v0", unknown.ip(), mac).unwrap();
         while one.transmit_events(&mut events).unwrap() == 0 {
-            assert!(!one.wait(PATIENCE).unwrap().timed_out(), "no transmit stamp came");
+            assert!(!one.wait(TIMEOUT).unwrap().timed_out(), "no transmit stamp came");
         }
         let stamp = events.stamps()[0];
         assert_eq!(stamp.id, 7);

@@ -8,7 +8,7 @@ use romer_units::{Dscp, Duration};
 
 use romer_testnet::namespace::{Pair, as_ordinary_user, with_network};
 
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
 /// Relied on by `measure` for the columns of TTL and DSCP, and by the reflector, which reports both (RFC 8762
 /// section 4.2.1, RFC 8972).
@@ -22,7 +22,7 @@ fn hop_limit_and_class_arrive_as_they_were_sent() {
             one.send(&Outgoing::new(b"x", other.local_address(), 1)).unwrap();
             let mut batch = ReceiveBatch::new(1, 64);
             while other.receive_batch(&mut batch).unwrap() == 0 {
-                assert!(!other.wait(PATIENCE).unwrap().timed_out());
+                assert!(!other.wait(TIMEOUT).unwrap().timed_out());
             }
             let datagram = batch.iter().next().unwrap();
             assert_eq!((datagram.ttl, datagram.tos), (Some(255), Some(Dscp::EF.tos())));
@@ -74,7 +74,7 @@ fn a_socket_bound_to_an_interface_hears_that_interface_only() {
         one.send(&Outgoing::new(b"by the link", to, 1)).unwrap();
         let mut batch = ReceiveBatch::new(4, 64);
         while bound.receive_batch(&mut batch).unwrap() == 0 {
-            assert!(!bound.wait(PATIENCE).unwrap().timed_out());
+            assert!(!bound.wait(TIMEOUT).unwrap().timed_out());
         }
         let heard: Vec<_> = batch.iter().map(|datagram| datagram.payload.to_vec()).collect();
         assert_eq!(heard, [b"by the link"]);

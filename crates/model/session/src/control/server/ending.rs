@@ -35,7 +35,7 @@ mod tests {
     use romer_record::log::ResponderRecord;
 
     use super::super::super::{
-        ClockIdentity, Decoder, FEATURES, Hello, Inbox, Request, Resume, VERSION, Welcome, hex,
+        ClientHello, ClockIdentity, Decoder, FEATURES, Inbox, Request, Resume, ServerHello, VERSION, hex,
     };
     use super::super::Limits;
     use super::*;
@@ -45,14 +45,17 @@ mod tests {
 
     fn server() -> Server {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 };
-        let welcome = Welcome {
+        let welcome = ServerHello {
             kernel_stamps: true,
             features: FEATURES.map(str::to_owned).to_vec(),
-            ..Welcome::new("romer", clock.clone(), 862)
+            ..ServerHello::new("romer", clock.clone(), 862)
         };
         let features = welcome.features.clone();
         let mut server = Server::new(Limits::default(), welcome, [7; 16], NOW).with_resumption([9; 16]);
-        say(&mut server, &Message::Hello(Hello { version: VERSION, software: "t".into(), clock, features }));
+        say(
+            &mut server,
+            &Message::Hello(ClientHello { version: VERSION, software: "t".into(), clock, features }),
+        );
         server
     }
 

@@ -3,9 +3,9 @@
 use super::super::message::Message;
 use super::{Action, Server};
 
-/// Why a conversation has come to nothing.
+/// Why a connection ended without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fruitless {
+pub enum AbortReason {
     /// What was said was no frame of the protocol, or one out of its turn.
     InvalidMessage,
     /// No session was asked for.
@@ -14,13 +14,13 @@ pub enum Fruitless {
 
 impl Server {
     /// Why the conversation, which is over, has led neither to a session nor to an answer why there is none.
-    pub fn fruitless(&self) -> Option<Fruitless> {
+    pub fn fruitless(&self) -> Option<AbortReason> {
         if self.request.is_some() || self.answered || self.proof_refused {
             None
         } else if self.complained {
-            Some(Fruitless::InvalidMessage)
+            Some(AbortReason::InvalidMessage)
         } else {
-            Some(Fruitless::NoRequest)
+            Some(AbortReason::NoRequest)
         }
     }
 

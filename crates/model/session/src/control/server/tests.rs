@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::{FarStream, Proof, Received, RefusalCode, Refused, Resumed, possession};
+use super::super::{Proof, Received, RefusalCode, Refused, Resumed, ReverseStreamRequest, possession};
 use super::*;
 use proptest::prelude::*;
 use romer_record::document::ProbeDirection;
@@ -16,10 +16,10 @@ fn clock() -> ClockIdentity {
     ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 }
 }
 fn server(limits: Limits) -> Server {
-    let welcome = Welcome {
+    let welcome = ServerHello {
         kernel_stamps: true,
         features: vec!["one-way".into()],
-        ..Welcome::new("romer", clock(), 862)
+        ..ServerHello::new("romer", clock(), 862)
     };
     Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16]).with_resumption([9; 16])
 }
@@ -29,11 +29,16 @@ fn bytes(message: &Message) -> Vec<u8> {
     out
 }
 fn hello() -> Message {
-    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock(), features: Vec::new() })
+    Message::Hello(ClientHello {
+        version: VERSION,
+        software: "t".into(),
+        clock: clock(),
+        features: Vec::new(),
+    })
 }
 fn hello_of_one_that_can_resume() -> Message {
     let features = vec![RESUME.to_owned()];
-    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock(), features })
+    Message::Hello(ClientHello { version: VERSION, software: "t".into(), clock: clock(), features })
 }
 fn request() -> Request {
     Request {
@@ -81,7 +86,7 @@ fn card_stamps_go_home_with_the_records_to_a_sender_that_knows_them() {
     let card = Card { sequence: 1, moment: CardMoment::LeftThere, arrival_ns: 2, card_ns: 3, error_ns: 4 };
     for (features, expected) in [(vec![CARDS.to_owned()], 1), (Vec::new(), 0)] {
         let mut server = server(Limits::default());
-        let hello = Hello { version: VERSION, software: "t".into(), clock: clock(), features };
+        let hello = ClientHello { version: VERSION, software: "t".into(), clock: clock(), features };
         say(&mut server, &Message::Hello(hello));
         say(&mut server, &Message::Request(request()));
         server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
@@ -189,7 +194,7 @@ fn an_arrival_counts_once_whichever_way_the_session_goes() {
         // A copy: of round trips all that is in the log counts.
         server.on_record(ResponderRecord { sequence: 2, ..ResponderRecord::default() });
         let highest = direction.is_one_way().then_some(2);
-        let heard = Heard { received, departed: 0, highest };
+        let heard = Progress { received, departed: 0, highest };
         assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
     }
 }
@@ -209,7 +214,7 @@ fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     }
     assert_eq!(say(&mut server, &Message::Fetch), [Action::Send(Message::Log(records[..2].to_vec()))]);
     assert_eq!(say(&mut server, &Message::Fetch), [], "each comes once");
-    server.on_departure(FarSent { sequence: 9, ..FarSent::default() });
+    server.on_departure(ResponderDeparture { sequence: 9, ..ResponderDeparture::default() });
     assert!(
         matches!(&say(&mut server, &Message::Fetch)[..], [Action::Send(Message::Departures(sent))] if sent.len() == 1)
     );
@@ -224,8 +229,8 @@ fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     assert!(say(&mut server, &Message::Fetch).is_empty(), "it is over");
 }
 
-fn stream() -> FarStream {
-    FarStream {
+fn stream() -> ReverseStreamRequest {
+    ReverseStreamRequest {
         model: "periodic".into(),
         interval_ns: Some(10_000_000),
         size: Some(14),
@@ -243,7 +248,7 @@ fn stream() -> FarStream {
         trace: None,
     }
 }
-fn reverse(stream: FarStream) -> Message {
+fn reverse(stream: ReverseStreamRequest) -> Message {
     let request = Request { direction: ProbeDirection::Reverse, payload_octets: 14, ..request() };
     Message::Request(Request { stream: Some(stream), ..request })
 }
@@ -267,11 +272,15 @@ fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
     assert!(matches!(say(&mut server, &Message::Start)[..], [Action::Send(Message::Complaint(_))]));
     for sequence in 0..3 {
         let refused = sequence == 2;
-        assert!(server.on_departure(FarSent { sequence, refused, ..FarSent::default() }).is_empty());
+        assert!(
+            server
+                .on_departure(ResponderDeparture { sequence, refused, ..ResponderDeparture::default() })
+                .is_empty()
+        );
     }
     assert_eq!(
         say(&mut server, &Message::Ask),
-        [Action::Send(Message::Heard(Heard { received: 0, departed: 2, highest: None }))]
+        [Action::Send(Message::Heard(Progress { received: 0, departed: 2, highest: None }))]
     );
     assert_eq!(say(&mut server, &Message::Halt), [Action::Halt]);
     assert_eq!(server.on_departed(2), [Action::Send(Message::Departed(Departed { count: 2 }))]);
@@ -284,7 +293,8 @@ fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
 
 #[test]
 fn a_stream_of_less_than_a_packet_a_second_is_sent_as_any_other() {
-    let slow = || reverse(FarStream { interval_ns: Some(3_000_000_000), count: Some(3), ..stream() });
+    let slow =
+        || reverse(ReverseStreamRequest { interval_ns: Some(3_000_000_000), count: Some(3), ..stream() });
     let mut server = running(&slow());
     assert_eq!(server.own_rate(), 1);
     assert_eq!(say(&mut server, &Message::Start), [Action::Start]);
@@ -302,7 +312,7 @@ fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
         assert!(matches!(say(&mut server, &message)[..], [Action::Send(Message::Complaint(_))]));
     }
     server.on_first_arrival();
-    let heard = Heard { received: 1, departed: 0, highest: None };
+    let heard = Progress { received: 1, departed: 0, highest: None };
     assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
 }
 
@@ -320,18 +330,22 @@ fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
 fn what_a_far_end_would_not_send_is_refused_in_words() {
     let base = stream;
     for (wrong, code, part) in [
-        (FarStream { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets/s"),
-        (FarStream { size: Some(9_001), ..base() }, RefusalCode::Size, "bytes"),
-        (FarStream { floor: 65_000, ..base() }, RefusalCode::Size, "bytes"),
-        (FarStream { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
-        (FarStream { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
-        (FarStream { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
-        (FarStream { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
-        (FarStream { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
-        (FarStream { dscp: 64, ..base() }, RefusalCode::Invalid, "code point"),
-        (FarStream { ttl: 0, ..base() }, RefusalCode::Invalid, "live"),
+        (ReverseStreamRequest { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets/s"),
+        (ReverseStreamRequest { size: Some(9_001), ..base() }, RefusalCode::Size, "bytes"),
+        (ReverseStreamRequest { floor: 65_000, ..base() }, RefusalCode::Size, "bytes"),
+        (ReverseStreamRequest { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
+        (ReverseStreamRequest { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
+        (ReverseStreamRequest { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
+        (ReverseStreamRequest { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
+        (ReverseStreamRequest { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
+        (ReverseStreamRequest { dscp: 64, ..base() }, RefusalCode::Invalid, "code point"),
+        (ReverseStreamRequest { ttl: 0, ..base() }, RefusalCode::Invalid, "live"),
         (
-            FarStream { model: "token-bucket:14MBps,1400000B".into(), interval_ns: None, ..base() },
+            ReverseStreamRequest {
+                model: "token-bucket:14MBps,1400000B".into(),
+                interval_ns: None,
+                ..base()
+            },
             RefusalCode::Rate,
             "packets/s",
         ),
@@ -488,7 +502,7 @@ fn told(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
         .map(|number| Departure { offset: Duration::from_nanos(gap_ns * number), size: 44 })
         .collect();
     let parts = told.chunks(100).map(|part| Message::Part(part.to_vec())).collect();
-    let stream = FarStream {
+    let stream = ReverseStreamRequest {
         model: "trace:recorded".into(),
         interval_ns: None,
         size: None,
@@ -586,7 +600,7 @@ fn a_peer_that_has_all_it_may_have_is_told_so() {
 fn a_conversation_has_a_work_budget() {
     let mut server = server(Limits::default());
     say(&mut server, &hello());
-    let huge = FarStream { model: "imix:65536(a)".repeat(400), ..stream() };
+    let huge = ReverseStreamRequest { model: "imix:65536(a)".repeat(400), ..stream() };
     for (frame, faults) in [
         (bytes(&Message::Ask), 10),
         (vec![0, 0, 0, 1, 99], 10),
@@ -656,8 +670,12 @@ fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
 #[test]
 fn another_version_is_told_so_and_left() {
     let mut server = server(Limits::default());
-    let other =
-        Message::Hello(Hello { version: 2, software: "t".into(), clock: clock(), features: Vec::new() });
+    let other = Message::Hello(ClientHello {
+        version: 2,
+        software: "t".into(),
+        clock: clock(),
+        features: Vec::new(),
+    });
     let actions = say(&mut server, &other);
     assert!(
         matches!(&actions[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Version)

@@ -12,16 +12,16 @@ fn a_conversation_that_comes_to_nothing_says_why() {
     let [hello, asked, ask] =
         [hello(), Message::Request(request()), Message::Ask].map(|message| bytes(&message));
     let complaint =
-        bytes(&Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }));
+        bytes(&Message::Complaint(ProtocolError { code: ComplaintCode::State, message: "no".into() }));
     for (said, why) in [
-        (&[][..], Some(Fruitless::NoRequest)),
-        (&[&hello[..]][..], Some(Fruitless::NoRequest)),
-        (&[&complaint[..]], Some(Fruitless::NoRequest)),
-        (&[b"GET / HTTP/1.1\r\n"], Some(Fruitless::InvalidMessage)),
-        (&[b"{}hello"], Some(Fruitless::InvalidMessage)),
-        (&[&[0xff; 64]], Some(Fruitless::InvalidMessage)),
-        (&[&[0, 0, 0, 2, 1, b'{']], Some(Fruitless::InvalidMessage)),
-        (&[&hello, &ask], Some(Fruitless::InvalidMessage)),
+        (&[][..], Some(AbortReason::NoRequest)),
+        (&[&hello[..]][..], Some(AbortReason::NoRequest)),
+        (&[&complaint[..]], Some(AbortReason::NoRequest)),
+        (&[b"GET / HTTP/1.1\r\n"], Some(AbortReason::InvalidMessage)),
+        (&[b"{}hello"], Some(AbortReason::InvalidMessage)),
+        (&[&[0xff; 64]], Some(AbortReason::InvalidMessage)),
+        (&[&[0, 0, 0, 2, 1, b'{']], Some(AbortReason::InvalidMessage)),
+        (&[&hello, &ask], Some(AbortReason::InvalidMessage)),
         (&[&hello, &asked], None),
         (&[&hello, &ask, &asked], None),
     ] {

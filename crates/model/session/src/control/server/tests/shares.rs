@@ -83,8 +83,12 @@ fn bits_are_refused_at_the_grant() {
     let asks = |others, interval_ns, size, count| {
         let mut server = server(limits(others));
         say(&mut server, &hello());
-        let asked =
-            FarStream { interval_ns: Some(interval_ns), size: Some(size), count: Some(count), ..stream() };
+        let asked = ReverseStreamRequest {
+            interval_ns: Some(interval_ns),
+            size: Some(size),
+            count: Some(count),
+            ..stream()
+        };
         let actions = say(&mut server, &reverse(asked));
         (matches!(actions[..], [Action::Open(_), _]).then(|| server.own_bits()), actions)
     };
@@ -135,7 +139,7 @@ fn rates_are_bounded_in_total() {
 #[test]
 fn rates_are_held_until_idle() {
     let features = [RESUME, LAST_WORD].map(str::to_owned).to_vec();
-    let asks = Hello { version: VERSION, software: "t".into(), clock: clock(), features };
+    let asks = ClientHello { version: VERSION, software: "t".into(), clock: clock(), features };
     let mut server = server(Limits::default());
     say(&mut server, &Message::Hello(asks));
     assert_eq!(server.coming_rate(), 0);
