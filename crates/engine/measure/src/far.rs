@@ -20,8 +20,8 @@ use romer_report::event::protocol_fault;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, ClientHello, CodecError, ComplaintCode, Decoder, FEATURES, Granted, Inbox, KEEP_ALIVE,
-    LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest, SILENCE, ServerHello,
-    SessionTotals, VERSION, hex, possession, unhex,
+    LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest, SILENCE,
+    ServerHello, SessionTotals, VERSION, hex, possession, unhex,
 };
 use romer_units::Duration;
 use romer_wire::stamp::Key;
