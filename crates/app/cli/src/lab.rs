@@ -99,8 +99,8 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
         Topology::Router => String::new(),
     };
     output::print(&format!(
-        "{picture}, in {place}\n{emulator}  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
-         romer lab run{option} A -- romer measure {far_v6}\n  \
+        "{picture}, in {place}\n  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
+         romer lab run{option} A -- romer measure {far_v6}\n{emulator}  \
          romer lab down{option}\n"
     ));
     Ok(Exit::Success)

@@ -216,12 +216,12 @@ pub(crate) struct ResetArgs {
 /// Arguments of `romer bench policing`.
 #[derive(Debug, Args)]
 pub(crate) struct PolicingArgs {
-    /// Profile of the policer: frames (625pps,20) or bytes of IP packets (5Mbit,20kB)
+    /// Profile: 625pps,20 (frames) or 5Mbit,20kB (bytes of IP)
     ///
     /// It applies to streams without a profile= of their own.
     #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true, help_heading = groups::POLICER)]
     pub(crate) profile: Option<Profile>,
-    /// Expected DSCP of frames out of profile, such as af11=af13; repeatable
+    /// Expected DSCP of excess frames: af11=af13; repeatable
     #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking, help_heading = groups::POLICER)]
     pub(crate) excess: Vec<MarkingClaim>,
     #[command(flatten)]
@@ -238,12 +238,12 @@ pub(crate) struct PriorityArgs {
     /// Scheduling discipline, with the streams in order of priority
     #[arg(long, value_name = "HOW", help_heading = groups::SCHEDULER)]
     pub(crate) discipline: Option<DisciplineName>,
-    /// Line rate behind the scheduler, such as 10Mbit (layer 2 with check sequence)
+    /// Line rate behind the scheduler: 10Mbit (layer 2 with check sequence)
     #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::SCHEDULER)]
     pub(crate) capacity: Option<LineRate>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Loads in percent of the line rate: 10%,50% or 10%..95%:5% [default: by --capacity]
+    /// Loads in percent of the line rate: 10%,50% [default: by --capacity]
     ///
     /// The default is 50 %, 100 % and 150 % of --capacity, and with strict a load at which each class competes with the next.
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = groups::LOAD)]

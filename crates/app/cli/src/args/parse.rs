@@ -85,14 +85,13 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             // What follows `--` is a command of another program.
             if !flag.starts_with('-') && command.get_positionals().any(clap::Arg::is_last_set) {
                 let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-                if let Some((before, after)) = words
-                    .iter()
-                    .position(|word| *word == flag)
-                    .and_then(|place| words.split_at_checked(place))
+                let behind = path.split(' ').count();
+                let place = words.iter().skip(behind).position(|word| *word == argument);
+                if let Some((before, after)) = place.and_then(|place| words.split_at_checked(behind + place))
                 {
                     let given = before.get(1..).unwrap_or_default().join(" ");
                     return short(format!(
-                        "missing -- before the command ({flag}): write `romer {given} -- {}`",
+                        "missing -- before the command ({argument}): write `romer {given} -- {}`",
                         after.join(" ")
                     ));
                 }

@@ -101,10 +101,8 @@ fn kill_once(there: &str, moment: Moment, what: &str) -> After {
     let acknowledged = Victim::start(there, &folder, PROBES).killed(moment);
     if !folder.join("manifest.json").exists() {
         assert_eq!(acknowledged, Acknowledged::default(), "{what}");
-        let (code, error) = match folder.exists() {
-            true => (3, "error: this is not a run ("),
-            false => (4, "error: no such run ("),
-        };
+        let (code, error) =
+            if folder.exists() { (3, "error: this is not a run (") } else { (4, "error: no such run (") };
         let ended = process::run(romer(["report", "--quiet", "--json", "-"]).arg(&folder)).with_code(code);
         assert!(ended.stderr.starts_with(error), "{what}: {ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{what}: {ended:?}");

@@ -101,7 +101,7 @@ fn a_verdict_by_one_figure_names_the_others_that_differ() {
     assert_eq!(at(forward, "/verdict"), "worse");
     let words = at(forward, "/words").as_str().unwrap();
     assert!(words.starts_with("forward worse: loss +"), "{words}");
-    let by_median = compare(&a, &b, &["--by", "delay"], 0);
+    let by_median = compare(&a, &b, &["--by", "delay.median"], 0);
     let words = at(way(&by_median, "forward"), "/words").as_str().unwrap();
     assert!(words.starts_with("forward without significant difference: median delay "), "{words}");
     assert!(words.contains("; also worse: loss +"), "{words}");
