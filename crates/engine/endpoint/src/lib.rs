@@ -5,13 +5,13 @@ pub mod byte_stream;
 pub mod card;
 pub mod circumstances;
 mod error;
+pub mod host_events;
 pub mod interface;
 pub mod key;
 pub mod names;
-pub mod occurrences;
 pub mod overflow;
-pub mod pulse;
 pub mod queues;
+pub mod scheduling_watch;
 mod shell;
 pub mod threads;
 

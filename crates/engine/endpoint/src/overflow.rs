@@ -5,7 +5,7 @@ use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::{Monotonic, Timestamp};
 
-use crate::occurrences::event;
+use crate::host_events::event;
 
 /// Drops that are no further apart are told together, nanoseconds.
 const TOGETHER_NS: i64 = 100_000_000;

@@ -8,7 +8,7 @@ use romer_passages::dropped::is_of_queue;
 use romer_record::event::{Event, EventDetail, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::occurrences::detailed;
+use crate::host_events::detailed;
 
 /// Between two looks.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -4,23 +4,23 @@
 //! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
 //! logs home, joins everything and writes the run.
 
-mod bringing_home;
 mod far;
-mod happenings;
+mod initiator_host_monitor;
 mod live;
+mod log_retrieval;
 mod no_route;
 mod observer;
 mod options;
+mod parallel;
 mod plan;
 mod prepared;
-mod preparing;
 mod reaching;
 mod receiving;
-mod resuming;
+mod resumption;
 mod route;
 mod router_report;
 mod sending;
-mod side_by_side;
+mod session_setup;
 mod stop_on_panic;
 mod stream;
 mod targets;
@@ -44,14 +44,14 @@ use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark}
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use far::ResponderReport;
-use happenings::{InitiatorHostMonitor, is_same};
+use initiator_host_monitor::{InitiatorHostMonitor, is_same};
 use live::Live;
 pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
 use prepared::Prepared;
 use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
-use romer_endpoint::occurrences::reported_by_responder;
+use romer_endpoint::host_events::reported_by_responder;
 use romer_record::event::{EventDetail, EventKind, EventLocation, ProtocolFault};
 use romer_record::note::{LogGap, Notice};
 use romer_record::{RoundTrip, SOFTWARE, assemble_as};
@@ -286,7 +286,7 @@ fn exchange(
             let since_start = clock::monotonic_now() - start;
             streams.iter_mut().for_each(|stream| stream.expire(since_start, options.waiting_time));
             take_news(streams, options, &log.sender(), start, &mut happenings, observer);
-            resuming::leave_vain(streams, start, &happenings, observer);
+            resumption::leave_vain(streams, start, &happenings, observer);
             if live.look(observer) && options.live_delays {
                 fetch(streams);
             }
@@ -296,8 +296,8 @@ fn exchange(
             }
         }
         drop(waiting.take());
-        let last_try = Stage::begin(resuming::LAST);
-        resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
+        let last_try = Stage::begin(resumption::LAST);
+        resumption::settle(streams, options.key.as_ref(), &mut happenings, observer);
         drop(last_try);
         live.last(observer);
         happenings.look(observer);
@@ -311,7 +311,7 @@ fn exchange(
         // Nothing is deaf meanwhile: a far end that stood still answers when it goes on.
         let (sender, key) = (log.sender(), options.key.as_ref());
         let asked = clock::monotonic_now();
-        let late = bringing_home::bring_home(streams, &sender, start, key, &mut happenings, observer);
+        let late = log_retrieval::bring_home(streams, &sender, start, key, &mut happenings, observer);
         if clock::monotonic_now() - asked > PROMPT {
             await_last(&shared, options.waiting_time);
         }
@@ -513,7 +513,7 @@ fn take_news(
             shared.far_departed(count);
         }
         let fault = conversation.fault();
-        if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
+        if !resumption::tend(stream, place, proved, options.key.as_ref(), happenings) {
             if let Some(fault) = fault {
                 stream.fault = Some(fault);
                 stream.manifest.responder_log_gaps.push(LogGap::ProtocolFault { fault });

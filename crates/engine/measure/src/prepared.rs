@@ -14,7 +14,7 @@ use romer_units::{Duration, saturating_sum};
 
 use super::far::Conversation;
 use super::observer::Observer;
-use super::resuming::Resuming;
+use super::resumption::Resuming;
 use super::route::RouteDiscovery;
 use super::stream::Shared;
 

@@ -22,9 +22,9 @@ use romer_wire::stamp::{
 
 use super::observer::Observer;
 use super::options::MeasureOptions;
+use super::parallel::side_by_side;
 use super::plan;
 use super::prepared::Prepared;
-use super::side_by_side::side_by_side;
 
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;

@@ -3,7 +3,7 @@
 use romer_analyze::{call, limits};
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
-use romer_endpoint::occurrences::routers_unheard;
+use romer_endpoint::host_events::routers_unheard;
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::{MOST_STREAMS, Stream};
@@ -14,10 +14,10 @@ use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
+use super::parallel::side_by_side;
 use super::prepared::Prepared;
-use super::preparing;
 use super::route::RouteDiscovery;
-use super::side_by_side::side_by_side;
+use super::session_setup;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -64,7 +64,7 @@ pub(super) fn prepare(
                 let notice = Notice::TargetNotMeasured { error: error.to_string() };
                 observer.on_note(number, &notice.into());
                 let stream = of_part(stream, options.direction, ProbeDirection::Forward, number);
-                let manifest = preparing::unreachable(options, &stream, error.to_string())?;
+                let manifest = session_setup::unreachable(options, &stream, error.to_string())?;
                 targets.dead.push(Dead { number, manifest, error });
             }
             Err(error) => return Err(error),
@@ -86,13 +86,13 @@ fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
 /// All directions of one target.
 fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
     let mut notes = Vec::new();
-    let mut addresses = match preparing::addresses(options, stream) {
+    let mut addresses = match session_setup::addresses(options, stream) {
         Ok(addresses) => addresses,
         Err(error) => return TargetResult { prepared: Err(error), notes },
     };
     let prepared = options.direction.parts().iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
-        let prepared = preparing::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
+        let prepared = session_setup::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
         // Both directions are between the same two addresses.
         addresses = vec![prepared.address];
         Ok(prepared)

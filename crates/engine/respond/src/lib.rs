@@ -26,9 +26,9 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
+use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, routers_unheard};
 use romer_endpoint::names::with_zone;
-use romer_endpoint::occurrences::{Remembered, ResponderHostMonitor, routers_unheard};
-use romer_endpoint::pulse::SchedulingWatch;
+use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};

@@ -12,7 +12,7 @@ use romer_endpoint::ThreadOptions;
 use romer_endpoint::card::{Card, Unplaced};
 use romer_endpoint::circumstances::{clock_error, clock_information, random};
 use romer_endpoint::overflow::Overflows;
-use romer_endpoint::pulse::SchedulingWatch;
+use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
     Datagram, MAX_WAITED, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,

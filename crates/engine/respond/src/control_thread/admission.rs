@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
-use romer_endpoint::occurrences::routers_unheard;
+use romer_endpoint::host_events::routers_unheard;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use romer_endpoint::occurrences::{Occurrence, covers, too_long};
+use romer_endpoint::host_events::{Occurrence, covers, too_long};
 use romer_endpoint::overflow::Overflow;
 use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 use romer_host::{HostError, clock, host_info};

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use romer_clock::steps::ClockChange;
-use romer_endpoint::occurrences::{clock_event, reading};
+use romer_endpoint::host_events::{clock_event, reading};
 use romer_host::clock;
 use romer_record::document::ProbeDirection;
 use romer_record::event::{Event, EventLocation};

@@ -1,4 +1,4 @@
-//! What happens to this host while it measures: seen, said, and kept with the streams that it concerns.
+//! Monitors this host during a measurement: its events are reported and stored with the streams that they concern.
 
 mod clocks;
 mod counters;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use romer_clock::steps::ClockWatch;
+use romer_endpoint::host_events::{detailed, event, reading};
 use romer_endpoint::interface::LinkState;
-use romer_endpoint::occurrences::{detailed, event, reading};
 use romer_endpoint::overflow;
 use romer_endpoint::queues::{self, QueueWatch};
 use romer_host::watch::{NetworkChange, Watch};

@@ -1,4 +1,4 @@
-//! How a stream outlives its control conversation: this host's address changed, or something on the way forgot the
+//! Resumption of a session over a new control connection: the address of this host changed, or a NAT or firewall dropped the
 //! connection.
 //!
 //! A connection is bound to the address that it was made from. When that is gone nobody says so: what is written waits
@@ -18,7 +18,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Absent, Conversation};
-use super::happenings::InitiatorHostMonitor;
+use super::initiator_host_monitor::InitiatorHostMonitor;
 use super::observer::Observer;
 use super::prepared::{Prepared, REPETITION};
 

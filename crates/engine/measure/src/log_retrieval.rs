@@ -1,12 +1,12 @@
-//! The end of a run: the far ends are told to stop, and what they have not told yet comes home, over another connection
-//! where the one before is no more.
+//! The end of a run: responders stop sending, and the rest of their logs is retrieved, over a new connection if the former is
+//! lost.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_endpoint::occurrences::reported_by_responder;
+use romer_endpoint::host_events::reported_by_responder;
 use romer_host::ending::Stage;
 use romer_record::document::ProbeDirection;
 use romer_record::event::{Event, EventKind};
@@ -17,10 +17,10 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, ResponderReport};
-use super::happenings::{self, InitiatorHostMonitor, is_same};
+use super::initiator_host_monitor::{self, InitiatorHostMonitor, is_same};
 use super::observer::Observer;
 use super::prepared::Prepared;
-use super::resuming::{AGAIN, LAST, UNREACHABLE_TIMEOUT};
+use super::resumption::{AGAIN, LAST, UNREACHABLE_TIMEOUT};
 use super::times::rfc3339_now;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
@@ -86,7 +86,7 @@ pub(super) fn bring_home(
             let relation = manifest.clock_relation;
             let events = told.events.iter().filter_map(|event| reported_by_responder(event, relation, began));
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len() + late.len())) {
-                if happenings::is_rebinding(&event) {
+                if initiator_host_monitor::is_rebinding(&event) {
                     // What has happened here up to now tells what it is.
                     happenings.told(place, event);
                     happenings.look(observer);
@@ -98,7 +98,9 @@ pub(super) fn bring_home(
                 if event.kind == EventKind::ReceiveOverflow && told_by.contains(&number) {
                     continue;
                 }
-                if happenings::is_of_host(event.kind) && before.any(|before| is_same(before, &event)) {
+                if initiator_host_monitor::is_of_host(event.kind)
+                    && before.any(|before| is_same(before, &event))
+                {
                     continue;
                 }
                 observer.on_note(number, &event.clone().into());

@@ -1,4 +1,4 @@
-//! The same work for many targets, side by side.
+//! Bounded parallel work for many targets.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! A NAT's new mapping: seen by each session over it and by the far end, and one event.
 
-use romer_endpoint::occurrences::{detailed, event, far_words};
+use romer_endpoint::host_events::{detailed, event, far_words};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::Duration;
 

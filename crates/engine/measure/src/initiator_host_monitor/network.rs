@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
+use romer_endpoint::host_events::{covers, detailed, noticed_late, route_change};
 use romer_endpoint::interface::{LinkState, LinkTransition};
-use romer_endpoint::occurrences::{covers, detailed, noticed_late, route_change};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{HostError, clock, host_info};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};

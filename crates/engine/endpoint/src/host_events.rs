@@ -1,4 +1,4 @@
-//! What happens to a host, as events: the same at the end that measures and at the responder.
+//! Events of a host, as initiator and responder detect them, and the monitor of the host of a responder.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -15,8 +15,8 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::interface::{LinkState, LinkTransition};
 use crate::overflow::Overflow;
-use crate::pulse::SchedulingWatch;
 use crate::queues::QueueWatch;
+use crate::scheduling_watch::SchedulingWatch;
 
 /// Events that a responder remembers: the latest.
 const MAX_STORED_EVENTS: usize = 256;

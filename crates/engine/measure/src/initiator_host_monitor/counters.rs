@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use romer_endpoint::host_events::too_long;
 use romer_endpoint::names::link_of_zone;
-use romer_endpoint::occurrences::too_long;
 use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 use romer_host::host_info::PacketTooBigHandling;
 use romer_host::{HostError, host_info};

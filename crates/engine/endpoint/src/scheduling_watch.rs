@@ -1,4 +1,4 @@
-//! Whether a program runs, by all of its threads: one that is behind with its work has not stood still while another works.
+//! Detects stalls of the program: no thread ran. A late thread is no stall while another one runs.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! From a target to a stream that is ready to begin.
+//! Sets up the session of a target: from its name to a stream that is ready to start.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octet
 use super::plan::{Plan, bind, socket_options, with_port};
 use super::prepared::{Prepared, REPETITION};
 use super::reaching::{self, Reached};
-use super::resuming::Resuming;
+use super::resumption::Resuming;
 use super::stream::{Identity, Shared};
 use super::times::rfc3339_now;
 
