@@ -201,7 +201,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
         let unit = |kind: usize| chances[kind].unit(sequence);
         let waited = |kind: usize| {
             let wait = -WAITING_NS * (1.0 - unit(kind)).ln();
-            whole(if unit(4) < RARE { 40.0 * wait } else { wait })
+            to_i64(if unit(4) < RARE { 40.0 * wait } else { wait })
         };
         let departed = i64::try_from(sequence).unwrap_or(0) * INTERVAL_NS;
         let far = |at: i64| at + OFFSET_NS + at / 1_000_000 * SKEW_PPM;
@@ -209,7 +209,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
             way: if round_trips { ProbeDirection::RoundTrip } else { ProbeDirection::Forward },
             sequence,
             size: 44,
-            wake_error_ns: Some(whole(800.0 * unit(2))),
+            wake_error_ns: Some(to_i64(800.0 * unit(2))),
             ..RoundTrip::default()
         };
         let origin = 1_767_225_600_000_000_000;
@@ -221,7 +221,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
             row.seen_by_responder = true;
             row.t2.kernel = Some(Timestamp::from_nanos(origin + far(arrived)));
             row.t2.user =
-                Some(Timestamp::from_nanos(origin + far(arrived) + 9_000 + whole(3_000.0 * unit(1))));
+                Some(Timestamp::from_nanos(origin + far(arrived) + 9_000 + to_i64(3_000.0 * unit(1))));
             (row.forward_ttl, row.forward_tos) = (Some(61), Some(0));
             if round_trips {
                 row.t3.user = Some(Timestamp::from_nanos(origin + far(arrived) + 30_000));
@@ -253,7 +253,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
     clippy::cast_possible_truncation,
     reason = "a time of seconds, whose part below a nanosecond means nothing"
 )]
-fn whole(value: f64) -> i64 {
+fn to_i64(value: f64) -> i64 {
     value as i64
 }
 

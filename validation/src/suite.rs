@@ -148,7 +148,7 @@ impl SuiteRun<'_> {
     }
 
     fn ours(&mut self, condition: Condition, octets: u32) -> Result<()> {
-        self.go_on()?;
+        self.check_interrupt()?;
         let (rows, gaps, host) = during(condition, || {
             romer_runner::measure(self.hosts, self.plan.probes, INTERVAL, octets, self.interrupted)
         })?;
@@ -166,7 +166,7 @@ impl SuiteRun<'_> {
 
     fn peers(&mut self, condition: Condition) -> Result<()> {
         for tool in Tool::ALL {
-            self.go_on()?;
+            self.check_interrupt()?;
             let (told, gaps, host) = during(condition, || self.ask(tool))?;
             let Some(told) = told else { continue };
             let without_gaps = (host.during && !told.timed.is_empty()).then(|| {
@@ -256,7 +256,7 @@ impl SuiteRun<'_> {
             return Ok(());
         }
         for (interval, thousandth) in WAKES {
-            self.go_on()?;
+            self.check_interrupt()?;
             let probes = (self.plan.probes * thousandth / 1_000).max(1);
             let (rows, gaps, host) = during(condition, || {
                 romer_runner::measure(self.hosts, probes, interval, SIZES[0], self.interrupted)
@@ -287,7 +287,7 @@ impl SuiteRun<'_> {
         Circumstances { run: self.run, condition, load_average: self.load_average, quiet: self.quiet, host }
     }
 
-    fn go_on(&self) -> Result<()> {
+    fn check_interrupt(&self) -> Result<()> {
         if self.interrupted.load(Ordering::Acquire) { Err(Interrupted.into()) } else { Ok(()) }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(octets: &[u8]) {
     };
     let rest = octets.get(1..).unwrap_or_default();
     if first >= 128 {
-        return look(operation, rest);
+        return check_body(operation, rest);
     }
     let mut body = valid(operation);
     for _ in 0..CHANGES {
@@ -34,10 +34,10 @@ pub(crate) fn run(octets: &[u8]) {
             change(&mut body, &mut script);
         }
     }
-    look(operation, body.to_string().as_bytes());
+    check_body(operation, body.to_string().as_bytes());
 }
 
-fn look(operation: Operation, body: &[u8]) {
+fn check_body(operation: Operation, body: &[u8]) {
     if let Err(problem) = check(operation, body) {
         assert_message(&problem, LONGEST_PROBLEM);
         let problem: Value = serde_json::from_str(&problem).expect("a problem is JSON");

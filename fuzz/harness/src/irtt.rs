@@ -13,7 +13,7 @@ const LONGEST_MESSAGE: usize = 2_000;
 const CHANGES: usize = 8;
 
 pub(crate) fn run(octets: &[u8]) {
-    look(octets);
+    check(octets);
     let mut document = valid();
     let mut script = Script::new(octets);
     for _ in 0..CHANGES {
@@ -21,10 +21,10 @@ pub(crate) fn run(octets: &[u8]) {
             change(&mut document, &mut script);
         }
     }
-    look(document.to_string().as_bytes());
+    check(document.to_string().as_bytes());
 }
 
-fn look(text: &[u8]) {
+fn check(text: &[u8]) {
     match read(text) {
         Ok(recording) => assert!(recording.rows.len() <= text.len(), "{} rows", recording.rows.len()),
         Err(fault) => assert_message(&fault, LONGEST_MESSAGE),

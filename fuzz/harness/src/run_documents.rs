@@ -33,10 +33,10 @@ pub(crate) fn run(octets: &[u8]) {
             change(&mut document, &mut script);
         }
     }
-    look(which, document);
+    check(which, document);
 }
 
-fn look(which: usize, document: Value) -> bool {
+fn check(which: usize, document: Value) -> bool {
     match which {
         0 => read(document).is_some_and(|measurement: Measurement| {
             let summary = romer_report::text::summary(&[measurement], None, &TextStyle::default(), true);
@@ -81,7 +81,7 @@ fn assert_markup(page: &str) {
 pub(crate) fn assert_current() {
     for (which, text) in DOCUMENTS.iter().enumerate() {
         let document = serde_json::from_str(text).expect("it is JSON");
-        assert!(look(which, document), "document {which} of fuzz/harness/documents is not current");
+        assert!(check(which, document), "document {which} of fuzz/harness/documents is not current");
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn emulated(out: &mut Out, results: &Results) {
             cells(out, case, runs);
         }
     }
-    beside(out, results);
+    comparison_table(out, results);
 }
 
 fn cells(out: &mut Out, case: &Case, runs: &[&Emulated]) {
@@ -123,7 +123,7 @@ fn cells(out: &mut Out, case: &Case, runs: &[&Emulated]) {
 }
 
 /// What is not the emulator between two hosts.
-fn beside(out: &mut Out, results: &Emulation) {
+fn comparison_table(out: &mut Out, results: &Emulation) {
     if !results.alone.is_empty() {
         out.push_str(
             "\n### Without the emulator\n\nGenerator (one thread for both ways) and receivers over one link each, 64 octets, both ways \

@@ -94,7 +94,7 @@ pub(crate) fn share(looks: &[Usage], from: StdDuration, to: StdDuration) -> Opti
 mod tests {
     use super::*;
 
-    fn look(millis: u64, cpu: u64, resident_kib: u64) -> Usage {
+    fn usage_at(millis: u64, cpu: u64, resident_kib: u64) -> Usage {
         Usage { at: StdDuration::from_millis(millis), cpu: StdDuration::from_millis(cpu), resident_kib }
     }
 
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn memory_is_told_early_late_and_after() {
-        let looks = [look(0, 0, 9), look(2_000, 10, 20), look(8_500, 50, 21), look(11_000, 90, 400)];
+        let looks =
+            [usage_at(0, 0, 9), usage_at(2_000, 10, 20), usage_at(8_500, 50, 21), usage_at(11_000, 90, 400)];
         let memory = Memory::from_samples(&looks, StdDuration::from_secs(10));
         assert_eq!(memory, Memory { early_kib: 20, late_kib: 21, after_kib: 400 });
         assert_eq!(memory.growth_kib(), 1);
@@ -117,7 +118,8 @@ mod tests {
 
     #[test]
     fn the_share_is_that_between_two_moments() {
-        let looks = [look(0, 90, 1), look(1_000, 100, 1), look(9_000, 180, 1), look(9_500, 999, 1)];
+        let looks =
+            [usage_at(0, 90, 1), usage_at(1_000, 100, 1), usage_at(9_000, 180, 1), usage_at(9_500, 999, 1)];
         let found = share(&looks, StdDuration::from_secs(1), StdDuration::from_secs(9)).unwrap();
         assert!((found - 0.01).abs() < 1e-9, "{found}");
         assert_eq!(share(&looks[..1], StdDuration::ZERO, StdDuration::from_secs(9)), None);

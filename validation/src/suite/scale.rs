@@ -79,7 +79,7 @@ impl SuiteRun<'_> {
         self.results.emulation.alone.push(alone);
         let mut links = HashMap::new();
         for case in emulated::cases() {
-            self.go_on()?;
+            self.check_interrupt()?;
             let link = match links.entry((case.octets, case.pps, case.table.ways())) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(emulated::link(&line, &case, interrupted)?),
@@ -90,7 +90,7 @@ impl SuiteRun<'_> {
             self.results.emulation.emulated.push(one);
         }
         let Some(program) = self.plan.program.clone() else { return Ok(()) };
-        self.go_on()?;
+        self.check_interrupt()?;
         let ((sent, memory), _, host) =
             during(Condition::Idle, || emulated::resident(&line, &program, interrupted))?;
         let circumstances = self.circumstances(Condition::Idle, host);
@@ -101,7 +101,7 @@ impl SuiteRun<'_> {
     }
 
     fn fast(&mut self, program: &std::path::Path) -> Result<()> {
-        self.go_on()?;
+        self.check_interrupt()?;
         self.rest();
         let (hosts, interrupted) = (self.hosts, self.interrupted);
         let (found, _, host) = during(Condition::Idle, || fast::run(hosts, program, FAST, interrupted))?;
@@ -132,7 +132,7 @@ impl SuiteRun<'_> {
         let targets = self.far_addresses.clone();
         let mut pair = Vec::new();
         for targets in [&targets[..1], &targets[..]] {
-            self.go_on()?;
+            self.check_interrupt()?;
             self.rest();
             let (found, _, host) =
                 during(Condition::Watched, || many::run(hosts, program, targets, MANY, interrupted))?;
@@ -147,7 +147,7 @@ impl SuiteRun<'_> {
     }
 
     fn frames(&mut self, program: &std::path::Path) -> Result<()> {
-        self.go_on()?;
+        self.check_interrupt()?;
         self.rest();
         let (hosts, interrupted) = (self.hosts, self.interrupted);
         let (found, _, host) = during(Condition::Idle, || frames::run(hosts, program, interrupted))?;
@@ -159,7 +159,7 @@ impl SuiteRun<'_> {
     }
 
     fn sweep(&mut self, program: &std::path::Path) -> Result<()> {
-        self.go_on()?;
+        self.check_interrupt()?;
         self.rest();
         let interrupted = self.interrupted;
         let ((found, seconds), _, host) = during(Condition::Idle, || frames::sweep(program, interrupted))?;
@@ -173,7 +173,7 @@ impl SuiteRun<'_> {
         let length = if self.plan.long { VOICE_LONG } else { VOICE };
         let (hosts, interrupted) = (self.hosts, self.interrupted);
         for of in CostOwner::ALL {
-            self.go_on()?;
+            self.check_interrupt()?;
             self.rest();
             let length = if of == CostOwner::RoundTrips { length } else { VOICE };
             let (found, _, host) =

@@ -343,7 +343,7 @@ impl TrialObserver<'_> {
 }
 
 impl Watcher for TrialObserver<'_> {
-    fn tests_itself(&mut self) -> Result<(), BenchError> {
+    fn on_self_test(&mut self) -> Result<(), BenchError> {
         self.begin();
         self.line.say("self-test");
         // From here on there is something to go on with.
@@ -356,7 +356,7 @@ impl Watcher for TrialObserver<'_> {
         self.line.show(self.options, progress);
     }
 
-    fn knows_more(&mut self, progress: &Progress<'_>) {
+    fn on_forecast(&mut self, progress: &Progress<'_>) {
         self.corrects(progress);
         self.line.show(self.options, progress);
     }

@@ -328,7 +328,7 @@ impl Course {
         Self { before }
     }
 
-    fn tests_itself(&self, far: &mut BenchmarkProgress) {
+    fn on_self_test(&self, far: &mut BenchmarkProgress) {
         let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
         far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
     }
@@ -352,9 +352,9 @@ fn far(progress: &Progress<'_>) -> BenchmarkProgress {
 }
 
 impl Watcher for TrialObserver<'_> {
-    fn tests_itself(&mut self) -> Result<(), BenchError> {
+    fn on_self_test(&mut self) -> Result<(), BenchError> {
         let course = &self.course;
-        self.hand.change(|job| course.tests_itself(&mut job.far));
+        self.hand.change(|job| course.on_self_test(&mut job.far));
         // From here on there is something to go on with.
         self.kept.open(self.options).map(drop).map_err(|error| not_kept(&error))
     }
@@ -366,7 +366,7 @@ impl Watcher for TrialObserver<'_> {
         });
     }
 
-    fn knows_more(&mut self, progress: &Progress<'_>) {
+    fn on_forecast(&mut self, progress: &Progress<'_>) {
         self.hand.change(|job| job.far = far(progress));
     }
 
@@ -460,7 +460,7 @@ mod tests {
         };
         let mut now = progress(26);
         assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
-        course.tests_itself(&mut now);
+        course.on_self_test(&mut now);
         assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
         now = progress(6);
         assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));

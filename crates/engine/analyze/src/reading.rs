@@ -67,8 +67,8 @@ pub fn read_by(folder: &Path, otherwise: &AnalysisOverrides) -> Result<RunConten
     let cut = killed || matches!(run.state(), State::Recovered | State::Running);
     if !killed {
         let streams = match run.rows_file()? {
-            Some(file) => swept(&file, &asked(&run, otherwise), cut)?,
-            None => evaluated(&asked(&run, otherwise), &run.rows()?.streams, cut),
+            Some(file) => swept(&file, &requested_streams(&run, otherwise), cut)?,
+            None => evaluated(&requested_streams(&run, otherwise), &run.rows()?.streams, cut),
         };
         // Nothing depends on it; a folder that cannot be written keeps it.
         let _ = run.clear_away_log();
@@ -87,13 +87,13 @@ pub fn read_by(folder: &Path, otherwise: &AnalysisOverrides) -> Result<RunConten
     let streams = if *otherwise == AnalysisOverrides::default() {
         streams
     } else {
-        evaluated(&asked(&run, otherwise), &rows, cut)
+        evaluated(&requested_streams(&run, otherwise), &rows, cut)
     };
     Ok(RunContents { run, streams, recovered: true })
 }
 
 /// The run's streams, with what is to be computed in another way.
-fn asked(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
+fn requested_streams(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
     let skew = |own: &SkewRequest| {
         let request = otherwise.skew.as_ref().unwrap_or(own);
         SkewRequest {

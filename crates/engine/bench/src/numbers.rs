@@ -8,7 +8,7 @@ pub(crate) const fn real(count: u64) -> f64 {
 
 /// A number of frames, rounded up.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of frames, rounded up")]
-pub(crate) const fn whole(value: f64) -> u64 {
+pub(crate) const fn to_u64(value: f64) -> u64 {
     value.ceil() as u64
 }
 

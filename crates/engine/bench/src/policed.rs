@@ -5,7 +5,7 @@ use romer_method::analysis::{TrialTrace, policed};
 use romer_method::policing::{self, Profile};
 use romer_record::benchmark::{self, PolicedTogether};
 
-use crate::numbers::whole;
+use crate::numbers::to_u64;
 use crate::options::BenchOptions;
 
 /// What was found of one bucket.
@@ -70,13 +70,13 @@ fn document((verdict, all): Bucket) -> benchmark::Policed {
         at_boundary: verdict.at_boundary,
         at_boundary_stopped: verdict.at_boundary_stopped,
         together: Some(PolicedTogether {
-            passed: whole(all.passed.round()),
-            nominal: whole(all.nominal.round()),
-            missing: whole(all.missing.floor()),
-            beyond: whole(all.beyond.floor()),
-            edge: whole(all.edge),
+            passed: to_u64(all.passed.round()),
+            nominal: to_u64(all.nominal.round()),
+            missing: to_u64(all.missing.floor()),
+            beyond: to_u64(all.beyond.floor()),
+            edge: to_u64(all.edge),
             latest_ns: all.blur,
-            fills_in_ns: i64::try_from(whole(all.fills_in)).unwrap_or(i64::MAX),
+            fills_in_ns: i64::try_from(to_u64(all.fills_in)).unwrap_or(i64::MAX),
         }),
     }
 }

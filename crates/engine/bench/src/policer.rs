@@ -6,7 +6,7 @@ use romer_record::benchmark::{Judgement, Policed, PolicedTogether, Trial};
 use romer_units::Duration;
 
 use crate::classes::TOLERANCE;
-use crate::numbers::{real, whole};
+use crate::numbers::{real, to_u64};
 use crate::options::{BenchOptions, Field, MarkingClaim};
 use crate::outage::{Outages, holds, within};
 use crate::trial::at;
@@ -146,7 +146,7 @@ fn some_are_out(policed: &Policed) -> bool {
 /// So many frames more or fewer than nominally may pass without a doubt about a policer of which nothing wrong is known: as far as
 /// other claims, and the edge. Where the latency hardly varies, what is wrong by less is found frame by frame.
 fn open(together: &PolicedTogether) -> u64 {
-    whole(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
+    to_u64(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
 }
 
 /// Which side of a policer's decisions no trial of a case has tested, and what is expected of it.

@@ -15,7 +15,7 @@ use crate::check::check;
 use crate::design::{design, takes};
 use crate::document::{Summed, outcome_of, summarize, sweep, trial};
 use crate::error::BenchError;
-use crate::numbers::{real, whole};
+use crate::numbers::{real, to_u64};
 use crate::options::{BenchOptions, Case};
 use crate::setup::{rfc3339, setup};
 use crate::testbed::{TestBed, TrialOptions};
@@ -198,7 +198,7 @@ impl<B: TestBed> Running<'_, B> {
     /// Tests the tester itself, where that is wanted and was not done; whether to go on.
     fn run_self_test(&mut self) -> Result<bool, BenchError> {
         let Some(length) = self.options.self_test.filter(|_| self.proof.is_none()) else { return Ok(true) };
-        self.watcher.tests_itself()?;
+        self.watcher.on_self_test()?;
         let begun = monotonic_now();
         let Some(proof) = self.bed.run_self_test(self.options, length, self.stop)? else { return Ok(false) };
         self.pace.proves(monotonic_now() - begun);
@@ -227,7 +227,7 @@ impl<B: TestBed> Running<'_, B> {
         let last = self.kept.last().map(|kept| &kept.trial);
         let whole = left.map(|left| passed + left);
         let progress = Progress { trial, of, left, whole, ask, case, last };
-        if is_ready { self.watcher.knows_more(&progress) } else { self.watcher.begins(&progress) }
+        if is_ready { self.watcher.on_forecast(&progress) } else { self.watcher.begins(&progress) }
     }
 
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
@@ -358,7 +358,7 @@ impl<B: TestBed> Running<'_, B> {
         }
         let own = unaccounted(&proof.found, asked);
         let attribution = &mut record.figures.attribution;
-        attribution.charge(own.map_or(offered, |ratio| whole(ratio * real(offered))));
+        attribution.charge(own.map_or(offered, |ratio| to_u64(ratio * real(offered))));
         if own.is_some() && attribution.tells(&self.options.procedure.criteria()) {
             return false;
         }

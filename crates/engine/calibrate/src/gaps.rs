@@ -15,7 +15,7 @@ const OBSERVATION_TIME: Duration = Duration::from_millis(200);
 const CAPACITY: usize = 1 << 14;
 
 /// Looks at every processor, at times when nobody else wants it, and adds what was seen to `seen`.
-pub(crate) fn look(seen: &mut HostGaps) -> Result<(), CalibrateError> {
+pub(crate) fn observe(seen: &mut HostGaps) -> Result<(), CalibrateError> {
     let start = |core| {
         StealMonitor::start(StealMonitorOptions {
             core: Some(core),

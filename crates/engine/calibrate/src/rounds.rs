@@ -66,7 +66,7 @@ pub fn calibrate(
     let mut found = Rounds::default();
     for round in 1..=options.rounds {
         say(&format!("round {round} of {}", options.rounds));
-        gaps::look(&mut found.host_gaps)?;
+        gaps::observe(&mut found.host_gaps)?;
         let rows = paths.measure(
             PathKind::Direct,
             periodic(options.probes.into()),

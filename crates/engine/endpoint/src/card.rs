@@ -48,14 +48,14 @@ impl Card {
         let stamps = HardwareStamping::switch_on(interface)?;
         let clock = clock.ok_or(HostError::Unsuitable("the network card has no clock that can be read"))?;
         let card = Self { interface: interface.into(), index, clock, relation: Mutex::default(), stamps };
-        card.look()?;
+        card.read_clocks()?;
         std::thread::sleep(FIRST);
-        card.look()?;
+        card.read_clocks()?;
         Ok(card)
     }
 
     /// Reads both clocks.
-    fn look(&self) -> Result<(), HostError> {
+    fn read_clocks(&self) -> Result<(), HostError> {
         // Held across the reading, so that readings stand in their order.
         let mut relation = lock(&self.relation);
         let reading = self.clock.read()?;
@@ -140,7 +140,7 @@ impl Cards {
                     let cards = lock(&shared.cards).clone();
                     for card in cards {
                         // A card that is taken out gives no more readings, and its packets have the kernel's stamps.
-                        let _ = card.look();
+                        let _ = card.read_clocks();
                     }
                     std::thread::park_timeout(EVERY);
                 }
@@ -255,7 +255,7 @@ impl<T: Copy> Unplaced<T> {
     /// Reads the clocks at once and gives all; what cannot be placed then never can.
     pub fn settle_all(&mut self, mut known: impl FnMut(T, CardRecord)) {
         while let Some((.., card, _)) = self.waiting.front() {
-            let _ = card.look();
+            let _ = card.read_clocks();
             let before = self.waiting.len();
             self.settle(&mut known);
             if self.waiting.len() == before {

@@ -80,7 +80,7 @@ impl LinkTransition {
 mod tests {
     use super::*;
 
-    const fn told(up: bool, changes: u32) -> LinkState {
+    const fn state(up: bool, changes: u32) -> LinkState {
         LinkState { up, index: 7, changes: Some(changes) }
     }
 
@@ -108,32 +108,32 @@ mod tests {
 
     #[test]
     fn what_is_told_one_by_one_is_done_one_by_one() {
-        assert_eq!(done(told(true, 2), told(true, 2)), expected([], false));
-        assert_eq!(done(told(true, 2), told(false, 3)), expected([down(1)], false));
-        assert_eq!(done(told(false, 3), told(true, 4)), expected([up()], false));
+        assert_eq!(done(state(true, 2), state(true, 2)), expected([], false));
+        assert_eq!(done(state(true, 2), state(false, 3)), expected([down(1)], false));
+        assert_eq!(done(state(false, 3), state(true, 4)), expected([up()], false));
         // Switched off without a change of its carrier, which is lost and back meanwhile.
-        assert_eq!(done(told(true, 2), told(false, 2)), expected([down(1)], false));
-        assert_eq!(done(told(false, 2), told(false, 3)), expected([], false));
-        assert_eq!(done(told(false, 3), told(true, 4)), expected([up()], false));
+        assert_eq!(done(state(true, 2), state(false, 2)), expected([down(1)], false));
+        assert_eq!(done(state(false, 2), state(false, 3)), expected([], false));
+        assert_eq!(done(state(false, 3), state(true, 4)), expected([up()], false));
     }
 
     #[test]
     fn an_interruption_that_the_kernel_told_with_one_message_is_one() {
-        assert_eq!(done(told(true, 2), told(true, 4)), expected([down(1), up()], true));
-        assert_eq!(done(told(true, 2), told(true, 8)), expected([down(3), up()], true));
-        assert_eq!(done(told(true, 2), told(false, 5)), expected([down(1), up(), down(1)], true));
-        assert_eq!(done(told(false, 3), told(true, 6)), expected([up(), down(1), up()], true));
-        assert_eq!(done(told(false, 3), told(false, 5)), expected([up(), down(1)], true));
-        assert_eq!(done(told(true, u32::MAX - 1), told(true, 0)), expected([down(1), up()], true));
+        assert_eq!(done(state(true, 2), state(true, 4)), expected([down(1), up()], true));
+        assert_eq!(done(state(true, 2), state(true, 8)), expected([down(3), up()], true));
+        assert_eq!(done(state(true, 2), state(false, 5)), expected([down(1), up(), down(1)], true));
+        assert_eq!(done(state(false, 3), state(true, 6)), expected([up(), down(1), up()], true));
+        assert_eq!(done(state(false, 3), state(false, 5)), expected([up(), down(1)], true));
+        assert_eq!(done(state(true, u32::MAX - 1), state(true, 0)), expected([down(1), up()], true));
     }
 
     #[test]
     fn what_is_older_than_an_answer_is_no_tidings_and_another_interface_has_counts_of_its_own() {
-        assert_eq!(done(told(true, 4), told(false, 3)), None);
+        assert_eq!(done(state(true, 4), state(false, 3)), None);
         let another = LinkState { index: 8, ..told(true, 9) };
-        assert_eq!(done(told(true, 4), another), expected([], false));
-        assert_eq!(done(LinkState::unknown(true), told(true, 9)), expected([], false));
+        assert_eq!(done(state(true, 4), another), expected([], false));
+        assert_eq!(done(LinkState::unknown(true), state(true, 9)), expected([], false));
         let gone = LinkState { changes: None, ..told(false, 0) };
-        assert_eq!(done(told(true, 4), gone), expected([down(1)], false));
+        assert_eq!(done(state(true, 4), gone), expected([down(1)], false));
     }
 }

@@ -49,7 +49,7 @@ pub fn go_on(event: &mut Event, next: &Event) -> bool {
     let is_after = next_from <= until.saturating_add(GOES_ON_NS);
     let goes_on = is_after && next_until >= from.saturating_sub(GOES_ON_NS);
     if goes_on {
-        take_up(event, next, [from.min(next_from), until.max(next_until)]);
+        merge(event, next, [from.min(next_from), until.max(next_until)]);
     }
     goes_on
 }
@@ -57,7 +57,7 @@ pub fn go_on(event: &mut Event, next: &Event) -> bool {
 /// Takes `next` up in the event of an overflow however long it was over by then, because no more events are kept.
 pub fn add_to(event: &mut Event, next: &Event) {
     if let (Some([from, until]), Some([next_from, next_until])) = (span(event), span(next)) {
-        take_up(event, next, [from.min(next_from), until.max(next_until)]);
+        merge(event, next, [from.min(next_from), until.max(next_until)]);
     }
 }
 
@@ -67,7 +67,7 @@ fn span(event: &Event) -> Option<[i64; 2]> {
     Some([event.clock_ns, event.clock_ns.saturating_add(length)])
 }
 
-fn take_up(event: &mut Event, next: &Event, [from, until]: [i64; 2]) {
+fn merge(event: &mut Event, next: &Event, [from, until]: [i64; 2]) {
     event.at_ns = event.at_ns.saturating_sub(event.clock_ns.saturating_sub(from)).max(0);
     event.clock_ns = from;
     event.until_ns = Some(event.at_ns.saturating_add(until.saturating_sub(from)));

@@ -178,9 +178,9 @@ impl Absent {
     /// By what became of the attempt to connect with `target`, `from` there.
     fn classify(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
         match error.kind() {
-            io::ErrorKind::ConnectionRefused => Self::Closed(plain(error)),
+            io::ErrorKind::ConnectionRefused => Self::Closed(without_errno(error)),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
-                Self::Unreachable(plain(error))
+                Self::Unreachable(without_errno(error))
             }
             _ => match router_report::asked(error, target, from) {
                 Some(report) => Self::Unreachable(romer_report::event::router_report(&report)),
@@ -302,7 +302,7 @@ impl Conversation {
 
     /// Connects from there and greets; with a key only who has it.
     pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
-        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        let unreachable = |error: io::Error| Absent::Unreachable(without_errno(&error));
         let stream = romer_host::stream::connect(address, from, CONNECT)
             .map_err(|error| Absent::classify(&error, address, from))?;
         let _ = stream.set_nodelay(true);
@@ -351,7 +351,7 @@ impl Conversation {
                 (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {
                     return Err(Absent::Foreign(HUNG_UP.into()));
                 }
-                (Err(error), _) => return Err(Absent::Foreign(plain(&error))),
+                (Err(error), _) => return Err(Absent::Foreign(without_errno(&error))),
             }
         }
     }
@@ -366,7 +366,7 @@ impl Conversation {
             unhex(&challenge.nonce).ok_or_else(|| Absent::Foreign("its challenge is invalid".into()))?;
         let own = random();
         let proof = Proof::new(key, possession::End::Sender, asked, own);
-        self.say(&Message::Proof(proof)).map_err(|error| Absent::Unreachable(plain(&error)))?;
+        self.say(&Message::Proof(proof)).map_err(|error| Absent::Unreachable(without_errno(&error)))?;
         match self.hear(ANSWER) {
             Ok(Some(Message::Proof(answer)))
                 if answer.verified(key, possession::End::Responder, own).is_some() =>
@@ -374,7 +374,7 @@ impl Conversation {
                 Ok(())
             }
             Ok(_) => Err(other_key()),
-            Err(error) => Err(Absent::Foreign(plain(&error))),
+            Err(error) => Err(Absent::Foreign(without_errno(&error))),
         }
     }
 
@@ -541,7 +541,7 @@ impl Conversation {
         let mut conversation = Self::begin(way_on.address, &way_on.from, key)?;
         let silent_ns = i64::try_from(silent.as_nanos()).unwrap_or(i64::MAX);
         let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
-        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        let unreachable = |error: io::Error| Absent::Unreachable(without_errno(&error));
         conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
         let heard = conversation.hear(ANSWER);
         if let Some(fault) = conversation.fault() {
@@ -685,7 +685,7 @@ impl Conversation {
     fn lost(&self, error: &io::Error) -> EndpointError {
         EndpointError::Unreachable {
             address: with_zone(self.address),
-            why: format!("the control conversation broke off: {}", plain(error)),
+            why: format!("the control conversation broke off: {}", without_errno(error)),
             mend: "see whether `romer respond` still runs there",
         }
     }
@@ -727,7 +727,7 @@ fn slower(limit: u64) -> String {
 }
 
 /// An error of the system without its number.
-fn plain(error: &io::Error) -> String {
+fn without_errno(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "nothing listens at this TCP port".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),

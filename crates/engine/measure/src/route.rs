@@ -54,12 +54,12 @@ impl RouteDiscovery {
         let error = circumstances::clock_error();
         let began = clock::monotonic_now();
         let mut own = Self { socket, target, key: options.key.clone(), error, at_start: Route::new(), began };
-        own.at_start = own.look();
+        own.at_start = own.current();
         Some(own)
     }
 
     /// The way as it is now.
-    fn look(&self) -> Route {
+    fn current(&self) -> Route {
         let base = u32::from_ne_bytes(circumstances::random());
         let mut trace = Trace::new(base, clock::monotonic_now());
         let mut batch = ReceiveBatch::new(8, 512);
@@ -166,8 +166,9 @@ pub(super) fn request(
 pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, observer: &mut dyn Observer) {
     // `None` for streams that have no pathfinder.
     let pathfinders: Vec<_> = streams.iter().map(|stream| stream.pathfinder.as_ref()).collect();
-    let routes =
-        side_by_side("romer-route", pathfinders.len(), |place| pathfinders[place].map(RouteDiscovery::look));
+    let routes = side_by_side("romer-route", pathfinders.len(), |place| {
+        pathfinders[place].map(RouteDiscovery::current)
+    });
     for (stream, at_end) in streams.iter_mut().zip(routes) {
         let (Some(pathfinder), Some(at_end)) = (&stream.pathfinder, at_end) else { continue };
         stream.manifest.metadata.route = Some(hops(&pathfinder.at_start, &at_end));

@@ -237,7 +237,7 @@ impl Attribution {
     fn share(&mut self, unread: u64, cut: bool, together: f64) {
         let (regular, regular_lost) =
             (self.offered - self.stall_affected, self.lost - self.stall_affected_lost);
-        let count = |count: f64| usize::try_from(whole(count / together)).unwrap_or(usize::MAX);
+        let count = |count: f64| usize::try_from(to_u64(count / together)).unwrap_or(usize::MAX);
         let ratio = |lost: f64| wilson_interval(count(lost), count(real(regular))).unwrap_or([0.0, 1.0]);
         let [least, _] = ratio(real(regular_lost.saturating_sub(self.unread)));
         // Rounded up, to be no lower.
@@ -246,10 +246,10 @@ impl Attribution {
         let beyond = |ratio: f64| (apart_lost - ratio * apart).max(0.0);
         let mean = if regular == 0 { 1.0 } else { real(regular_lost) / real(regular) };
         let of_bursts = if beyond(most) > 0.0 && least < OVERLOADED { beyond(mean) } else { 0.0 };
-        self.tester = (whole(of_bursts + 0.5) + self.unread).min(self.lost);
-        let possible = whole(libm::ceil(beyond(least))) + self.unread;
+        self.tester = (to_u64(of_bursts + 0.5) + self.unread).min(self.lost);
+        let possible = to_u64(libm::ceil(beyond(least))) + self.unread;
         self.device = [possible, unread].map(|other| self.lost.saturating_sub(other));
-        self.unexplained = self.lost.saturating_sub(whole(beyond(most)) + unread);
+        self.unexplained = self.lost.saturating_sub(to_u64(beyond(most)) + unread);
         if cut && least < OVERLOADED {
             self.device[0] = 0;
         }
@@ -289,7 +289,7 @@ impl Attribution {
     clippy::cast_sign_loss,
     reason = "a count of frames, rounded down"
 )]
-const fn whole(value: f64) -> u64 {
+const fn to_u64(value: f64) -> u64 {
     value as u64
 }
 

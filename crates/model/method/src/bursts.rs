@@ -74,7 +74,7 @@ impl Bursts {
     }
 
     fn most(&self) -> u64 {
-        whole(self.rate() * self.limits.longest.as_secs_f64()).max(1)
+        to_u64(self.rate() * self.limits.longest.as_secs_f64()).max(1)
     }
 
     /// What is left of it.
@@ -85,7 +85,7 @@ impl Bursts {
         let width = self.failed.unwrap_or_else(|| self.most()) - self.passed;
         let halvings = libm::log2((crate::real(width) / crate::real(self.limits.step.max(1))).max(1.0));
         // Of an odd number of frames the greater half may be left.
-        let bursts = whole(libm::ceil(halvings)) + u64::from(self.failed.is_none());
+        let bursts = to_u64(libm::ceil(halvings)) + u64::from(self.failed.is_none());
         self.throughput.outlook() + TrialForecast::certain(RemainingTrials::new(bursts, self.limits.longest))
     }
 
@@ -241,7 +241,7 @@ impl Recovery {
     clippy::cast_sign_loss,
     reason = "a number of frames, rounded down"
 )]
-const fn whole(value: f64) -> u64 {
+const fn to_u64(value: f64) -> u64 {
     value as u64
 }
 
@@ -282,9 +282,9 @@ mod tests {
                 begin += phase.length;
             }
             TrialOutcome {
-                intended: whole(offered),
-                offered: whole(offered),
-                lost: whole(lost + 0.5),
+                intended: to_u64(offered),
+                offered: to_u64(offered),
+                lost: to_u64(lost + 0.5),
                 last_loss_at,
                 ..TrialOutcome::default()
             }

@@ -307,9 +307,10 @@ impl Campaign {
             Task::Recovery(recovery) => recovery.outlook(),
             Task::Reset(reset) => reset.outlook(),
             Task::Loss { clean: 2.., .. } => TrialForecast::default(),
-            Task::Loss { next, step, length, .. } => {
-                TrialForecast::certain(RemainingTrials::new(whole(libm::ceil(*next / *step - 1e-9)), *length))
-            }
+            Task::Loss { next, step, length, .. } => TrialForecast::certain(RemainingTrials::new(
+                to_u64(libm::ceil(*next / *step - 1e-9)),
+                *length,
+            )),
         });
         let all = tasks.fold(TrialForecast::default(), |sum, one| sum + one);
         // A list of trials is shorter by what was asked for; others count it until it is judged.
@@ -394,7 +395,7 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of trials")]
-const fn whole(value: f64) -> u64 {
+const fn to_u64(value: f64) -> u64 {
     value as u64
 }
 

@@ -158,7 +158,7 @@ impl FrameSchedule {
             let rate = flow.nominal(frames, bits(line), *phase).pps;
             // A burst is begun as a whole.
             let begun = if let Pace::Burst(frames) = flow.pace { u64::from(frames) } else { 0 };
-            whole(rate * phase.length.as_secs_f64() * 1.1) + begun + 1_000
+            to_u64(rate * phase.length.as_secs_f64() * 1.1) + begun + 1_000
         };
         flows.iter().flat_map(|flow| phases.iter().map(move |phase| most(flow, phase))).sum()
     }
@@ -337,7 +337,7 @@ fn signed(nanos: f64) -> i64 {
     clippy::cast_sign_loss,
     reason = "a number of frames, rounded down"
 )]
-const fn whole(value: f64) -> u64 {
+const fn to_u64(value: f64) -> u64 {
     value as u64
 }
 

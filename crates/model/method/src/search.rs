@@ -153,7 +153,7 @@ impl Search {
     /// Trials that halve what is between two loads until they are near enough.
     fn halvings(&self, low: f64, high: f64) -> u64 {
         // One that comes out even may not, by the last digit.
-        whole(libm::ceil(libm::log2(((high - low) / self.near(high)).max(1.0)) + 1e-9))
+        to_u64(libm::ceil(libm::log2(((high - low) / self.near(high)).max(1.0)) + 1e-9))
     }
 
     /// How near a load that passes comes to the least that does not.
@@ -232,7 +232,7 @@ impl Search {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of trials")]
-const fn whole(value: f64) -> u64 {
+const fn to_u64(value: f64) -> u64 {
     value as u64
 }
 

@@ -9,7 +9,7 @@
 use romer_units::random::{Blocks, RandomStream, Seed};
 
 use crate::interval::Dependence;
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Samples that are drawn.
 pub const RESAMPLES: usize = 1_000;
@@ -86,7 +86,7 @@ fn block_of(series: &[f64], statistics: &[Statistic], classes: &Classes) -> usiz
     let longest = statistics.iter().filter_map(|statistic| match statistic {
         Statistic::Mean => Dependence::estimate(series, |value| value).block(),
         Statistic::Quantile(p) => {
-            let place = whole(p * real(classes.values.len() - 1));
+            let place = to_usize(p * real(classes.values.len() - 1));
             let level = classes.values[place];
             Dependence::at_or_below(series, level, 0).block()
         }
@@ -99,7 +99,7 @@ pub fn interval_of_difference(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     let mut differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     differences.sort_unstable_by(f64::total_cmp);
     let last = differences.len().checked_sub(1)?;
-    let at = |p: f64| differences.get(whole((p * real(last)).round())).copied();
+    let at = |p: f64| differences.get(to_usize((p * real(last)).round())).copied();
     Some([at(0.025)?, at(0.975)?])
 }
 
@@ -141,7 +141,7 @@ impl Classes {
     /// The quantile of the sample that has `counts[class]` values of each class, `n` in all.
     fn quantile(&self, counts: &[u32], p: f64, n: usize) -> f64 {
         let place = p * real(n - 1);
-        let below = whole(place);
+        let below = to_usize(place);
         let part = place - real(below);
         let mut before = 0usize;
         let mut low = None;
@@ -215,7 +215,7 @@ mod tests {
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         for p in [0.0, 0.25, 0.5, 0.95, 0.99] {
-            let exact = sorted[whole(p * real(values.len() - 1))];
+            let exact = sorted[to_usize(p * real(values.len() - 1))];
             let found = classes.quantile(&counts, p, values.len());
             assert!((exact - found).abs() < 0.02, "{p}: {exact} {found}");
         }

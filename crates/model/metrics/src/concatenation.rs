@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::bootstrap::{SEED, Statistic};
 use crate::interval::Dependence;
 use crate::summary::Moments;
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Samples that are drawn.
 pub const RESAMPLES: usize = 399;
@@ -120,7 +120,7 @@ impl Series {
         let mut drawn = Vec::with_capacity(count + self.block);
         let mut ordinal = 0;
         while drawn.len() < count {
-            let start = whole(stream.unit(ordinal) * real(count - self.block + 1));
+            let start = to_usize(stream.unit(ordinal) * real(count - self.block + 1));
             drawn.extend_from_slice(&self.of_place[start..start + self.block]);
             ordinal += 1;
         }
@@ -407,7 +407,7 @@ fn ascending(mut values: Vec<f64>) -> Vec<f64> {
 
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p * real(sorted.len() - 1);
-    let below = whole(place).min(sorted.len() - 1);
+    let below = to_usize(place).min(sorted.len() - 1);
     let above = (below + 1).min(sorted.len() - 1);
     sorted[below] + (sorted[above] - sorted[below]) * (place - real(below))
 }

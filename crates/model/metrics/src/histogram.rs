@@ -2,7 +2,7 @@
 
 use romer_record::document::Histogram;
 
-use crate::value::{Whole, real, whole};
+use crate::value::{Whole, real, to_usize};
 
 /// Most bins.
 const MOST_BINS: i128 = 200;
@@ -37,7 +37,7 @@ pub(crate) fn of_sorted<V: Whole>(sorted: &[V]) -> Histogram {
 
 /// Ascending edges; the first is at most `least`, the last at least `greatest`.
 fn edges<V: Whole>(sorted: &[V], least: i64, greatest: i64) -> Vec<i64> {
-    let at = |share: f64| sorted[whole(share * real(sorted.len() - 1))].nanos();
+    let at = |share: f64| sorted[to_usize(share * real(sorted.len() - 1))].nanos();
     let mut width = round_width(freedman_diaconis(sorted));
     if bins(least, greatest, width) <= MOST_BINS {
         return multiples(least, greatest, width);
@@ -72,7 +72,7 @@ fn freedman_diaconis<V: Whole>(sorted: &[V]) -> u64 {
     let spread = sorted[n * 3 / 4].above(sorted[n / 4]);
     #[expect(clippy::cast_precision_loss, reason = "the width is rounded to one digit")]
     let width = 2.0 * spread as f64 / real(n).cbrt();
-    (whole(width) as u64).max(1)
+    (to_usize(width) as u64).max(1)
 }
 
 /// The greatest of 1, 2, 5, 10, 20, 50, ... that is not above `width`.

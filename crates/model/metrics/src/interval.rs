@@ -9,7 +9,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 use crate::summary::Made;
-use crate::value::{SampleValues, finite, real, whole};
+use crate::value::{SampleValues, finite, real, to_usize};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
@@ -114,7 +114,8 @@ pub(crate) fn ranks_of_quantile(
     let scale = used.widening()? / NORMAL_975;
     let below = centre - (centre - real(low)) * scale;
     let above = centre + (real(high) - centre) * scale;
-    (below >= 1.0 && above <= real(n)).then(|| [whole(below).min(low) - 1, whole(above.ceil()).max(high) - 1])
+    (below >= 1.0 && above <= real(n))
+        .then(|| [to_usize(below).min(low) - 1, to_usize(above.ceil()).max(high) - 1])
 }
 
 /// How much values depend on each other in being beyond the quantile `p`, which is `level`; `None` where too few of them are as
@@ -148,7 +149,7 @@ fn beyond(
 pub(crate) fn tells_quantile(series: &[f64], p: f64, lags: usize) -> bool {
     let mut sorted = series.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
+    let at = |p: f64| sorted.get(to_usize(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
     let middle = Dependence::of_sides(series, median, Some(&sorted[..]), lags);
     beyond(series, p, level, &middle, lags).is_some_and(|used| used.is_known)
@@ -196,7 +197,7 @@ fn binomial_ranks(n: usize, p: f64) -> Option<[usize; 2]> {
         [low, high]
     } else {
         let half = NORMAL_975 * (p * (1.0 - p) * real(n)).sqrt();
-        [whole((real(n) * p - half).max(0.0)), whole((real(n) * p + half).ceil()) + 1]
+        [to_usize((real(n) * p - half).max(0.0)), to_usize((real(n) * p + half).ceil()) + 1]
     };
     (low > 0 && high <= n).then_some([low, high])
 }
@@ -424,7 +425,7 @@ impl Memory {
         Dependence {
             inflation: found.inflation.max(inflation),
             freedom: found.freedom.min((self.count / inflation / 2.0).max(1.0)),
-            block: found.block.max(whole(inflation.ceil()).max(2)).min(whole(self.count / 3.0).max(1)),
+            block: found.block.max(to_usize(inflation.ceil()).max(2)).min(to_usize(self.count / 3.0).max(1)),
             is_known,
         }
     }
@@ -453,8 +454,8 @@ fn block_length(centred: &[f64], variance: f64) -> usize {
     let n = part.len();
     let log = real(n).log10();
     let quiet = 2.0 * (log / real(n)).sqrt();
-    let in_a_row = whole(log.sqrt()).max(5);
-    let most = whole(real(n).sqrt().ceil()) + in_a_row;
+    let in_a_row = to_usize(log.sqrt()).max(5);
+    let most = to_usize(real(n).sqrt().ceil()) + in_a_row;
     let correlation = |lag: usize| {
         let products: f64 = part.iter().zip(&part[lag..]).map(|(a, b)| a * b).sum();
         products / real(n) / variance
@@ -482,7 +483,7 @@ fn block_length(centred: &[f64], variance: f64) -> usize {
     }
     let longest = real(all) / 3.0;
     let length = (1.5 * slope.powi(2) / spectrum.powi(2).max(1e-12) * real(all)).cbrt();
-    whole(length.min(longest.min(3.0 * real(all).sqrt())).ceil()).max(1)
+    to_usize(length.min(longest.min(3.0 * real(all).sqrt())).ceil()).max(1)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use romer_record::document::Summary;
 use crate::interval::{Dependence, NORMAL_975, student_975};
 use crate::sample::{delay, received};
 use crate::summary::Moments;
-use crate::value::{Value as _, finite, real, whole};
+use crate::value::{Value as _, finite, real, to_usize};
 use crate::whole_numbers::WholeNumbers;
 
 /// Delays that tell how far two of them are apart.
@@ -159,7 +159,7 @@ impl Ends {
         let last = apart.len().checked_sub(1)?;
         let square = apart.iter().map(|apart| apart * apart).sum::<f64>() / real(apart.len());
         let level = 1.0 - 0.05 * (1.0 - RANGE_BELOW / real(count)).max(0.0);
-        let place = whole((level * real(last)).ceil()).min(last);
+        let place = to_usize((level * real(last)).ceil()).min(last);
         let (_, apart, _) = apart.select_nth_unstable_by(place, f64::total_cmp);
         Some(Self { apart: *apart, square })
     }

@@ -183,8 +183,8 @@ const fn count(packets: u64) -> f64 {
 
 /// Where it is known how many were lost, and not which: without a pattern.
 pub(crate) fn of_number(lost: u64, sent: u64) -> Loss {
-    let whole = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let (lost, sent) = (whole(lost), whole(sent));
+    let to_usize = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let (lost, sent) = (to_usize(lost), to_usize(sent));
     Loss {
         ratio: finite(real(lost) / real(sent)),
         ratio_interval: wilson_interval(lost, sent),

@@ -6,7 +6,7 @@ use sketches_ddsketch::{Config, DDSketch};
 use crate::interval::{self, Dependence};
 use crate::mean_deviation::Centre;
 use crate::sort;
-use crate::value::{SampleValues, Value, Whole, finite, real, whole};
+use crate::value::{SampleValues, Value, Whole, finite, real, to_usize};
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -201,7 +201,7 @@ impl<N: SampleValues> SortedSample<N> {
         match self {
             Self::Sorted(sorted) => {
                 let place = p * real(sorted.count() - 1);
-                let below = whole(place);
+                let below = to_usize(place);
                 let low = self.rank(below)?;
                 let high = self.rank(below + 1).unwrap_or(low);
                 let part = place - real(below);
@@ -351,7 +351,7 @@ mod tests {
             let sketch = summarise(&values, 100);
             for (p, found) in [(0.25, sketch.p25), (0.5, sketch.median), (0.9, sketch.p90)] {
                 let place = p * real(sorted.len() - 1);
-                let (low, high) = (sorted[whole(place)].value(), sorted[whole(place) + 1].value());
+                let (low, high) = (sorted[to_usize(place)].value(), sorted[to_usize(place) + 1].value());
                 let slack = SKETCH_ERROR * low.abs().max(high.abs()) * 1.001 + SKETCH_LEAST;
                 let found = found.unwrap();
                 prop_assert!(low - slack <= found && found <= high + slack, "{low} {found} {high}");

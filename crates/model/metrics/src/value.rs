@@ -173,6 +173,6 @@ pub(crate) const fn real(count: usize) -> f64 {
     clippy::cast_sign_loss,
     reason = "the whole part is what is wanted"
 )]
-pub(crate) const fn whole(value: f64) -> usize {
+pub(crate) const fn to_usize(value: f64) -> usize {
     value as usize
 }

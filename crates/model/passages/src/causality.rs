@@ -140,7 +140,7 @@ impl Related {
         let mut ways = [Contradiction::default(); 2];
         for (place, passages) in [&self.forward, &self.reverse].into_iter().enumerate() {
             for one in passages {
-                if let Some((delay, whole)) = one.delay.zip(whole(one, place, round_trips)) {
+                if let Some((delay, whole)) = one.delay.zip(round_trip_of(one, place, round_trips)) {
                     ways[place].compare(delay, whole, spare_ns);
                 }
             }
@@ -152,7 +152,7 @@ impl Related {
     fn bound(&mut self, round_trips: &[Vec<(i64, Duration)>; 2]) {
         for (place, passages) in [&mut self.forward, &mut self.reverse].into_iter().enumerate() {
             for one in passages {
-                if let Some(whole) = whole(one, place, round_trips) {
+                if let Some(whole) = round_trip_of(one, place, round_trips) {
                     one.delay = one.delay.map(|delay| delay.min(whole.max(Duration::ZERO)));
                 }
             }
@@ -211,7 +211,7 @@ impl Related {
 }
 
 /// The round trip that a passage of the way there (0) or back (1) is part of.
-fn whole(one: &Passage, place: usize, round_trips: &[Vec<(i64, Duration)>; 2]) -> Option<Duration> {
+fn round_trip_of(one: &Passage, place: usize, round_trips: &[Vec<(i64, Duration)>; 2]) -> Option<Duration> {
     let key = match place {
         0 => i64::try_from(one.sequence).ok()?,
         _ => one.arrival?.as_nanos(),

@@ -16,7 +16,7 @@ fn raw(passage: &Passage) -> Option<i128> {
 }
 
 /// The least raw difference of a direction: its least delay plus the offset.
-fn least(passages: &[Passage]) -> Option<i128> {
+fn min_raw_delay(passages: &[Passage]) -> Option<i128> {
     passages.iter().filter_map(raw).min()
 }
 
@@ -33,7 +33,7 @@ pub(crate) const fn delay_kind(relation: ClockRelation) -> DelayKind {
 pub(crate) fn fill_delays(passages: &mut [Passage], relation: ClockRelation) {
     let base = match relation {
         ClockRelation::Shared => 0,
-        ClockRelation::Unknown => least(passages).unwrap_or(0),
+        ClockRelation::Unknown => min_raw_delay(passages).unwrap_or(0),
     };
     for passage in passages {
         passage.delay = raw(passage).and_then(|nanos| length(nanos - base));
@@ -68,7 +68,7 @@ pub(crate) fn state(forward: &[Passage], reverse: &[Passage], relation: ClockRel
 /// difference of `forward`, nor lie below the negated least one of `reverse`. `None` where either has none, or they
 /// cross.
 fn offset_bounds(forward: &[Passage], reverse: &[Passage]) -> Option<[i64; 2]> {
-    let low = i64::try_from(-least(reverse)?).ok()?;
-    let high = i64::try_from(least(forward)?).ok()?;
+    let low = i64::try_from(-min_raw_delay(reverse)?).ok()?;
+    let high = i64::try_from(min_raw_delay(forward)?).ok()?;
     (low <= high).then_some([low, high])
 }

@@ -167,7 +167,7 @@ pub(crate) struct Neighbours<'a> {
 }
 
 impl<'a> Neighbours<'a> {
-    pub(crate) fn judge(&self) -> Judgement {
+    pub(crate) fn assess(&self) -> Judgement {
         let mut judgement = Judgement::Possible;
         for way in [0, 1].into_iter().filter(|way| self.may_be_low(*way)) {
             let usual = self.usual();

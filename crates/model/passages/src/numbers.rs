@@ -131,7 +131,7 @@ impl ReplyNumbers {
     }
 
     /// `missing` probes that answer `lost` numbers; gives the fate on the way there of each, where that is known.
-    fn judge(&mut self, missing: u64, lost: u64) -> Option<Fate> {
+    fn attribute(&mut self, missing: u64, lost: u64) -> Option<Fate> {
         self.missing += missing;
         self.back += lost;
         self.there += missing.saturating_sub(lost);
@@ -153,7 +153,7 @@ impl ReplyNumbers {
 /// each with its copies; passages and replies are in the order of the probes. The replies come in the order of their
 /// numbers then, if the reflector counts, under the numbers of probes as [`Related::reverse`](crate::Related::reverse) has
 /// them.
-pub(crate) fn tell(
+pub(crate) fn attribute_losses(
     forward: &mut [Passage],
     replies: &mut Vec<Passage>,
     numbers: Vec<u32>,
@@ -336,7 +336,7 @@ fn in_order(forward: &mut [Passage], replies: &mut Vec<Passage>, count: &Count) 
         match lost.filter(|_| reply == 0 || !count.may_hide_restart(missing, place)) {
             None => told.leave(missing),
             Some(lost) => {
-                if let (Some(fate), Some(first)) = (told.judge(missing, lost), first) {
+                if let (Some(fate), Some(first)) = (told.attribute(missing, lost), first) {
                     fates.push(([first, end], fate));
                 }
                 if lost > 0 {

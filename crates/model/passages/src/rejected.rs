@@ -224,7 +224,7 @@ impl StampCheck {
             after: self.open.make_contiguous(),
             trends: self.trends,
         };
-        match neighbours.judge() {
+        match neighbours.assess() {
             Judgement::False { by, run } => {
                 self.reject(&one, by, !run.is_empty());
                 let later: Vec<Seen> = run.iter().rev().filter_map(|at| self.open.remove(*at)).collect();

@@ -382,7 +382,7 @@ impl Relating {
         }
         let numbers = (responder_log == ResponderLog::None && self.any && !self.one_way).then(|| {
             let numbers = core::mem::take(&mut replies.numbers);
-            numbers::tell(&mut forward, &mut replies.passages, numbers, waiting_time)
+            numbers::attribute_losses(&mut forward, &mut replies.passages, numbers, waiting_time)
         });
         let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Own);
         let mut reverse = if counted.is_some() { replies.passages } else { replies.in_order() };

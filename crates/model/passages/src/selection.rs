@@ -41,7 +41,7 @@ impl Tally {
         self.told += one(stamps.told);
     }
     /// The place that was asked for; where that is the network card and it stamps less than half of the packets, `None`.
-    fn asked(self, place: Option<Place>) -> Option<Place> {
+    fn requested_source(self, place: Option<Place>) -> Option<Place> {
         place.filter(|place| *place != Place::Nic || (self.nic > 0 && self.nic * 2 >= self.concerned))
     }
     /// The nearest to the wire that at least half of the packets have.
@@ -166,9 +166,9 @@ impl Tallies {
         // What was lost may never have left, and has no delay: it does not choose for what came.
         let those = |came: Tally, all: Tally| if came.concerned > 0 { came } else { all };
         let (t1, t3) = (those(self.came[0], t1), those(self.came[1], t3));
-        let near = |tally: Tally| Some(tally.asked(asked).unwrap_or_else(|| tally.best()));
+        let near = |tally: Tally| Some(tally.requested_source(asked).unwrap_or_else(|| tally.best()));
         let far = |tally: Tally| {
-            if has_far_log { tally.asked(asked).or_else(|| tally.best_far()) } else { None }
+            if has_far_log { tally.requested_source(asked).or_else(|| tally.best_far()) } else { None }
         };
         Selection { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
     }

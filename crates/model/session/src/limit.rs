@@ -107,7 +107,7 @@ impl Limiter {
     }
 
     /// Whether a packet from `source` may pass now; if so its token is taken. For one that was `granted` there is what is kept
-    /// besides ([`Self::keep`]).
+    /// besides ([`Self::reserve`]).
     pub fn admit(&mut self, source: IpAddr, granted: bool, now: Timestamp<Monotonic>) -> bool {
         let (now, rate, index) = (now.as_nanos(), self.rate, self.index(source));
         let bucket = match self.own(source, index, now) {
@@ -120,7 +120,7 @@ impl Limiter {
 
     /// Keeps `rate` packets a second more of what packets from `source` may have for those that were granted, but never more than
     /// there is. `false` where `source` has no bucket of its own and all that it could have are in use: then nothing is kept.
-    pub fn keep(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) -> bool {
+    pub fn reserve(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) -> bool {
         let (now, limit) = (now.as_nanos(), self.rate);
         let Some(bucket) = self.own(source, self.index(source), now) else { return false };
         bucket.share_out(bucket.granted.saturating_add(rate), now, limit);
@@ -254,7 +254,7 @@ mod tests {
         let [granted, flood] = beside_a_flood(&mut without);
         assert!(granted < 100 && flood > 3_900, "{granted} and {flood}: the flood takes each token");
         let mut limiter = Limiter::new(200, 16, (1, 2), at(0));
-        assert!(limiter.keep(HOST, 101, at(0)));
+        assert!(limiter.reserve(HOST, 101, at(0)));
         let [granted, flood] = beside_a_flood(&mut limiter);
         assert_eq!(granted, 2_000);
         assert!((2_000..=2_200).contains(&flood), "{flood}");
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_is_kept_and_not_used_is_for_all() {
         let mut limiter = Limiter::new(100, 16, (1, 2), at(0));
-        assert!(limiter.keep(HOST, 500, at(0)), "of more than there is, all is kept");
+        assert!(limiter.reserve(HOST, 500, at(0)), "of more than there is, all is kept");
         let in_second = |limiter: &mut Limiter, second: i64| {
             let moments = (0..1_000).map(|now| at(second * 1_000_000_000 + now * 1_000_000));
             moments.filter(|now| limiter.admit(HOST, false, *now)).count()
@@ -282,8 +282,8 @@ mod tests {
     fn a_bucket_of_which_something_is_kept_is_not_given_to_another_and_in_a_full_set_nothing_is_kept() {
         let hosts = |n: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + n));
         let mut limiter = Limiter::new(10, 1, (1, 2), at(0));
-        assert!((0..8).all(|n| limiter.keep(hosts(n), 5, at(0))));
-        assert!(!limiter.keep(hosts(8), 5, at(0)) && !limiter.keep(hosts(9), 5, at(9_000_000_000)));
+        assert!((0..8).all(|n| limiter.reserve(hosts(n), 5, at(0))));
+        assert!(!limiter.reserve(hosts(8), 5, at(0)) && !limiter.reserve(hosts(9), 5, at(9_000_000_000)));
         let burst = |limiter: &mut Limiter, n, granted| {
             (0..20).filter(|_| limiter.admit(hosts(n), granted, at(9_000_000_000))).count()
         };
@@ -293,7 +293,7 @@ mod tests {
             [5, 5, 10]
         );
         limiter.give_back(hosts(2), 5, at(9_000_000_000));
-        assert!(limiter.keep(hosts(9), 5, at(9_000_000_000)), "nobody needs that any more");
+        assert!(limiter.reserve(hosts(9), 5, at(9_000_000_000)), "nobody needs that any more");
     }
 
     proptest! {
@@ -307,7 +307,7 @@ mod tests {
             for (gap, what, share) in steps {
                 now += gap;
                 match what {
-                    0 => { limiter.keep(HOST, share, at(now)); }
+                    0 => { limiter.reserve(HOST, share, at(now)); }
                     1 => limiter.give_back(HOST, share, at(now)),
                     _ => passed += (0..share / 20)
                         .map(|_| u128::from(limiter.admit(HOST, what % 2 == 0, at(now))))

@@ -243,7 +243,7 @@ impl Working<'_> {
             self.pass.1 += octets;
             let line = f64::from(octets + FrameSize::OVERHEAD) * 8e9 / self.device.rate;
             self.free_at = begin + line + real(self.device.per_frame.as_nanos());
-            let at = whole(begin + line) + self.device.latency.as_nanos();
+            let at = to_i64(begin + line) + self.device.latency.as_nanos();
             self.taken.push(Taken { at, place, tos });
         }
     }
@@ -314,7 +314,7 @@ const fn real(nanos: i64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a trial's nanoseconds")]
-const fn whole(nanos: f64) -> i64 {
+const fn to_i64(nanos: f64) -> i64 {
     nanos as i64
 }
 
@@ -406,9 +406,9 @@ mod tests {
         for (class, octets, apart) in [(0, 105, 700_000.0), (1, 1_505, 10_000_000.0)] {
             let chance = RandomStream::new(SEED, [u32::from_be_bytes(*b"gaps"), octets]);
             let mut at = 0.0;
-            for n in 0..50_000_000_000_u64 / whole(apart).unsigned_abs() {
+            for n in 0..50_000_000_000_u64 / to_i64(apart).unsigned_abs() {
                 at -= (1.0 - chance.unit(n)).ln() * apart;
-                given.push(Given { at: whole(at), class, octets, tos: 0 });
+                given.push(Given { at: to_i64(at), class, octets, tos: 0 });
             }
         }
         given.sort_by_key(|frame| frame.at);

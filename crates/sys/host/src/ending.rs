@@ -74,7 +74,7 @@ impl Countdown {
     }
 
     /// One more look. Gives whether the time is over, in which no stage went on.
-    fn look(&mut self, stages: &mut Stages) -> bool {
+    fn is_over(&mut self, stages: &mut Stages) -> bool {
         stages.going_on.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
         if stages.going_on.iter().any(|(_, left)| *left > 0) {
             *self = Self::new();
@@ -99,7 +99,7 @@ pub fn watch(mut told: impl Read + Send + 'static, end: impl FnOnce() + Send + '
         let mut countdown = Countdown::new();
         loop {
             std::thread::sleep(POLL_INTERVAL);
-            if countdown.look(&mut STAGES.lock().unwrap_or_else(PoisonError::into_inner)) {
+            if countdown.is_over(&mut STAGES.lock().unwrap_or_else(PoisonError::into_inner)) {
                 return end();
             }
         }
@@ -119,7 +119,7 @@ mod tests {
             if look > ends {
                 stages.going_on.clear();
             }
-            if countdown.look(&mut stages) {
+            if countdown.is_over(&mut stages) {
                 return look;
             }
         }

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     /// A line of what the kernel tells of a process.
-    fn told(process: libc::pid_t, what: &str) -> String {
+    fn kernel_line(process: libc::pid_t, what: &str) -> String {
         let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(what));
         line.unwrap_or_else(|| panic!("no {what} in {status}")).trim().to_owned()
@@ -218,8 +218,8 @@ mod tests {
             // SAFETY: the calls take plain numbers.
             let [session, group] = [unsafe { libc::getsid(process) }, unsafe { libc::getpgid(process) }];
             assert_eq!((session, group), (process, process));
-            assert_eq!(told(process, "Name:"), "port-guard");
-            let blocked = u64::from_str_radix(&told(process, "SigBlk:"), 16).unwrap();
+            assert_eq!(kernel_line(process, "Name:"), "port-guard");
+            let blocked = u64::from_str_radix(&kernel_line(process, "SigBlk:"), 16).unwrap();
             for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
                 assert_ne!(blocked & 1 << (signal - 1), 0, "{signal} of {blocked:x}");
             }

@@ -31,7 +31,7 @@ impl BridgePortNumber {
     pub(crate) fn query(control: RawFd, bridge: &str, index: u32) -> Option<Self> {
         let index = libc::c_int::try_from(index).ok()?;
         let mut seat = Self { bridge: name_of(bridge), index, number: 0, ports: [0; MAX_BRIDGE_PORTS] };
-        seat.look(control)?;
+        seat.read_ports(control)?;
         seat.number = seat.ports.iter().position(|port| *port == index)?;
         Some(seat)
     }
@@ -40,7 +40,7 @@ impl BridgePortNumber {
     /// calls only.
     pub(crate) fn wait(&mut self, control: RawFd) {
         for _ in 0..LOOKS {
-            if self.look(control).is_none() || self.ports.contains(&self.index) || self.is_next() {
+            if self.read_ports(control).is_none() || self.ports.contains(&self.index) || self.is_next() {
                 return;
             }
             // SAFETY: the call reads a constant, and writes nothing where it is given no place for the rest.
@@ -54,7 +54,7 @@ impl BridgePortNumber {
     }
 
     /// Reads the bridge's ports.
-    fn look(&mut self, control: RawFd) -> Option<()> {
+    fn read_ports(&mut self, control: RawFd) -> Option<()> {
         self.ports.fill(0);
         let ports = self.ports.as_mut_ptr().expose_provenance() as libc::c_ulong;
         let mut ask: [libc::c_ulong; 4] = [PORTS, ports, MAX_BRIDGE_PORTS as libc::c_ulong, 0];

@@ -166,14 +166,14 @@ impl XdpPort {
             arena.slot_mut(&slot)[HEADROOM - STAMP..HEADROOM].fill(0);
             self.fill.write(end, self.address(&slot));
             end = end.wrapping_add(1);
-            self.keep(slot);
+            self.store_slot(slot);
         }
         if end != begin {
             self.fill.produce_to(end);
         }
     }
 
-    fn keep(&mut self, slot: Slot) {
+    fn store_slot(&mut self, slot: Slot) {
         let number = usize::try_from(slot.number()).unwrap_or(usize::MAX);
         if let Some(place) = self.in_kernel.get_mut(number) {
             *place = Some(slot);
@@ -270,7 +270,7 @@ impl XdpPort {
         let dropped = error == Some(libc::EBUSY);
         let sent = taken.saturating_sub(u32::from(dropped));
         for frame in frames.drain(..usize::try_from(sent).unwrap_or(0)) {
-            self.keep(frame.slot);
+            self.store_slot(frame.slot);
         }
         let complete = begin.wrapping_add(taken) == end;
         let refused = match error {

@@ -17,7 +17,7 @@ pub(super) type Translated = BTreeMap<Flow, Flow>;
 
 /// Gives the flows of the second capture the addresses by which the first has them, and takes into account for each packet's `content` in
 /// which flow it is. Gives the flows whose addresses are others.
-pub(super) fn settle([a, b]: [&mut [Captured]; 2]) -> Translated {
+pub(super) fn match_flows([a, b]: [&mut [Captured]; 2]) -> Translated {
     let translated = translated([a, b]);
     for packet in &mut *b {
         packet.flow = translated.get(&packet.flow).copied().unwrap_or(packet.flow);

@@ -93,10 +93,10 @@ impl CaptureTotals {
 }
 
 fn analyzed(folder: &Path, seed: u32, steps: [(i64, i64); 2], is_swapped: bool) -> CaptureTotals {
-    told(folder, &captured(seed), steps, is_swapped, [false; 2])
+    detected(folder, &captured(seed), steps, is_swapped, [false; 2])
 }
 
-fn told(
+fn detected(
     folder: &Path,
     captured: &[Vec<Packet>; 2],
     steps: [(i64, i64); 2],
@@ -177,7 +177,7 @@ fn a_capture_that_was_sorted_after_its_clock_was_set_back_is_put_in_the_order_of
         for whose in [0, 1] {
             let (mut steps, mut sorted) = ([never; 2], [false; 2]);
             (steps[whose], sorted[whose]) = ((at, size), true);
-            let told = told(&folder, &captured(seed), steps, false, sorted);
+            let told = detected(&folder, &captured(seed), steps, false, sorted);
             let lost = |told: &CaptureTotals| told.counts.map(|counts| counts[1]);
             assert_eq!(lost(&told), lost(&calm), "{size} of {whose}");
             let expected = if whose == 1 { size } else { -size };
@@ -196,12 +196,12 @@ fn a_clock_that_is_set_is_told_where_all_packets_go_one_way_too() {
     let mut one_way = captured(7);
     one_way.iter_mut().for_each(|packets| packets.retain(|(_, answers, _)| !answers));
     let never = (i64::MAX, 0);
-    let calm = told(&folder, &one_way, [never; 2], false, [false; 2]);
+    let calm = detected(&folder, &one_way, [never; 2], false, [false; 2]);
     for size in [-3_600_000, -5_000, 5_000].map(|ms| ms * MS) {
         for whose in [0, 1] {
             let mut steps = [never; 2];
             steps[whose] = (at, size);
-            let told = told(&folder, &one_way, steps, false, [false; 2]);
+            let told = detected(&folder, &one_way, steps, false, [false; 2]);
             assert_eq!(told.counts[0], calm.counts[0], "{size} of {whose}");
             let expected = if whose == 1 { size } else { -size };
             let [(_, one, [low, high])] = told.steps[..] else { panic!("{size} of {whose}: {told:?}") };
@@ -272,7 +272,7 @@ fn a_clock_that_is_set_while_no_packet_passes_is_told_once() {
                 let mut steps = [never; 2];
                 steps[whose] = (at, size);
                 let name = format!("{size} of {whose}, seed {seed}, pause {pause}");
-                let told = told(&folder, &packets, steps, false, [false; 2]);
+                let told = detected(&folder, &packets, steps, false, [false; 2]);
                 let expected = if whose == 1 { size } else { -size };
                 let [(_, one, _)] = told.steps[..] else { panic!("{name}: {told:?}") };
                 assert!((one - expected).abs() < MS, "{name}: {told:?}");

@@ -123,7 +123,7 @@ pub(super) fn read(
         }
     }
     let refuse = |why: String| AnalysisError::Line { path: far.into(), line: 1, why };
-    let translated = capture_flows::settle([&mut a.packets, &mut b.packets]);
+    let translated = capture_flows::match_flows([&mut a.packets, &mut b.packets]);
     let both = |by: By| matched(&a.packets, &b.packets, by);
     let (exact, loose) = (both(By::ContentAndIdentification), both(By::Content));
     let total = |flows: &BTreeMap<Flow, usize>| flows.values().sum::<usize>();
@@ -303,7 +303,7 @@ impl Pair {
     }
 
     /// The least of far minus near over the packets in both.
-    fn least(&self) -> Option<i64> {
+    fn min_difference(&self) -> Option<i64> {
         self.packets.iter().flat_map(|(near, far)| far.iter().map(|far| far.at_ns - near.at_ns)).min()
     }
 
@@ -329,7 +329,7 @@ impl Pair {
                 of: self.packets.len() as u64,
             });
         }
-        let least = self.least().unwrap_or(0);
+        let least = self.min_difference().unwrap_or(0);
         let mut rows = Vec::with_capacity(last + 1 - first);
         for ((near, far), sequence) in self.packets[first..=last].iter().zip(0u64..) {
             rows.extend(packet_rows(near, far, sequence, least));

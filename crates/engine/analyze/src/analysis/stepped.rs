@@ -167,7 +167,7 @@ impl Ways {
     }
 
     /// The packets of a way before a place, the nearest first, and those from it on.
-    fn beside(
+    fn neighbours(
         &self,
         way: bool,
         place: usize,
@@ -377,11 +377,11 @@ impl Change {
     fn of_way(stamped: &[Stamped], ways: &Ways, (place, until): (usize, usize), way: bool) -> Option<Self> {
         let apart = |place: usize| Some(stamped[place].own.saturating_sub(stamped[place].other?.0));
         let after = |until: usize| -> Vec<i64> {
-            let after = ways.beside(way, place).1.take_while(|one| *one < until);
+            let after = ways.neighbours(way, place).1.take_while(|one| *one < until);
             after.filter_map(apart).take(MAX_NEIGHBOUR_PACKETS).collect()
         };
         let before: Vec<i64> =
-            ways.beside(way, place).0.filter_map(apart).take(MAX_NEIGHBOUR_PACKETS).collect();
+            ways.neighbours(way, place).0.filter_map(apart).take(MAX_NEIGHBOUR_PACKETS).collect();
         let mut later = after(until);
         if later.len() < MIN_NEIGHBOUR_PACKETS {
             later = after(stamped.len());

@@ -13,7 +13,12 @@ const INTERVAL: i64 = 20 * MS;
 
 /// What is told of so many packets that wait some 50 microseconds, by a responder's clock that runs so much faster and is set by `step`, while the
 /// way there becomes longer by `longer`; both at a moment.
-fn told(name: &str, seed: u32, count: i64, (ppm, step, longer, at): (i64, i64, i64, i64)) -> Vec<ClockEvent> {
+fn detected(
+    name: &str,
+    seed: u32,
+    count: i64,
+    (ppm, step, longer, at): (i64, i64, i64, i64),
+) -> Vec<ClockEvent> {
     let random = RandomStream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
@@ -49,7 +54,7 @@ fn a_ways_change_is_told_in_the_senders_seconds() {
     let mut missed = 0;
     for seed in 0..20 {
         let (ppm, longer) = ([-60, -35, 35, 60][seed as usize % 4], [3 * MS, 10 * MS][seed as usize / 4 % 2]);
-        let events = told("change", seed, 3_000, (ppm, 0, longer, 31 * SECOND));
+        let events = detected("change", seed, 3_000, (ppm, 0, longer, 31 * SECOND));
         let [event] = &events[..] else { panic!("{seed}: {events:?}") };
         assert_eq!((event.kind.as_str(), event.direction.as_deref()), ("path-change", Some("forward")));
         let [low, high] = event.size_interval_ns.unwrap();
@@ -65,7 +70,7 @@ fn a_step_is_told_between_the_packets_where_it_was_however_long_the_run_is() {
     for seed in 0..4 {
         let at = (100 + 37 * i64::from(seed)) * SECOND;
         let step = [12 * MS, -15 * MS][seed as usize % 2];
-        let events = told("moment", seed, 15_000, (20, step, 0, at));
+        let events = detected("moment", seed, 15_000, (20, step, 0, at));
         let [event] = &events[..] else { panic!("{seed}: {events:?}") };
         assert_eq!(event.kind, "clock-step");
         assert!((event.at_ns - at).abs() <= 2 * INTERVAL, "{seed}: {at} {event:?}");

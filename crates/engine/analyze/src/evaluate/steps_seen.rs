@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    fn told(at_ns: i64, size_ns: i64, half: i64) -> ClockEvent {
+    fn event(at_ns: i64, size_ns: i64, half: i64) -> ClockEvent {
         ClockEvent {
             at_ns,
             until_ns: None,
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn what_delays_tell_to_be_left_of_a_step_is_in_its_size_and_gives_its_interval() {
         const S: i64 = 1_000_000_000;
-        let left = || vec![told(15 * S, 2_250, 20), told(40 * S, 3_000, 10)];
+        let left = || vec![event(15 * S, 2_250, 20), event(40 * S, 3_000, 10)];
         // A sender that is set back leaves the responder's clock further ahead.
         assert_eq!(
             steps(&[seen(15 * S + 1, -100_000_000, None)], left()),

@@ -46,11 +46,11 @@ impl Falls {
     pub(super) fn push(&mut self, place: Place, sent: i64) {
         self.waiting.push(Reverse((place, sent)));
         if self.waiting.len() > self.most {
-            self.look();
+            self.check_next();
         }
     }
 
-    fn look(&mut self) {
+    fn check_next(&mut self) {
         let Some(Reverse((place, sent))) = self.waiting.pop() else { return };
         if let Some((before, sent_before)) = self.last {
             if place < before {
@@ -74,7 +74,7 @@ impl Falls {
     /// What undoes the steps: from each on, packets were sent the usual gap after the one before.
     pub(super) fn finish(mut self) -> Shifts {
         while !self.waiting.is_empty() {
-            self.look();
+            self.check_next();
         }
         let mut gaps: Vec<i64> = self.gaps.values().iter().map(|(_, gap)| *gap).collect();
         gaps.sort_unstable();

@@ -60,7 +60,7 @@ fn rows(way: ProbeDirection, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) 
     (rows, dropped)
 }
 
-fn told(
+fn evaluated(
     way: ProbeDirection,
     mostly: bool,
     relation: ClockRelation,
@@ -95,7 +95,7 @@ fn kernel_drops_are_instrument_drops() {
                 (ClockRelation::Unknown, StampRequest::Best),
                 (ClockRelation::Unknown, StampRequest::Kernel),
             ] {
-                let (document, dropped) = told(way, mostly, relation, request);
+                let (document, dropped) = evaluated(way, mostly, relation, request);
                 let direction =
                     if way == ProbeDirection::Reverse { &document.reverse } else { &document.forward };
                 let Packets { sent, received, lost, late, instrument_drops, .. } = direction.packets.clone();
@@ -168,7 +168,7 @@ fn instrument_drops_leave_loss_ratio() {
 #[test]
 fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of_a_part() {
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
-    let told = |way: ProbeDirection, responder_log: bool, responder_log_complete: bool| {
+    let evaluated = |way: ProbeDirection, responder_log: bool, responder_log_complete: bool| {
         let traffic = Traffic { direction: way, ..any.traffic.clone() };
         let stream = Stream { traffic, responder_log, responder_log_complete, ..any.clone() };
         let rows = rows(if way == ProbeDirection::Both { ProbeDirection::Forward } else { way }, true, 0).0;
@@ -176,12 +176,12 @@ fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of
         (document.responder_log_complete, document.partial)
     };
     for way in [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::Both] {
-        assert_eq!(told(way, true, true), (Some(true), false), "{way:?}");
-        assert_eq!(told(way, true, false), (Some(false), true), "{way:?}");
+        assert_eq!(evaluated(way, true, true), (Some(true), false), "{way:?}");
+        assert_eq!(evaluated(way, true, false), (Some(false), true), "{way:?}");
     }
     // Of round trips this end knows what came back.
-    assert_eq!(told(ProbeDirection::RoundTrip, true, false), (Some(false), false));
-    assert_eq!(told(ProbeDirection::RoundTrip, false, false), (None, false));
+    assert_eq!(evaluated(ProbeDirection::RoundTrip, true, false), (Some(false), false));
+    assert_eq!(evaluated(ProbeDirection::RoundTrip, false, false), (None, false));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
     let lacking = [NotLogged { kind: EntryKind::Arrival, entries: 150, first: 2_000, last: 6_000 }];
     for way in [ProbeDirection::Reverse, ProbeDirection::RoundTrip] {
-        let told = |rows: &[RoundTrip], not_logged: &[NotLogged]| {
+        let evaluated = |rows: &[RoundTrip], not_logged: &[NotLogged]| {
             let traffic = Traffic { direction: way, ..any.traffic.clone() };
             let stream =
                 Stream { traffic, responder_log: true, not_logged: not_logged.to_vec(), ..any.clone() };
@@ -209,7 +209,7 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
         let all = rows(way, true, 0).0;
         let all: Vec<RoundTrip> =
             if way == ProbeDirection::Reverse { all } else { all.into_iter().map(there_and_back).collect() };
-        let whole = told(&all, &[]);
+        let whole = evaluated(&all, &[]);
         let lost = of(&whole).lost.unwrap();
         assert!(lost > 0 && !whole.partial && of(&whole).instrument_drops.is_none(), "{way:?}");
         // Each 30th arrival from 2,000 to 6,000 has no entry.
@@ -220,7 +220,7 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
             (row.returned, row.t4) = (false, Stamps::default());
         }
         let without = all.iter().filter(|row| left_out(row) && row.returned).count() as u64;
-        let part = told(&lacks, &lacking);
+        let part = evaluated(&lacks, &lacking);
         let (before, after) = (of(&whole), of(&part));
         assert!(part.partial && !part.not_logged.is_empty(), "{way:?}");
         assert_eq!(after.received, before.received.map(|received| received - without), "{way:?}");
@@ -233,6 +233,6 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
         );
         // Outside the span it is known what was lost.
         let outside = [NotLogged { first: 9_910, last: 9_990, ..lacking[0] }];
-        assert_eq!(of(&told(&all, &outside)).lost, Some(lost), "{way:?}");
+        assert_eq!(of(&evaluated(&all, &outside)).lost, Some(lost), "{way:?}");
     }
 }

@@ -79,7 +79,7 @@ impl<B: TestBed> Running<'_, B> {
         let gone_since = self.gone_since.take();
         let before = gone_since.unwrap_or_else(|| self.now());
         let stopped = || self.stop.load(Ordering::Acquire);
-        let sent = match self.look(prompt)? {
+        let sent = match self.probe_sizes(prompt)? {
             Ok(_) if stopped() => return Ok(Standing::Ends),
             Ok(_) => {
                 if gone_since.is_some() {
@@ -101,7 +101,7 @@ impl<B: TestBed> Running<'_, B> {
         }
         let link = self.link_fault();
         self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
-        if self.look(options.patience)?.is_err() {
+        if self.probe_sizes(options.patience)?.is_err() {
             if !stopped() {
                 let waited = options.patience;
                 let link = self.link_fault();

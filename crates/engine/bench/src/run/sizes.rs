@@ -29,7 +29,7 @@ pub(super) enum ProbeOutcome {
 impl<B: TestBed> Running<'_, B> {
     /// Looks whether the device forwards, by the sizes that are asked for, and where nothing comes of these, by others.
     /// It has been silent, too, where those asked for come again only then.
-    pub(super) fn look(&mut self, patience: Duration) -> Result<Result<u64, Vec<u64>>, BenchError> {
+    pub(super) fn probe_sizes(&mut self, patience: Duration) -> Result<Result<u64, Vec<u64>>, BenchError> {
         let asked = self.bed.probe(self.options, patience, self.stop)?;
         let Err(sent) = asked else { return Ok(asked) };
         let others = self.others();
@@ -49,7 +49,7 @@ impl<B: TestBed> Running<'_, B> {
             Ok(sent) => return Ok(ProbeOutcome::Own(sent)),
             Err(sent) => sent.iter().sum::<u64>(),
         };
-        if let Err(sent) = self.look(PROMPT)? {
+        if let Err(sent) = self.probe_sizes(PROMPT)? {
             return Ok(ProbeOutcome::Nothing(sent));
         }
         // It may have come back in the meantime.

@@ -32,7 +32,7 @@ pub trait Watcher {
     ///
     /// # Errors
     /// What is to be found out cannot be kept, and the benchmark ends.
-    fn tests_itself(&mut self) -> Result<(), BenchError> {
+    fn on_self_test(&mut self) -> Result<(), BenchError> {
         Ok(())
     }
 
@@ -40,7 +40,7 @@ pub trait Watcher {
     fn begins(&mut self, progress: &Progress<'_>);
 
     /// The device forwards and the tester was tested, so that more is known of how long all of it takes: right before the first trial.
-    fn knows_more(&mut self, _progress: &Progress<'_>) {}
+    fn on_forecast(&mut self, _progress: &Progress<'_>) {}
 
     /// The trial that was wished for, as pcapng.
     ///

@@ -250,7 +250,7 @@ impl Watcher for ForecastLog {
         self.begins.push(progress.whole);
     }
 
-    fn knows_more(&mut self, progress: &Progress<'_>) {
+    fn on_forecast(&mut self, progress: &Progress<'_>) {
         self.knows_more.push(progress.whole);
     }
 

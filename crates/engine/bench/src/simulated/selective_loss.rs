@@ -274,9 +274,9 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
     let bps = percent * 1e5;
     let pps = bps / f64::from(8 * (octets + 20));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "frames of a second")]
-    let whole = |frames: f64| frames as u64;
+    let to_u64 = |frames: f64| frames as u64;
     let load = |share: f64| Load {
-        frames: whole(pps * share),
+        frames: to_u64(pps * share),
         bps: bps * share,
         pps: pps * share,
         percent,

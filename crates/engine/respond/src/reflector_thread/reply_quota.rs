@@ -16,7 +16,7 @@ impl ReflectorThread {
     /// Keeps its share for a session that comes from the host at `peer`.
     pub(super) fn keep_share(&mut self, session: u32, peer: IpAddr) {
         let Some(state) = self.sessions.get_mut(&session).filter(|state| state.share > 0) else { return };
-        let is_kept = self.reflector.keep(peer, state.share, clock::monotonic_now());
+        let is_kept = self.reflector.reserve(peer, state.share, clock::monotonic_now());
         state.share_of = is_kept.then_some(peer);
     }
 

@@ -2,7 +2,7 @@
 
 use romer_record::warning::MeasurementWarning;
 
-use super::read::{CsvColumn, LARGEST, stamp, text, whole};
+use super::read::{CsvColumn, LARGEST, parse_integer, stamp, text};
 use super::row::Row;
 
 /// What becomes of a last line without a line end: whoever wrote it may have been interrupted in it.
@@ -108,8 +108,8 @@ pub(super) fn beginning(line: &[u8], columns: &[CsvColumn]) -> bool {
         return false;
     };
     let fits = |column: &CsvColumn, field: &str| match column {
-        CsvColumn::Sequence => whole(field, "", u64::MAX).is_ok(),
-        CsvColumn::Size => whole(field, "", LARGEST.into()).is_ok(),
+        CsvColumn::Sequence => parse_integer(field, "", u64::MAX).is_ok(),
+        CsvColumn::Size => parse_integer(field, "", LARGEST.into()).is_ok(),
         CsvColumn::Stamp(_) | CsvColumn::User(_) => stamp(field).is_ok(),
         CsvColumn::Fate | CsvColumn::Other => true,
     };

@@ -451,9 +451,9 @@ fn of_fields<'a>(
     let (mut row, mut fate) = (Row::default(), Fate::default());
     for (column, field) in columns.iter().zip(fields) {
         match *column {
-            CsvColumn::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
+            CsvColumn::Sequence => row.sequence = parse_integer(field, "a sequence number", u64::MAX)?,
             CsvColumn::Size => {
-                row.size = whole(field, "a size in octets", LARGEST.into())
+                row.size = parse_integer(field, "a size in octets", LARGEST.into())
                     .map(|size| u32::try_from(size).unwrap_or(u32::MAX))?;
             }
             CsvColumn::Stamp(place) => row.stamps[place] = stamp(field)?,
@@ -474,7 +474,7 @@ fn miscounted(text: &str, found: usize, wanted: usize) -> String {
     format!("it has {}, and the header line names {wanted}; {mend}", counted(found as u64, "field"))
 }
 
-pub(super) fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
+pub(super) fn parse_integer(field: &str, what: &str, most: u64) -> Result<u64, String> {
     if field.is_empty() || !field.bytes().all(|octet| octet.is_ascii_digit()) {
         return Err(format!("{} is not {what}; write a whole number", shown(field)));
     }

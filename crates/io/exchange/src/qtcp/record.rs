@@ -24,7 +24,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The same of a line of which nothing is odd, as nearly all are: much sooner.
-fn plain(line: &[u8], options: Options) -> Option<(Entry, i64)> {
+fn parse_common(line: &[u8], options: Options) -> Option<(Entry, i64)> {
     let mut rest = line;
     let [sent, received, latency, size] = [
         next_number(&mut rest, false)?,
@@ -58,7 +58,7 @@ fn whole_number(text: &[u8]) -> Option<(i64, &[u8])> {
 pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), String> {
     const WANTED: &str = "five numbers sent:received:latency:size:sequence, times in 100 ns";
     let binary = || format!("it is not text, but {WANTED} are wanted; name a .raw file");
-    if let Some(plain) = plain(line, options) {
+    if let Some(plain) = parse_common(line, options) {
         return Ok(plain);
     }
     if line.iter().any(|octet| *octet < b' ' && *octet != b'\t') {
@@ -81,7 +81,7 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
     let entry = Entry {
         sent: time(sent, "send stamp", 0)?,
         received: time(received, "receive stamp", 0)?,
-        size: whole(size, "size")?,
+        size: parse_integer(size, "size")?,
         sequence: number(sequence)?,
     };
     let latency = time(latency, "latency", -LARGEST)?;
@@ -115,7 +115,7 @@ fn time(field: &str, what: &str, least: i64) -> Result<i64, String> {
     }
 }
 
-fn whole(field: &str, what: &str) -> Result<u32, String> {
+fn parse_integer(field: &str, what: &str) -> Result<u32, String> {
     let digits =
         digits(field).ok_or_else(|| format!("{} is not a {what}; write a whole number", shown(field)))?;
     digits

@@ -35,12 +35,12 @@ const MAX_TEXT_OCTETS: usize = 200;
 /// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
 pub fn is_ours(raw: &Path) -> bool {
     let mut head = [0; OURS.len()];
-    let file = untrusted::open(&beside(raw));
+    let file = untrusted::open(&sta_path(raw));
     file.is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *OURS.as_bytes()
 }
 
 /// The name of the `.sta` beside a `.raw` or `.log`.
-fn beside(raw: &Path) -> PathBuf {
+fn sta_path(raw: &Path) -> PathBuf {
     let is_packed = raw.extension().is_some_and(|ending| ending == "gz");
     let bare = if is_packed { raw.with_extension("") } else { raw.to_path_buf() };
     bare.with_extension("sta")
@@ -49,7 +49,7 @@ fn beside(raw: &Path) -> PathBuf {
 /// What stands in the `.sta` beside a `.raw` or `.log`, if there is one that can be read and is not larger than 64 MiB. Nobody
 /// named it, so that no link is followed.
 fn text_beside(raw: &Path) -> Option<String> {
-    untrusted::read_text(&beside(raw), LARGEST).ok()
+    untrusted::read_text(&sta_path(raw), LARGEST).ok()
 }
 
 /// What a `.sta` of ours tells of the numbers that are missing in the `.raw` beside it.
@@ -246,7 +246,7 @@ impl File {
 
     /// The one beside `raw`, a `.raw` or `.log`, whoever wrote it; `None` where there is none that can be read.
     pub fn beside(raw: &Path) -> Option<Self> {
-        Self::read(&beside(raw).to_string_lossy(), &text_beside(raw)?).ok()
+        Self::read(&sta_path(raw).to_string_lossy(), &text_beside(raw)?).ok()
     }
 
     /// The value of `key`.
@@ -349,9 +349,9 @@ impl VariableTable {
     /// The table in CSV, with its header line.
     pub fn csv(&self) -> String {
         let mut writer = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-        let written = std::iter::once(&self.columns)
-            .chain(&self.rows)
-            .try_for_each(|cells| writer.write_record(cells.iter().map(|cell| plain(cell).into_owned())));
+        let written = std::iter::once(&self.columns).chain(&self.rows).try_for_each(|cells| {
+            writer.write_record(cells.iter().map(|cell| escape_formula(cell).into_owned()))
+        });
         // Memory takes all that is written to it.
         let text = written.ok().and_then(|()| writer.into_inner().ok());
         text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
@@ -399,7 +399,7 @@ fn some(named: &[String]) -> String {
 }
 
 /// A cell of CSV. One that a spreadsheet would take for a formula is kept from being one.
-fn plain(cell: &str) -> Cow<'_, str> {
+fn escape_formula(cell: &str) -> Cow<'_, str> {
     let formula =
         cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
     if formula { format!("'{cell}").into() } else { cell.into() }

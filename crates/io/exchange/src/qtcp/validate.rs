@@ -49,7 +49,7 @@ impl Validator {
         self.differ[1] |= first.received != entry.received;
         self.differ[2] |= first.sequence != entry.sequence;
         self.ahead.push_back(entry);
-        if self.ahead.len() == SIDE { self.look() } else { Ok(()) }
+        if self.ahead.len() == SIDE { self.validate_next() } else { Ok(()) }
     }
 
     /// Takes in the number of a dummy entry.
@@ -64,7 +64,7 @@ impl Validator {
     }
 
     /// Looks at the first of the packets that come next.
-    fn look(&mut self) -> Result<(), TooScattered> {
+    fn validate_next(&mut self) -> Result<(), TooScattered> {
         let Some(entry) = self.ahead.front().copied() else { return Ok(()) };
         self.looked_at += 1;
         if self.second_run.is_none() {
@@ -140,7 +140,7 @@ impl Validator {
     /// What the whole file shows.
     pub(super) fn finish(mut self) -> Result<Validation, Fault> {
         while !self.ahead.is_empty() {
-            self.look().map_err(|TooScattered| Fault::Line { line: 1, why: scattered() })?;
+            self.validate_next().map_err(|TooScattered| Fault::Line { line: 1, why: scattered() })?;
         }
         self.numbers.put_back();
         self.outside.put_back();

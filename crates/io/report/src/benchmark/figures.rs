@@ -181,7 +181,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> BenchmarkFi
 }
 
 /// The load that was asked for, percent of the line; in documents from before this was told what was due.
-fn asked(trial: &Trial) -> f64 {
+fn requested_load(trial: &Trial) -> f64 {
     trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent)
 }
 
@@ -223,8 +223,8 @@ fn mean(values: &[f64]) -> f64 {
 /// Latency with its least and greatest (figures 3-12, 3-14).
 fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigure {
     let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
-        let values =
-            trials(document, case, size).filter_map(|trial| Some((asked(trial), value(trial)? * 1e-3)));
+        let values = trials(document, case, size)
+            .filter_map(|trial| Some((requested_load(trial), value(trial)? * 1e-3)));
         Series { name: name.into(), points: gathered(values, how), dashed: name != "mean", twin: false }
     };
     BenchmarkFigure {
@@ -248,8 +248,9 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigu
             .filter(|trial| trial.per_stream.iter().any(|one| one.expected_l2_bps.is_some()))
     };
     let count = here().map(|trial| trial.per_stream.len()).max().unwrap_or(0);
-    let of =
-        |class: usize| here().filter_map(move |trial| Some((asked(trial), trial.per_stream.get(class)?)));
+    let of = |class: usize| {
+        here().filter_map(move |trial| Some((requested_load(trial), trial.per_stream.get(class)?)))
+    };
     let mut series = Vec::new();
     for class in 0..count {
         let Some((_, first)) = of(class).next() else { continue };
@@ -314,11 +315,11 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFi
 /// its first method, and its dot is the mean.
 fn high_and_low(document: &Benchmark, case: &str) -> BenchmarkFigure {
     let here: Vec<&Trial> = trials_of(document, case).collect();
-    let most = here.iter().map(|trial| asked(trial)).fold(0.0, f64::max);
+    let most = here.iter().map(|trial| requested_load(trial)).fold(0.0, f64::max);
     let at = |value: fn(&Trial) -> Option<f64>, how| {
         let values = here
             .iter()
-            .filter(|trial| asked(trial) > most - 1.0 && trial.latency_ns.min.is_some())
+            .filter(|trial| requested_load(trial) > most - 1.0 && trial.latency_ns.min.is_some())
             .filter_map(|trial| Some((f64::from(trial.frame_size?), value(trial)? * 1e-3)));
         gathered(values, how)
     };

@@ -26,7 +26,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         );
     }
     for direction in &comparison.directions {
-        let words = plain(&capital(&direction.words), style.unicode);
+        let words = to_ascii(&capital(&direction.words), style.unicode);
         let lone = comparison.directions.len() == 1;
         let wrapped = wrap(&words, width).into_iter();
         lines.extend(wrapped.map(|line| if lone { strong(line, style) } else { line }));
@@ -54,7 +54,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
             format!(", B - A = {}", of_limit(&limit.limit, value, style.unicode))
         });
         lines.extend(wrap(
-            &escape::terminal(&plain(&format!("{word}: {}{value}", limit.limit), style.unicode)),
+            &escape::terminal(&to_ascii(&format!("{word}: {}{value}", limit.limit), style.unicode)),
             width,
         ));
     }
@@ -85,7 +85,7 @@ fn headline(directions: &[ComparedDirection]) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-fn plain(text: &str, unicode: bool) -> String {
+fn to_ascii(text: &str, unicode: bool) -> String {
     if unicode { text.into() } else { text.replace('±', "+-").replace('µ', "u") }
 }
 

@@ -63,7 +63,7 @@ impl Uniform {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a made-up path")]
-fn whole(nanos: f64) -> i64 {
+fn to_i64(nanos: f64) -> i64 {
     nanos.round() as i64
 }
 
@@ -106,9 +106,9 @@ pub(crate) fn make(path: &Path) -> Made {
             let outlier = if random.next() < 0.004 { random.exponential(18.0) } else { 0.0 };
             path.spread_ns * (wave * random.exponential(1.0) + 0.3 * random.next() + outlier)
         };
-        let error = whole(random.exponential(90.0));
+        let error = to_i64(random.exponential(90.0));
         let sent = start + i64::from(sequence) * path.interval_ns + error;
-        let legs = [path.base_ns[0] + noise(&mut random), path.base_ns[1] + noise(&mut random)].map(whole);
+        let legs = [path.base_ns[0] + noise(&mut random), path.base_ns[1] + noise(&mut random)].map(to_i64);
         if path.lost_one_in > 0 && random.next() * f64::from(path.lost_one_in) < 0.4 {
             burst = 1 + sequence % 5;
         }
@@ -123,7 +123,7 @@ pub(crate) fn make(path: &Path) -> Made {
             fate,
             departure: Some(Timestamp::from_nanos(departure)),
             arrival: (fate == Fate::Arrived).then(|| Timestamp::from_nanos(departure + delay)),
-            delay: (fate == Fate::Arrived).then(|| Duration::from_nanos(delay - whole(shown))),
+            delay: (fate == Fate::Arrived).then(|| Duration::from_nanos(delay - to_i64(shown))),
             ttl: Some(63),
             tos: Some(0),
             leaving: romer_record::Leaving::after(Duration::from_nanos(error)),
@@ -142,7 +142,7 @@ pub(crate) fn make(path: &Path) -> Made {
     measurement.reverse = direction(&reverse, kind, &mut random);
     measurement.round_trip = direction(&round_trip, DelayKind::Absolute, &mut random);
     let apart = |step: i64, scale: f64, random: &mut Uniform| {
-        (0..400).map(|n| (n * step, whole(random.exponential(scale)))).collect()
+        (0..400).map(|n| (n * step, to_i64(random.exponential(scale)))).collect()
     };
     let step = i64::from(path.probes) * path.interval_ns / 400;
     let mut location = LocationSeries {
@@ -335,7 +335,7 @@ fn findings() -> Vec<Finding> {
 fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a made-up sample")]
     let position = (sorted.len().checked_sub(1)? as f64) * q;
-    let index = usize::try_from(whole(position.floor())).ok()?;
+    let index = usize::try_from(to_i64(position.floor())).ok()?;
     let low = *sorted.get(index)?;
     let high = sorted.get(index + 1).copied().unwrap_or(low);
     Some(low + (high - low) * position.fract())
@@ -382,11 +382,11 @@ fn histogram(values: &[f64]) -> Histogram {
         return Histogram::default();
     };
     let width = ((high - low) / 60.0).max(1.0);
-    let mut edges: Vec<i64> = (0..=60).map(|n| whole(low + width * f64::from(n))).collect();
-    edges.push(whole(max.max(high + width)) + 1);
+    let mut edges: Vec<i64> = (0..=60).map(|n| to_i64(low + width * f64::from(n))).collect();
+    edges.push(to_i64(max.max(high + width)) + 1);
     let counts = edges
         .windows(2)
-        .map(|edge| sorted.iter().filter(|v| (edge[0]..edge[1]).contains(&whole(**v))).count() as u64)
+        .map(|edge| sorted.iter().filter(|v| (edge[0]..edge[1]).contains(&to_i64(**v))).count() as u64)
         .collect();
     Histogram { bin_edges_ns: edges, counts }
 }

@@ -16,7 +16,7 @@ use super::differences::{Jumps, NEXT, sudden};
 use super::evidence::convinces;
 use super::series::quantile;
 use crate::interval::Dependence;
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Values on either side of a change, at least: what lasts no longer is a burst.
 const MIN_SEGMENT_PACKETS: usize = 40;
@@ -93,8 +93,8 @@ fn between(values: &[f64], places: &mut Vec<usize>, about: &Context) {
 fn lengths(all: usize) -> Vec<usize> {
     let mut lengths = Vec::new();
     let mut length = real(MIN_WINDOW_PACKETS);
-    while whole(length) < all {
-        lengths.push(whole(length));
+    while to_usize(length) < all {
+        lengths.push(to_usize(length));
         length *= WINDOW_GROWTH;
     }
     if all >= 2 * MIN_SEGMENT_PACKETS {
@@ -162,7 +162,7 @@ fn at_any_reach(
         let near = (&before[before.len().saturating_sub(reach)..], &after[..after.len().min(reach)]);
         let log_alarm = judged(near, from, everywhere, about);
         least = least.min(log_alarm);
-        if convinces(log_alarm) && plain(near) {
+        if convinces(log_alarm) && is_abrupt(near) {
             return (Some(Change { from, reach, log_alarm }), least);
         }
         if reach < 2 * MIN_SEGMENT_PACKETS {
@@ -193,7 +193,7 @@ fn split(values: &[f64], start: usize, about: &Context) -> Option<usize> {
     }
     let tells = |place: &usize| {
         let sides = values.split_at(*place);
-        *place > 0 && plain(sides) && convinces(judged(sides, start + place, None, about))
+        *place > 0 && is_abrupt(sides) && convinces(judged(sides, start + place, None, about))
     };
     let farthest = || {
         let place =
@@ -321,7 +321,7 @@ fn freedom(count: usize, block: usize) -> f64 {
 }
 
 /// Whether a change is large and sudden: the values next to it differ as those farther off do.
-fn plain((before, after): (&[f64], &[f64])) -> bool {
+fn is_abrupt((before, after): (&[f64], &[f64])) -> bool {
     let (first, second) = (summary_of(before), summary_of(after));
     let size = second.0 - first.0;
     let spread = first.1.max(second.1);
@@ -338,7 +338,7 @@ fn summary_of(values: &[f64]) -> (f64, f64) {
 
 /// Whether the values next to the change differ as those farther off do.
 pub(super) fn abrupt(before: &[f64], after: &[f64]) -> bool {
-    let near = |side: usize| whole((real(side) * NEAREST).round().max(8.0)).min(side);
+    let near = |side: usize| to_usize((real(side) * NEAREST).round().max(8.0)).min(side);
     let (left, right) = (near(before.len()), near(after.len()));
     let beside = median(&after[..right]) - median(&before[before.len() - left..]);
     let whole = median(after) - median(before);

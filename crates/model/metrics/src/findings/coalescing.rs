@@ -17,7 +17,7 @@ use romer_units::random::{Blocks, RandomStream, Seed};
 use super::evidence::{UndirectedFinding, convinces, tail};
 use super::series::{FEWEST, LOOKED_AT, STAMPS, quantile};
 use crate::sample::received;
-use crate::value::{Value as _, real, whole};
+use crate::value::{Value as _, real, to_usize};
 
 /// What counts as nothing, in shares of the usual interval between departures.
 const NEAR: [f64; 8] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
@@ -137,7 +137,7 @@ fn of_any_delays(packets: &[(i64, i64)]) -> Vec<f64> {
     let mut chance = Blocks::new(RandomStream::new(Seed([22, 5, 10, 7, 0, 0]), [0, 0]));
     let mut delays: Vec<i64> = packets.iter().map(|packet| packet.1.saturating_sub(packet.0)).collect();
     for (ordinal, left) in (0..).zip((1..delays.len()).rev()) {
-        delays.swap(left, whole(chance.unit(ordinal) * real(left + 1)).min(left));
+        delays.swap(left, to_usize(chance.unit(ordinal) * real(left + 1)).min(left));
     }
     let arrival = |(packet, delay): (&(i64, i64), &i64)| packet.0.saturating_add(*delay);
     let arrivals: Vec<i64> = packets.iter().zip(&delays).map(arrival).collect();

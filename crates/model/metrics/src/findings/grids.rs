@@ -18,7 +18,7 @@ use romer_record::finding::{GridOf, Pattern};
 use super::evidence::{UndirectedFinding, convinces, tail};
 use super::series::{DelaySeries, FEWEST, quantile};
 use crate::interval::{NORMAL_975, student_975};
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Of a long stream so many values tell.
 const TELLING: usize = 1 << 17;
@@ -120,7 +120,7 @@ fn grid(
     }
     let mut bins = vec![0.0_f64; BINS];
     for value in values {
-        let bin = whole((value - low) / range * real(BINS));
+        let bin = to_usize((value - low) / range * real(BINS));
         if *value >= low && bin < BINS {
             bins[bin] += 1.0;
         }
@@ -212,7 +212,7 @@ fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 
     let line = by_medians(values, step, offset, [low, high])?;
     let GridLine { step, offset, .. } = line;
     // Points are at even numbers of half-steps; a window reaches an eighth of a step to either side.
-    let half_steps = whole(2.0 * (high - low) / step) + 4;
+    let half_steps = to_usize(2.0 * (high - low) / step) + 4;
     let base = (2.0 * (low - offset) / step).floor() - 1.0;
     let even_first = usize::from(base.rem_euclid(2.0) > 0.5);
     let mut visits = vec![0.0_f64; half_steps];
@@ -223,7 +223,7 @@ fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 
         let index = near_whole(place);
         all += 1.0;
         let within = (place - index).abs() <= 0.25;
-        let number = whole((index - base).max(0.0));
+        let number = to_usize((index - base).max(0.0));
         near += if within && number % 2 == even_first { 1.0 } else { 0.0 };
         if within
             && last != Some(index)
@@ -345,7 +345,7 @@ impl GridLine {
     /// points, and the others are of peaks that are not.
     fn at_random(&self, base: f64, stand_out: &[usize], strength: f64) -> f64 {
         let numbered = |number: f64| {
-            let place = whole((2.0 * number - base).max(0.0)) / 2;
+            let place = to_usize((2.0 * number - base).max(0.0)) / 2;
             stand_out.binary_search(&place).is_ok()
         };
         let mut near: Vec<f64> = self
@@ -395,13 +395,13 @@ fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> 
     for _ in 0..3 {
         // The range's ends lie within peaks: of these all values count, for half a peak has its middle elsewhere.
         let [first, last] = [low, high].map(|end| near_whole((end - offset) / step));
-        let mut near: Vec<Vec<f64>> = vec![Vec::new(); whole((last - first).max(0.0)) + 1];
+        let mut near: Vec<Vec<f64>> = vec![Vec::new(); to_usize((last - first).max(0.0)) + 1];
         for value in values {
             let number = near_whole((value - offset) / step);
             let away = value - offset - number * step;
             if away.abs() <= REACH * step
                 && number >= first
-                && let Some(those) = near.get_mut(whole(number - first))
+                && let Some(those) = near.get_mut(to_usize(number - first))
             {
                 those.push(away);
             }

@@ -9,7 +9,7 @@ use super::evidence::{UndirectedFinding, convinces};
 use super::periods::{self, Fit};
 use super::series::{DelaySeries, quantile};
 use super::steps;
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Steps up of a period that no spikes told.
 const MIN_PERIODIC_STEPS: usize = 5;
@@ -65,7 +65,7 @@ pub(super) fn steps(
         let of_known = periods.iter().find_map(|fit| of_period(&each, *fit, series));
         let Some(wide) = of_known.or_else(|| of_steps(&each, series)) else { break };
         if of_known.is_none() && !periods.iter().any(|fit| periods::same(fit, &wide.fit)) {
-            told.push(periods::told(
+            told.push(periods::measured_period(
                 &wide.fit,
                 wide.height,
                 (wide.seen, real(wide.due)),
@@ -175,7 +175,7 @@ fn wide(steps: &[LevelStep], up: &[LevelStep], fit: Fit, series: &DelaySeries) -
     let alike = lasts.iter().filter(|one| (**one - usual).abs() <= 2.0 * off).count();
     let [first, last] = [series.at.first()?, series.at.last()?].map(|at| fit.cycle(*at).0);
     let due =
-        (0..=whole((last - first).max(0.0))).map(|number| fit.first + (first + real(number)) * fit.period);
+        (0..=to_usize((last - first).max(0.0))).map(|number| fit.first + (first + real(number)) * fit.period);
     // A step that is due where the packets begin or end is seen in no case.
     let inner =
         |due: &f64| *due > series.at[0] + off && series.at.last().is_some_and(|last| *due < last - off);
@@ -194,7 +194,7 @@ fn wide(steps: &[LevelStep], up: &[LevelStep], fit: Fit, series: &DelaySeries) -
 /// as is usual in it.
 fn lasts(series: &DelaySeries, fit: Fit, height: f64) -> f64 {
     let class = 2.0 * series.interval;
-    let mut high = vec![(0_usize, 0_usize); whole(fit.period / class) + 1];
+    let mut high = vec![(0_usize, 0_usize); to_usize(fit.period / class) + 1];
     let cycle = |at: f64| ((at - fit.first) / fit.period).floor();
     let mut begin = 0;
     while begin < series.at.len() {
@@ -203,7 +203,7 @@ fn lasts(series: &DelaySeries, fit: Fit, height: f64) -> f64 {
         let usual = quantile(&mut series.delay[begin..end].to_vec(), 0.5);
         for (at, delay) in series.at[begin..end].iter().zip(&series.delay[begin..end]) {
             let since = at - fit.first - number * fit.period;
-            if let Some((of, above)) = high.get_mut(whole(since / class)) {
+            if let Some((of, above)) = high.get_mut(to_usize(since / class)) {
                 *of += 1;
                 *above += usize::from(delay - usual > height / 2.0);
             }

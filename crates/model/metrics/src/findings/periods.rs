@@ -14,7 +14,7 @@ use romer_record::finding::Pattern;
 use super::evidence::{UndirectedFinding, convinces, tail};
 use super::series::{DelaySeries, quantile};
 use crate::interval::student_975;
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// Shares of the packets that lie above the levels.
 const LEVELS: [f64; 5] = [0.1, 0.03, 0.01, 0.003, 0.001];
@@ -119,7 +119,7 @@ pub(super) fn spikes(series: &DelaySeries) -> Vec<UndirectedFinding> {
     found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
     let each = |(index, one): (usize, &Period)| {
         let multiple = found[..index].iter().find(|shorter| multiple_of(&one.fit, &shorter.fit));
-        told(
+        measured_period(
             &one.fit,
             one.height,
             (one.hits.len(), one.cycles),
@@ -131,7 +131,7 @@ pub(super) fn spikes(series: &DelaySeries) -> Vec<UndirectedFinding> {
 }
 
 /// A period as it is told: `seen` of the spikes that are `due`, and the shorter one that it is a multiple of.
-pub(super) fn told(
+pub(super) fn measured_period(
     fit: &Fit,
     height: f64,
     (seen, due): (usize, f64),
@@ -148,7 +148,7 @@ pub(super) fn told(
             phase_ns: fit.first.rem_euclid(fit.period),
             height_ns: height,
             spikes: seen as u64,
-            cycles: whole(due) as u64,
+            cycles: to_usize(due) as u64,
             strength_ratio: real(seen) / due,
             multiple_of_ns: multiple_of.map(|shorter| shorter.period),
         },
@@ -318,7 +318,7 @@ fn begun(series: &DelaySeries, excess: &[f64], period: Period) -> Period {
     };
     let cycle = |at: Option<&f64>| at.map_or(0.0, |at| period.fit.cycle(*at).0);
     let (first, last) = (cycle(series.at.first()), cycle(series.at.last()));
-    let mut hits: Vec<usize> = (0..=whole((last - first).max(0.0)))
+    let mut hits: Vec<usize> = (0..=to_usize((last - first).max(0.0)))
         .filter_map(|number| seen(first + real(number)))
         .map(|hit| begin(&hit))
         .collect();
@@ -408,13 +408,13 @@ fn risen(series: &DelaySeries, excess: &[f64], level: f64, window: f64) -> Vec<S
 /// Differences of the moments of spikes that occur more often than those beside them, the most striking first.
 fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
     let spikes = &spikes[..spikes.len().min(PAIRED)];
-    let bins = whole(longest / window).min(1 << 20) + 3;
+    let bins = to_usize(longest / window).min(1 << 20) + 3;
     let mut counts = vec![0.0_f64; bins];
     let mut sums = vec![0.0_f64; bins];
     for (index, one) in spikes.iter().enumerate() {
         for other in &spikes[index + 1..] {
             let apart = other.at - one.at;
-            let bin = whole(apart / window);
+            let bin = to_usize(apart / window);
             if bin >= bins {
                 break;
             }
@@ -427,7 +427,7 @@ fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
         before[bin + 1] = before[bin] + count;
     }
     let mut peaks: Vec<(f64, f64)> = Vec::new();
-    for bin in whole(MIN_PERIOD_WINDOWS)..bins.saturating_sub(2) {
+    for bin in to_usize(MIN_PERIOD_WINDOWS)..bins.saturating_sub(2) {
         // The packet that sees a spike may be the next one: a difference falls into one of two bins.
         let both = counts[bin] + counts[bin + 1];
         if both < 3.0 {
@@ -469,7 +469,7 @@ fn folded(
     if let Some(many) = spikes.get(FOLDED) {
         cycles = cycles.min(((many.at - first) / start).max(CYCLES));
     }
-    let mut steps = whole(4.0 * cycles);
+    let mut steps = to_usize(4.0 * cycles);
     loop {
         let stretch = &spikes[..spikes.partition_point(|spike| spike.at <= first + cycles * start)];
         let step = window / (2.0 * cycles);
@@ -503,7 +503,7 @@ struct Scratch {
 /// The phase with the most spikes within half a window on either side, to half a window, and how many.
 fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Scratch) -> (u32, f64) {
     let half = window / 2.0;
-    let bins = whole(fit.period / half).max(1) + 1;
+    let bins = to_usize(fit.period / half).max(1) + 1;
     let Scratch { counts, bins: hit } = room;
     if counts.len() < bins {
         counts.resize(bins, 0);
@@ -513,7 +513,7 @@ fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Scratch) -> (u
     let (per_turn, of_a_turn) = (fit.period.recip(), fit.period / half);
     hit.extend(spikes.iter().map(|spike| {
         let turns = (spike.at - fit.first) * per_turn;
-        whole(part(turns) * of_a_turn).min(bins - 1)
+        to_usize(part(turns) * of_a_turn).min(bins - 1)
     }));
     hit.iter().for_each(|bin| counts[*bin] += 1);
     // The last bin is narrower; what lies at the end lies at the beginning too.

@@ -3,7 +3,7 @@
 use romer_record::Passage;
 
 use crate::sample::{delay, received};
-use crate::value::{Value as _, real, whole};
+use crate::value::{Value as _, real, to_usize};
 
 /// Of longer streams the first so many packets are looked at, so that looking takes a second at most.
 pub const LOOKED_AT: usize = 1 << 20;
@@ -83,6 +83,6 @@ pub(super) fn quantile(values: &mut [f64], p: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    let place = whole(p * real(values.len() - 1));
+    let place = to_usize(p * real(values.len() - 1));
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }

@@ -15,7 +15,7 @@ use crate::header_counters::changed_ttl;
 use crate::interval::Dependence;
 use crate::sample::{nearest, received};
 use crate::summary::summary;
-use crate::value::{Value as _, real, whole};
+use crate::value::{Value as _, real, to_usize};
 
 /// Of longer streams, medians of stretches are looked at.
 const VALUES: usize = 8_192;
@@ -225,7 +225,7 @@ struct Classes {
 impl Classes {
     fn split(before: &[f64], after: &[f64]) -> Self {
         let fewest = before.len().min(after.len());
-        let count = whole(real(fewest).sqrt()).clamp(2, CLASSES);
+        let count = to_usize(real(fewest).sqrt()).clamp(2, CLASSES);
         let mut edges: Vec<f64> = [before, after]
             .into_iter()
             .flat_map(|side| {

@@ -645,7 +645,7 @@ fn losses_of_any_other_kind_are_not_taken_for_losses_by_length() {
     // A thousand streams of 300 packets with drawn lengths, lost alone or in bursts, a tenth to nine tenths of them: 1e-6 each.
     for seed in 0..1_000_u32 {
         let mut chance = Chance::new(9, seed);
-        let steps = (0..300).map(|_| crate::value::whole(chance.unit() * 14.0));
+        let steps = (0..300).map(|_| crate::value::to_usize(chance.unit() * 14.0));
         let lengths: Vec<u32> = steps.map(|steps| 64 + 100 * u32::try_from(steps).unwrap()).collect();
         let (share, run) = (0.1 + 0.8 * chance.unit(), 1.0 + 9.0 * chance.unit());
         let mut bad = false;

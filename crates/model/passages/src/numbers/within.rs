@@ -112,7 +112,7 @@ pub(super) fn within(
         } else if cluster.unknown {
             told.leave(cluster.missing);
         } else if cluster.lost > 0 {
-            cluster.fate = told.judge(cluster.missing, cluster.lost);
+            cluster.fate = told.attribute(cluster.missing, cluster.lost);
         }
     }
     for ((span, run), found) in answered.iter().zip(runs).zip(found) {
@@ -126,7 +126,7 @@ pub(super) fn within(
                     told.leave(1);
                     None
                 } else {
-                    told.judge(1, 0)
+                    told.attribute(1, 0)
                 }
             }
         };

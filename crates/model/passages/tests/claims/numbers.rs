@@ -141,14 +141,14 @@ fn steady(text: &str) -> CountingReflector {
     CountingReflector::new(text.chars().map(probe).collect())
 }
 
-fn told(world: &CountingReflector) -> (String, ReplyNumbers) {
+fn attributed(world: &CountingReflector) -> (String, ReplyNumbers) {
     let related = world.related();
     (fates(&related), numbers(&related))
 }
 
 #[test]
 fn a_gap_of_losses_on_one_way_is_told_of_each_probe_and_one_of_both_by_its_numbers() {
-    let (fates, found) = told(&steady("...........t..bb...ttt.........tb........"));
+    let (fates, found) = attributed(&steady("...........t..bb...ttt.........tb........"));
     assert_eq!(fates, "...........t..bb...ttt.........??........");
     assert_eq!((found.numbering, found.missing, found.there, found.back), (Numbering::Own, 8, 5, 3));
     assert_eq!((found.unnamed, found.unknown, found.all_there, found.all_back), (2, 0, true, true));
@@ -169,7 +169,7 @@ fn the_way_back_is_a_stream_of_replies_of_its_own() {
 fn numbers_that_are_ours_tell_nothing_whoever_gives_them() {
     // A stateless reflector; and one that counts, where nothing was lost on the way there.
     for world in [CountingReflector { counts: false, ..steady("....t..b..") }, steady("....b..bb.")] {
-        let (fates, found) = told(&world);
+        let (fates, found) = attributed(&world);
         assert_eq!(found.numbering, Numbering::Ours);
         assert!(!fates.contains(['t', 'b']), "{fates}");
         assert_eq!((found.unknown, found.all_there, found.all_back), (found.missing, false, false));
@@ -178,23 +178,23 @@ fn numbers_that_are_ours_tell_nothing_whoever_gives_them() {
 
 #[test]
 fn a_new_session_counts_from_nothing_and_an_old_one_does_not_tell_of_its_beginning() {
-    assert_eq!(told(&steady("t.......")).0, "t.......");
-    assert_eq!(told(&steady("bb....t.")).0, "bb....t.");
-    let (fates, found) = told(&steady("tb....t."));
+    assert_eq!(attributed(&steady("t.......")).0, "t.......");
+    assert_eq!(attributed(&steady("bb....t.")).0, "bb....t.");
+    let (fates, found) = attributed(&steady("tb....t."));
     assert_eq!((fates.as_str(), found.there, found.back, found.all_there), ("??....t.", 2, 1, true));
     for first in [5_000, u32::MAX - 2] {
         let world = CountingReflector { first, ..steady("t.....b..t..") };
-        let (fates, found) = told(&world);
+        let (fates, found) = attributed(&world);
         assert_eq!(fates, "?.....b..t..", "{first}");
         assert_eq!((found.there, found.back, found.unknown, found.all_back), (1, 1, 1, false));
         // Where nothing is missing at the beginning nothing is in doubt.
-        assert!(told(&CountingReflector { first, ..steady(".t....") }).1.all_there);
+        assert!(attributed(&CountingReflector { first, ..steady(".t....") }).1.all_there);
     }
 }
 
 #[test]
 fn after_the_last_reply_nothing_is_known() {
-    let (fates, found) = told(&steady(".....t....b..tb"));
+    let (fates, found) = attributed(&steady(".....t....b..tb"));
     assert_eq!(fates, ".....t....b..??");
     assert_eq!((found.there, found.back, found.unknown), (1, 1, 2));
     assert!(!found.all_there && !found.all_back);
@@ -205,16 +205,16 @@ fn after_the_last_reply_nothing_is_known() {
 fn a_count_that_begins_anew_is_noticed_and_what_is_missing_around_it_is_not_judged() {
     let world =
         CountingReflector { restarts: vec![31 * MS], ..steady("......t...b........tt.bb.....t...b...") };
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert_eq!(fates, "......t...b........??.bb.....t...b...");
     assert_eq!((found.restarts, found.unknown), (1, 2));
     assert!(!found.all_there && !found.all_back);
     // Where all came back around it, nothing is in doubt.
     let text = "......t...b......................b...";
-    let (fates, found) = told(&CountingReflector { restarts: vec![36 * MS], ..steady(text) });
+    let (fates, found) = attributed(&CountingReflector { restarts: vec![36 * MS], ..steady(text) });
     assert_eq!((fates.as_str(), found.restarts, found.all_there), (text, 1, true));
     // Before the first reply is back it does not follow from when the probes left, and the numbers are there twice.
-    let (_, found) = told(&CountingReflector { restarts: vec![25 * MS], ..steady(text) });
+    let (_, found) = attributed(&CountingReflector { restarts: vec![25 * MS], ..steady(text) });
     assert_eq!(found.numbering, Numbering::Senseless);
 }
 
@@ -222,7 +222,7 @@ fn a_count_that_begins_anew_is_noticed_and_what_is_missing_around_it_is_not_judg
 fn a_gap_that_may_hide_a_new_beginning_is_not_judged() {
     // Six of the new count are lost, and the seventh goes on where the old one ended.
     let world = CountingReflector { restarts: vec![16 * MS + 1], ..steady("......tbbbbbb.......") };
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert!(fates.starts_with("......???????"), "{fates}");
     assert!(!found.all_there && !found.all_back);
 }
@@ -233,12 +233,12 @@ fn copies_made_on_the_way_there_have_numbers_and_those_made_on_the_way_back_have
     world.probes[54] = vec![(THERE, vec![])];
     world.probes[5] = vec![(THERE, vec![BACK, BACK + 1])];
     world.probes[9] = vec![];
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert_eq!((found.copies, &fates[9..10], &fates[54..55]), (0, "t", "b"));
     // Now 9 comes twice there: its number may be missing for a copy's, and what is said of the way back stays.
     world.probes[9] = vec![(THERE, vec![BACK]), (THERE + 100, vec![BACK])];
     world.probes[20] = vec![];
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert_eq!((found.copies, found.back, found.all_back, found.all_there), (1, 1, true, false));
     assert_eq!((&fates[20..21], &fates[54..55]), ("?", "?"), "{found:?}");
 }
@@ -252,13 +252,13 @@ fn where_probes_overtake_each_other_only_what_the_waiting_time_leaves_is_said() 
     let mut world = steady(&text);
     // 20 arrives after 22.
     world.probes[20][0].0 += 2 * MS + 1;
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert!(found.overtaken);
     assert_eq!((&fates[60..61], &fates[200..201], &fates[205..206]), ("t", "?", "?"));
     assert_eq!((found.there, found.back, found.all_there, found.all_back), (2, 1, true, true));
     // Of a missing probe that was overtaken nothing wrong is said.
     world.probes[205] = vec![(THERE + 20 * MS, vec![])];
-    let (fates, found) = told(&world);
+    let (fates, found) = attributed(&world);
     assert_eq!((&fates[200..201], &fates[205..206], found.there, found.back), ("b", "b", 1, 2));
 }
 
@@ -272,7 +272,7 @@ fn where_probes_overtake_each_other_and_are_lost_to_the_end_at_least_what_is_cer
     let mut world = steady(&text);
     // 20 arrives after 22.
     world.probes[20][0].0 += 2 * MS + 1;
-    let (_, found) = told(&world);
+    let (_, found) = attributed(&world);
     assert!(found.overtaken);
     // Of 9 replies and 8 probes two may have been answered behind the last reply.
     assert_eq!((found.back, found.there, found.unnamed, found.unknown), (9, 6, 15, 2));
@@ -291,7 +291,7 @@ fn where_probes_are_copied_and_lost_to_the_end_at_least_what_is_certain_is_told(
         let second = if lost { vec![] } else { vec![BACK] };
         world.probes[probe] = vec![(THERE, vec![BACK]), (THERE + 100, second)];
     }
-    let (text, found) = told(&world);
+    let (text, found) = attributed(&world);
     assert_eq!((found.numbering, found.copies, found.missing), (Numbering::Own, 36, 17));
     // All four replies to copies that were lost.
     assert_eq!((found.back, found.all_back, found.all_there), (4, false, false), "{found:?}");
@@ -304,7 +304,7 @@ fn numbers_that_make_no_sense_tell_nothing() {
     // One count for two sessions: the other's replies take numbers.
     let mut world = steady("....t....b....t.....................");
     world.probes[30] = vec![(THERE, vec![BACK]), (THERE, vec![]), (THERE, vec![])];
-    let (text, found) = told(&world);
+    let (text, found) = attributed(&world);
     assert_eq!(found.numbering, Numbering::Senseless);
     assert!(!text.contains(['t', 'b']), "{text}");
     // All the same, or any.

@@ -78,7 +78,7 @@ impl Kept {
     }
 
     /// `message` is being said.
-    pub(super) fn keep(&mut self, message: &Message) {
+    pub(super) fn store(&mut self, message: &Message) {
         let mut frame = Vec::new();
         message.encode(&mut frame);
         self.octets += frame.len();
@@ -222,7 +222,7 @@ mod tests {
             for (step, number) in steps {
                 match step {
                     0 => {
-                        kept.keep(&log(said));
+                        kept.store(&log(said));
                         on_the_way.push_back(log(said));
                         said += 1;
                     }
@@ -273,7 +273,7 @@ mod tests {
         log(0).encode(&mut frame);
         let mut kept = Kept::new(3 * frame.len(), 100);
         for sequence in 0..5 {
-            kept.keep(&log(sequence));
+            kept.store(&log(sequence));
         }
         let again = kept.again(1).unwrap();
         // Message 0 came; of 0 and 1 the frames are gone.
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn unacknowledged_messages_are_bounded() {
         let mut kept = Kept::new(0, 100);
-        (0..1_000).for_each(|sequence| kept.keep(&log(sequence)));
+        (0..1_000).for_each(|sequence| kept.store(&log(sequence)));
         assert_eq!((kept.queue.len(), kept.gone, kept.octets), (100, 100, 0));
         assert!(kept.again(899).is_none(), "what came then is forgotten");
         assert_eq!(kept.again(950).map(|again| (again.first, again.lost)), Some((1_000, 50)));
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn nobody_has_heard_what_was_not_said_or_unheard_what_was() {
         let mut kept = Kept::new(1_000, 100);
-        kept.keep(&log(0));
+        kept.store(&log(0));
         assert!(kept.again(2).is_none() && !kept.heard(u64::MAX));
         assert!(kept.heard(1));
         assert!(!kept.heard(0) && kept.again(0).is_none());

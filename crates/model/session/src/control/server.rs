@@ -673,7 +673,7 @@ impl Server {
     /// Says something that must not be lost with the connection. While there is none it is only kept.
     fn say_once(&mut self, message: Message) -> Action {
         if self.can_resume {
-            self.kept.keep(&message);
+            self.kept.store(&message);
         }
         Action::Send(message)
     }

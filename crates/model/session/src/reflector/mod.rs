@@ -209,9 +209,9 @@ impl Reflector {
     }
 
     /// Keeps so many packets a second more of what is answered to `source` for its proved addresses: `false` where it is not to be
-    /// had ([`Limiter::keep`]).
-    pub fn keep(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) -> bool {
-        self.limiter.keep(source, rate, now)
+    /// had ([`Limiter::reserve`]).
+    pub fn reserve(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) -> bool {
+        self.limiter.reserve(source, rate, now)
     }
 
     /// Keeps them no more.

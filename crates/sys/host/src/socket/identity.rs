@@ -83,7 +83,7 @@ impl Identities {
     pub(crate) fn id_of_card_stamp(&self, number: u32) -> Option<u32> {
         match self {
             Self::Given => Some(number),
-            Self::Counted(counted) => lock(counted).look(number),
+            Self::Counted(counted) => lock(counted).find(number),
         }
     }
 
@@ -125,7 +125,7 @@ impl OwnCount {
         Some(outstanding.id)
     }
 
-    fn look(&self, number: u32) -> Option<u32> {
+    fn find(&self, number: u32) -> Option<u32> {
         let slot = self.ring.get(number as usize % RING).copied().flatten();
         slot.filter(|entry| entry.key == number).map(|entry| entry.id)
     }

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    fn told(detail: EventDetail, at_ms: i64, until_ms: i64) -> Event {
+    fn event(detail: EventDetail, at_ms: i64, until_ms: i64) -> Event {
         let event = Event::with(detail, EventLocation::Responder, at_ms * 1_000_000, 1);
         Event { until_ns: Some(until_ms * 1_000_000), mtu: Some(1_000), ..event }
     }
@@ -69,22 +69,22 @@ mod tests {
         let too_long =
             |packets| EventDetail::TooLong { unsent: unsent(packets, true), target, host_limit: false };
         let down = EventDetail::InterfaceDown { interface: "b0".into(), times: 1 };
-        let other = told(down, 3_145, 3_147);
+        let other = event(down, 3_145, 3_147);
         let parts = vec![
-            told(too_long(1), 2_431, 2_431),
-            told(too_long(71), 2_441, 3_141),
+            event(too_long(1), 2_431, 2_431),
+            event(too_long(71), 2_441, 3_141),
             other.clone(),
-            told(too_long(79), 3_151, 3_931),
+            event(too_long(79), 3_151, 3_931),
         ];
-        let whole = told(too_long(151), 2_431, 3_931);
+        let whole = event(too_long(151), 2_431, 3_931);
         assert_eq!(joined(parts), [whole.clone(), other]);
         // What is another thing, or was half a second later, is told by itself.
         let probes = EventDetail::TooLong { unsent: unsent(5, false), target, host_limit: false };
         let late = EventDetail::TooLate { unsent: unsent(5, true), late_ns: 2_000_000_000 };
         for apart in [
-            told(too_long(5), 4_432, 4_440),
-            told(probes, 3_941, 3_950),
-            told(late, 3_941, 3_950),
+            event(too_long(5), 4_432, 4_440),
+            event(probes, 3_941, 3_950),
+            event(late, 3_941, 3_950),
             Event { mtu: Some(900), ..told(too_long(5), 3_941, 3_950) },
             Event { side: EventLocation::Sender, ..told(too_long(5), 3_941, 3_950) },
         ] {

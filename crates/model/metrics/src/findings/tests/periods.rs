@@ -119,7 +119,7 @@ fn spikes_that_last_for_a_quarter_of_their_period_are_one_finding_and_a_step_bes
     for (period, step) in [(200, 0.0), (400, 0.0), (1_000, 0.0), (200, 2.0), (1_000, 5.0), (2_000, 5.0)] {
         for seed in 0..6 {
             let mut chance = Chance::new(920, seed);
-            let phase = crate::value::whole(chance.unit() * f64::from(period));
+            let phase = crate::value::to_usize(chance.unit() * f64::from(period));
             let begins = u32::try_from(phase).unwrap();
             let delays: Vec<Option<f64>> = (0..12_000_u32)
                 .map(|number| {

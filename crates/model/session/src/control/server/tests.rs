@@ -497,7 +497,7 @@ fn who_does_not_know_the_secret_or_claims_what_was_not_said_is_refused_and_the_s
     assert!(matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State));
 }
 
-fn told(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
+fn departures_and_answer(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
     let told: Vec<Departure> = (0..packets)
         .map(|number| Departure { offset: Duration::from_nanos(gap_ns * number), size: 44 })
         .collect();
@@ -517,7 +517,7 @@ fn told(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
 fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
     let mut server = server(Limits::default());
     say(&mut server, &hello());
-    let (parts, request) = told(250, 10_000_000);
+    let (parts, request) = departures_and_answer(250, 10_000_000);
     for part in &parts {
         assert!(say(&mut server, part).is_empty());
     }
@@ -535,11 +535,11 @@ fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
 fn a_recorded_stream_beyond_a_limit_is_refused_in_words_and_holds_no_memory() {
     let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
     for ((parts, request), code, part) in [
-        (told(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: its limit is 200"),
-        (told(150, 100_000_000_000_000), RefusalCode::Length, "long"),
-        (told(200, 900_000), RefusalCode::Rate, "packets/s"),
-        (told(0, 0), RefusalCode::Invalid, "no packets"),
-        (told(5, -1), RefusalCode::Invalid, "packet 2"),
+        (departures_and_answer(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: its limit is 200"),
+        (departures_and_answer(150, 100_000_000_000_000), RefusalCode::Length, "long"),
+        (departures_and_answer(200, 900_000), RefusalCode::Rate, "packets/s"),
+        (departures_and_answer(0, 0), RefusalCode::Invalid, "no packets"),
+        (departures_and_answer(5, -1), RefusalCode::Invalid, "packet 2"),
     ] {
         let mut server = server(limits);
         say(&mut server, &hello());
