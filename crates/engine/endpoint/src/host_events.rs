@@ -439,8 +439,9 @@ mod tests {
         (own, remembered)
     }
 
+    /// An address that returns is reported with the length of its absence.
     #[test]
-    fn an_address_that_is_back_is_told_of_with_how_long_it_was_away() {
+    fn returned_address_states_absence() {
         let (mut own, _) = occurrences();
         let [one, other] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
         assert!(own.address(one, true).is_none(), "it had not been away");
@@ -455,8 +456,9 @@ mod tests {
         assert!(own.away.len() <= MAX_STORED_EVENTS);
     }
 
+    /// A late thread is no stall while another one runs.
     #[test]
-    fn a_thread_that_is_behind_while_another_works_is_not_said_to_have_stood_still() {
+    fn one_late_thread_is_no_stall() {
         let (mut own, _) = occurrences();
         let began = clock::monotonic_now() - Duration::from_secs(20);
         let late = |own: &mut ResponderHostMonitor| {
@@ -484,8 +486,9 @@ mod tests {
         assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
     }
 
+    /// A prefix covers the addresses that begin with it.
     #[test]
-    fn a_prefix_covers_the_addresses_that_begin_with_it() {
+    fn prefixes_cover_their_addresses() {
         let covers =
             |to: &str, prefix, address: &str| covers(to.parse().unwrap(), prefix, address.parse().unwrap());
         assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
@@ -494,8 +497,9 @@ mod tests {
         assert!(covers("198.18.0.3", 32, "198.18.0.3"));
     }
 
+    /// A route change of the responder names where the route leads.
     #[test]
-    fn a_route_of_the_responders_is_told_with_where_it_leads() {
+    fn responder_routes_name_the_target() {
         let (own, _) = occurrences();
         let [to, by] = ["0.0.0.0", "198.19.0.1"].map(|address| address.parse().unwrap());
         let gone = own.route((to, 0), by, false);
@@ -506,8 +510,9 @@ mod tests {
         assert_eq!((told.kind, told.side), (EventKind::RouteChange, EventLocation::Responder));
     }
 
+    /// Transitions of a link are events; its first known state is not.
     #[test]
-    fn a_link_tells_what_it_does_and_not_how_it_is() {
+    fn only_link_transitions_are_events() {
         let (mut own, _) = occurrences();
         let mut all = Vec::new();
         own.link("t1", tidings(true, 2), Some(1_500), &mut all);
@@ -527,8 +532,9 @@ mod tests {
         assert!(all.iter().all(|one| one.event.detection_latency_ns.is_none()), "nobody stood still");
     }
 
+    /// Transitions between two polls state the time between them.
     #[test]
-    fn what_a_link_did_while_nobody_looked_says_how_long_that_was() {
+    fn unobserved_transitions_have_a_window() {
         let (mut own, _) = occurrences();
         own.looked = clock::monotonic_now() - Duration::from_secs(5);
         own.look(std::iter::empty());
@@ -542,8 +548,9 @@ mod tests {
         assert_eq!(all[1].event.detection_latency_ns, None);
     }
 
+    /// A link interruption that the kernel reports in one message is reported.
     #[test]
-    fn an_interruption_of_a_link_that_the_kernel_told_with_one_message_is_told() {
+    fn merged_link_messages_are_reported() {
         let (mut own, _) = occurrences();
         own.looked = clock::monotonic_now() - Duration::from_millis(20);
         own.look(std::iter::empty());
@@ -555,8 +562,9 @@ mod tests {
         assert!(all.iter().all(|one| one.event.detection_latency_ns >= Some(20_000_000)), "{all:?}");
     }
 
+    /// The newest events are stored, the others are counted.
     #[test]
-    fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
+    fn older_events_are_counted() {
         let (own, remembered) = occurrences();
         for number in 0..MAX_STORED_EVENTS + 10 {
             own.note(EventDetail::InterfaceUp { interface: number.to_string() });
@@ -566,8 +574,9 @@ mod tests {
         assert_eq!(remembered.events[0].detail, Some(EventDetail::InterfaceUp { interface: "10".into() }));
     }
 
+    /// Events of the responder are timed by this host and shortened.
     #[test]
-    fn what_a_far_end_tells_is_timed_by_this_end_and_kept_short() {
+    fn remote_events_are_timed_here() {
         let start = clock::monotonic_now() - Duration::from_secs(100);
         let step = Some(ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 9 });
         let told = Event {

@@ -106,8 +106,9 @@ mod tests {
         Some((details.into(), is_gathered))
     }
 
+    /// Separate messages are separate transitions.
     #[test]
-    fn what_is_told_one_by_one_is_done_one_by_one() {
+    fn separate_messages_are_separate_transitions() {
         assert_eq!(done(state(true, 2), state(true, 2)), expected([], false));
         assert_eq!(done(state(true, 2), state(false, 3)), expected([down(1)], false));
         assert_eq!(done(state(false, 3), state(true, 4)), expected([up()], false));
@@ -117,8 +118,9 @@ mod tests {
         assert_eq!(done(state(false, 3), state(true, 4)), expected([up()], false));
     }
 
+    /// An interruption in one kernel message is one interruption.
     #[test]
-    fn an_interruption_that_the_kernel_told_with_one_message_is_one() {
+    fn merged_message_is_one_interruption() {
         assert_eq!(done(state(true, 2), state(true, 4)), expected([down(1), up()], true));
         assert_eq!(done(state(true, 2), state(true, 8)), expected([down(3), up()], true));
         assert_eq!(done(state(true, 2), state(false, 5)), expected([down(1), up(), down(1)], true));
@@ -127,8 +129,9 @@ mod tests {
         assert_eq!(done(state(true, u32::MAX - 1), state(true, 0)), expected([down(1), up()], true));
     }
 
+    /// Messages older than an answer are ignored; each interface has its own counts.
     #[test]
-    fn what_is_older_than_an_answer_is_no_tidings_and_another_interface_has_counts_of_its_own() {
+    fn older_messages_are_ignored() {
         assert_eq!(done(state(true, 4), state(false, 3)), None);
         let another = LinkState { index: 8, ..told(true, 9) };
         assert_eq!(done(state(true, 4), another), expected([], false));

@@ -334,8 +334,9 @@ mod tests {
         }
     }
 
+    /// An IPv4-mapped IPv6 address is an IPv4 address.
     #[test]
-    fn an_ipv4_address_in_ipv6_form_is_an_ipv4_address() {
+    fn mapped_addresses_are_ipv4() {
         let target: Target = "::ffff:127.0.0.1".parse().unwrap();
         for family in [Family::Any, Family::V4] {
             assert_eq!(target.addresses(family, 862).unwrap(), ["127.0.0.1:862".parse().unwrap()]);
@@ -360,16 +361,18 @@ mod tests {
         }
     }
 
+    /// An address of another family than requested is refused.
     #[test]
-    fn an_address_of_the_other_family_than_asked_for_is_a_contradiction() {
+    fn other_address_family_is_refused() {
         for (text, family) in [("127.0.0.1", Family::V6), ("::1", Family::V4), ("fe80::1%lo", Family::V4)] {
             let error = text.parse::<Target>().unwrap().addresses(family, 862).unwrap_err();
             assert_eq!(error.exit(), Exit::Usage, "{error}");
         }
     }
 
+    /// An invalid target is refused with the reason.
     #[test]
-    fn what_is_no_destination_is_refused_with_the_reason() {
+    fn invalid_targets_state_the_reason() {
         for (text, part) in [
             ("", "empty"),
             ("256.1.1.1", "not an address and not a host name"),

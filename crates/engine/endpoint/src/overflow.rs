@@ -202,8 +202,9 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
+    /// Dropped datagrams lie between those that report the drop.
     #[test]
-    fn what_was_dropped_lies_between_the_datagrams_that_tell_of_it() {
+    fn drops_lie_between_reports() {
         let mut overflows = Overflows::default();
         for (at, dropped) in [(1, 0), (2, 0), (90, 7), (91, 7), (95, 9), (500, 9), (700, 12), (701, 12)] {
             overflows.take_one(at * MS, dropped, OverflowReading::default);
@@ -282,8 +283,9 @@ mod tests {
         Event { at_ns, until_ns: Some(heard * MS), clock_ns: from * MS, ..event }
     }
 
+    /// An overflow has the times of the host where it was, however late its parts arrive.
     #[test]
-    fn an_overflow_is_as_long_as_it_was_there_however_late_its_parts_are_heard_of() {
+    fn overflow_times_are_local() {
         // A conversation that is seconds behind tells all at nearly the same time.
         let mut one = dropped(8_000, 3_400, 3_600, 5);
         for (heard, from, until) in [(8_010, 3_700, 5_000), (8_020, 5_100, 7_900), (8_900, 8_000, 8_500)] {

@@ -142,8 +142,9 @@ mod tests {
         Queue { interface: 3, handle, is_root, kind: kind.into(), waiting: 5, dropped }
     }
 
+    /// Drops that the root queue counts are attributed to the inner queue that counts most.
     #[test]
-    fn what_the_first_queue_counts_was_dropped_by_the_one_in_it_that_counts_the_most() {
+    fn drops_belong_to_the_inner_queue() {
         let now = |of_root, of_leaf| [queue(1, true, "tbf", of_root), queue(16, false, "fq_codel", of_leaf)];
         assert_eq!(dropped(&now(7, 7), &now(7, 7)), None);
         assert_eq!(dropped(&now(7, 7), &now(226, 220)), Some(("fq_codel".into(), 219)));
@@ -156,15 +157,17 @@ mod tests {
         assert_eq!(dropped(&[], &now(0, 0)), None);
     }
 
+    /// Drops of netem, or below it, are losses of the emulated path, not drops of the host.
     #[test]
-    fn what_an_emulator_of_a_path_drops_is_lost_as_the_path_would_lose_it() {
+    fn emulator_drops_are_no_queue_drops() {
         let netem = |dropped| [queue(1, true, "htb", dropped), queue(2, false, "netem", dropped)];
         assert_eq!(dropped(&netem(1), &netem(9)), None);
         assert_eq!(dropped(&netem(1), &[queue(3, true, "tbf", 9)]), None);
     }
 
+    /// Continued drops of a queue are one event.
     #[test]
-    fn what_a_queue_goes_on_to_drop_is_one_event() {
+    fn continued_drops_are_one_event() {
         let start = clock::monotonic_now();
         let second = Duration::from_secs(1);
         let drops = |from: i64, count| Drops {

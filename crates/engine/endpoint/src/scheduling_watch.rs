@@ -51,8 +51,9 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
+    /// The program stalled only if none of its threads ran.
     #[test]
-    fn a_program_has_stood_still_when_none_of_its_threads_ran() {
+    fn stall_needs_all_threads() {
         let pulse = SchedulingWatch::new(at(0));
         // One thread is busy for six seconds, and another is not.
         (1..=20).for_each(|turn| pulse.beat(at(300 * turn)));

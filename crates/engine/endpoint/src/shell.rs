@@ -18,8 +18,9 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
+    /// A shell reads a quoted word back unchanged.
     #[test]
-    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
+    fn quoted_words_survive_a_shell() {
         assert_eq!(quoted("192.0.2.1:862"), "192.0.2.1:862");
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), r"'it'\''s'");

@@ -152,8 +152,9 @@ mod tests {
         assert_eq!(ranges(&[]), "");
     }
 
+    /// A missing processor is an error of the environment, stated in one line.
     #[test]
-    fn a_processor_that_is_not_there_is_a_fault_of_the_environment_told_in_one_line() {
+    fn missing_processor_is_environment_error() {
         let policy = Policy { cpu: Some(1_023), realtime: false };
         let error = ThreadOptions { policy, ..ThreadOptions::default() }.prepare().unwrap_err();
         assert_eq!(error.exit(), Exit::Environment);
