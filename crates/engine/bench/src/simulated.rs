@@ -669,8 +669,9 @@ fn timeless(document: &Benchmark) -> (Vec<Trial>, String, String) {
     (trials.collect(), format!("{:?}", document.results), format!("{:?}", document.verdicts))
 }
 
+/// A benchmark interrupted anywhere resumes to the same results.
 #[test]
-fn wherever_a_benchmark_is_interrupted_it_goes_on_to_the_same_results() {
+fn resumed_benchmarks_have_equal_results() {
     let limits = Limits { longest: Duration::from_millis(200), step: 8, line: LineRate::new(LINE).unwrap() };
     let tenth = Duration::from_millis(100);
     let short = Goal { resolution: 0.05, short: tenth, full: tenth, ..goal(0.0) };

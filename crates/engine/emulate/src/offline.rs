@@ -313,8 +313,9 @@ mod tests {
         assert_eq!(emulation.a_to_b.lost["shutdown"], 1);
     }
 
+    /// A seed gives the same result with any number of threads and on any host.
     #[test]
-    fn a_seed_decides_the_same_in_any_layout_of_threads_and_on_any_machine() {
+    fn seeds_are_independent_of_threads() {
         let packets = std::env::var("ROMER_FATES").ok().and_then(|text| text.parse().ok()).unwrap_or(PACKETS);
         let together = fates(&PortId::BOTH, packets);
         let each = |port: PortId| std::thread::spawn(move || fates(&[port], packets)[port.index()]);

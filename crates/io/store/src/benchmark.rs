@@ -286,8 +286,9 @@ mod tests {
         (folder, location)
     }
 
+    /// A log truncated anywhere keeps its earlier entries and accepts more.
     #[test]
-    fn wherever_the_log_is_cut_what_was_kept_before_is_there_and_more_can_be_kept() {
+    fn truncated_logs_keep_their_entries() {
         let (_folder, location) = folder();
         let mut run = BenchmarkRun::create(&location, &plan()).unwrap();
         let all: Vec<BenchmarkEntry> = (0..3).map(event).collect();

@@ -248,8 +248,9 @@ proptest! {
     }
 }
 
+/// A failure at any of the first writes loses no acknowledged entry.
 #[test]
-fn failing_at_each_of_the_first_writes_loses_nothing_acknowledged() {
+fn failed_writes_lose_no_acknowledged_entry() {
     for nth in 0..12 {
         for fault in [Fault::Short(3), Fault::Interrupted, Fault::Full, Fault::FullAfter(11)] {
             let disk = Disk::default();
@@ -336,8 +337,9 @@ fn the_thread_keeps_all_that_was_handed_over_by_several_threads() {
     assert_eq!(numbers, (0..5_000).collect::<Vec<_>>(), "in the order of writing");
 }
 
+/// A full queue drops entries without blocking, and reports each.
 #[test]
-fn a_full_queue_gives_up_entries_without_waiting_and_tells_of_each() {
+fn full_queues_drop_and_count() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets.log");
     let log = LogThread::start(LogFile::create(&path).unwrap(), 1, 4).unwrap();

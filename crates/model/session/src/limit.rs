@@ -184,8 +184,9 @@ mod tests {
     }
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
+    /// A burst of one second passes, and no more until the bucket refills.
     #[test]
-    fn a_burst_of_one_second_passes_and_no_more_until_the_bucket_fills() {
+    fn bursts_of_one_second_pass() {
         let mut limiter = Limiter::new(1_000, 16, (1, 2), at(0));
         let passed = (0..5_000).filter(|_| limiter.admit(HOST, false, at(0))).count();
         assert_eq!(passed, 1_000);
@@ -221,8 +222,9 @@ mod tests {
         assert!(!limiter.admit("::ffff:192.0.2.1".parse().unwrap(), false, at(0)));
     }
 
+    /// A flood of prefixes neither grows the table nor evicts a host that is in it.
     #[test]
-    fn a_flood_of_prefixes_neither_grows_the_table_nor_shuts_out_a_host_that_is_in_it() {
+    fn prefix_floods_evict_no_known_host() {
         let mut limiter = Limiter::new(10, 64, (3, 4), at(0));
         assert!(limiter.admit(HOST, false, at(0)));
         let memory = (limiter.sets.capacity(), limiter.common.capacity());
@@ -248,8 +250,9 @@ mod tests {
         [passed[1], passed[0]]
     }
 
+    /// A reserved rate passes during a flood of the same address; the flood gets the rest.
     #[test]
-    fn what_was_granted_passes_beside_a_flood_of_the_same_address_and_the_flood_has_the_rest() {
+    fn reserved_rates_survive_floods() {
         let mut without = Limiter::new(200, 16, (1, 2), at(0));
         let [granted, flood] = beside_a_flood(&mut without);
         assert!(granted < 100 && flood > 3_900, "{granted} and {flood}: the flood takes each token");

@@ -375,8 +375,9 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever is silent or lost, the search ends and states nothing false.
         #[test]
-        fn whatever_is_silent_or_lost_the_search_ends_and_tells_nothing_false(
+        fn route_search_ends_without_false_hops(
             length in 1u8..40,
             silent in proptest::collection::vec(1u8..40, 0..10),
             mute: bool,

@@ -317,8 +317,9 @@ mod tests {
         assert!(error.to_string().contains("/dev/ptp4000000000"), "{error}");
     }
 
+    /// The widest receive filter is requested, and settings of other programs are kept.
     #[test]
-    fn the_widest_arrivals_are_asked_for_and_those_of_others_are_kept() {
+    fn foreign_nic_settings_are_kept() {
         let both = Stamping { hardware_departures: true, hardware_arrivals: true, ..Stamping::default() };
         let departures = Stamping { hardware_arrivals: false, ..both };
         let setting = |departures, arrivals| Setting { flags: 0, departures, arrivals };

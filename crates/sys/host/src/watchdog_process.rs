@@ -210,8 +210,9 @@ mod tests {
         line.unwrap_or_else(|| panic!("no {what} in {status}")).trim().to_owned()
     }
 
+    /// The watchdog process has left the process group of its parent before anything changes.
     #[test]
-    fn a_guardian_is_out_of_reach_of_its_makers_group_before_anything_can_be_changed() {
+    fn watchdog_leaves_the_process_group() {
         for _ in 0..200 {
             let guardian = WatchdogProcess::over([], |[]| 0).unwrap();
             let process = guardian.process.unwrap();

@@ -206,18 +206,21 @@ fn targets_that_are_none_are_told_with_the_reason() {
     check("target");
 }
 
+/// A responder that cannot start states the remedy.
 #[test]
-fn a_responder_that_cannot_be_is_told_with_the_mend() {
+fn invalid_responders_state_the_remedy() {
     check("respond");
 }
 
+/// A folder that is no run, or a damaged one, is refused with the place.
 #[test]
-fn runs_that_are_none_or_are_damaged_are_told_with_the_place() {
+fn damaged_runs_state_the_place() {
     check("report");
 }
 
+/// An invalid packet log is refused with line and reason.
 #[test]
-fn packet_logs_that_are_none_are_told_with_the_line_and_the_reason() {
+fn invalid_logs_state_line_and_reason() {
     check("analyze");
 }
 

@@ -53,8 +53,9 @@ fn moment(number: u64, whole: u64) -> Moment {
     }
 }
 
+/// A measurement killed at any time loses no acknowledged record.
 #[test]
-fn a_measurement_killed_at_any_moment_loses_nothing_that_was_acknowledged() {
+fn kills_lose_no_acknowledged_record() {
     let (_responder, there) = responder();
     let started = Instant::now();
     let home = tempfile::tempdir().unwrap();

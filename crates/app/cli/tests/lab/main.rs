@@ -168,8 +168,9 @@ fn draw(state: &mut u64, bound: u64) -> u64 {
     (*state >> 33) % bound
 }
 
+/// A lab killed at any time during `up` is removed by the next `up` or `down`.
 #[test]
-fn a_laboratory_killed_at_any_moment_while_it_is_put_up_is_healed_by_up_or_down() {
+fn killed_labs_are_removed_by_up_or_down() {
     let prefix = Prefix::new();
     let begin = Instant::now();
     lab(&["up", "router"], &prefix).with_code(0);

@@ -288,8 +288,9 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
     }
 }
 
+/// A killed reverse run is completed from its log, and its responder stops sending.
 #[test]
-fn a_killed_reverse_run_is_completed_from_its_log_and_its_far_end_falls_silent() {
+fn killed_reverse_runs_are_completed() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
     let (mut measuring, home) = endless(&lab, "reverse");

@@ -45,8 +45,9 @@ fn sessions_of_one_address_are_granted_what_is_left_of_its_rate_and_give_it_back
     }
 }
 
+/// A session gets its granted replies during a flood with its own address.
 #[test]
-fn what_was_granted_is_answered_beside_a_flood_of_its_own_address() {
+fn granted_rates_survive_own_floods() {
     let lab = Lab::path();
     let _responder = lab.respond(&["--rate", "200pps"]);
     // Others of the address, whom nobody has granted anything, send more than it may have, by the clock: each may come just before

@@ -176,9 +176,10 @@ fn drip(link: &mut ControlConnection) {
     panic!("250 s of dripping were listened to");
 }
 
+/// Every row of the table gets the stated answer and disturbs no other session.
 #[test]
-fn every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody() {
-    const NAME: &str = "control::every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody";
+fn control_table_is_answered() {
+    const NAME: &str = "control::control_table_is_answered";
     if is_inside() {
         let rows = table::rows(include_str!("frames.tsv"));
         // Side by side: those that wait for a deadline must not hold up the others.

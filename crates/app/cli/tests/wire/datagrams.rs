@@ -45,9 +45,10 @@ fn ordinary_rows() -> Vec<table::Row> {
     table::rows(include_str!("datagrams.tsv"))
 }
 
+/// Every row of the table is answered or not, and counted, as it states.
 #[test]
-fn every_row_of_the_table_is_answered_or_not_and_counted_as_it_says() {
-    const NAME: &str = "datagrams::every_row_of_the_table_is_answered_or_not_and_counted_as_it_says";
+fn datagram_table_is_answered_and_counted() {
+    const NAME: &str = "datagrams::datagram_table_is_answered_and_counted";
     if is_inside() {
         return ordinary_rows().iter().zip(0..).for_each(|(row, sequence)| send_row(row, sequence));
     }
@@ -140,10 +141,10 @@ impl Draw {
     }
 }
 
+/// No datagram gets more than one reply, or one longer than itself and a base packet.
 #[test]
-fn no_datagram_gets_more_than_one_reply_or_one_longer_than_itself_and_a_base_packet() {
-    const NAME: &str =
-        "datagrams::no_datagram_gets_more_than_one_reply_or_one_longer_than_itself_and_a_base_packet";
+fn replies_do_not_amplify() {
+    const NAME: &str = "datagrams::replies_do_not_amplify";
     if is_inside() {
         let (asked, answered) = (0..20).map(send_batch).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         assert!(answered > asked / 10, "{answered} octets answered {asked}");
@@ -191,10 +192,10 @@ fn send_batch(number: u32) -> (usize, usize) {
 /// Packets a second that the flooded responder grants.
 const RATE: u64 = 200;
 
+/// A flood is answered at the granted rate, and service resumes after it.
 #[test]
-fn a_flood_is_answered_at_the_rate_that_is_granted_and_service_resumes_after_it() {
-    const NAME: &str =
-        "datagrams::a_flood_is_answered_at_the_rate_that_is_granted_and_service_resumes_after_it";
+fn floods_are_rate_limited() {
+    const NAME: &str = "datagrams::floods_are_rate_limited";
     if is_inside() {
         return flood();
     }

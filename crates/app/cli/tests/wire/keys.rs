@@ -79,8 +79,9 @@ fn what_the_control_channel_refuses_is_told_and_counted() {
     assert_eq!(count(&totals, "/sessions/refused/unheard"), 0);
 }
 
+/// Only holders of the responder's key are served.
 #[test]
-fn only_who_has_the_responders_key_is_spoken_to_and_measured_with() {
+fn only_key_holders_are_served() {
     let home = tempfile::tempdir().unwrap();
     let ours = key(home.path(), "ours", &[7; 32]);
     let other = key(home.path(), "other", &[8; 32]);

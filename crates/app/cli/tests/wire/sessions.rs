@@ -159,8 +159,9 @@ pub(crate) fn memory(process: &Process) -> u64 {
     1_024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
 }
 
+/// 2,000 concurrent sessions are answered within the stated memory.
 #[test]
-fn two_thousand_sessions_are_answered_at_a_time_in_little_memory() {
+fn two_thousand_sessions_fit_in_memory() {
     let files = romer_host::descriptors::raise().unwrap();
     let needed = 2 * u64::from(SESSIONS) + 100;
     assert!(

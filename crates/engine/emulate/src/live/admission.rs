@@ -162,8 +162,9 @@ mod tests {
         assert!(hour.octets <= MOST_OCTETS, "{hour:?}");
     }
 
+    /// A scenario that needs too much memory is refused with both numbers.
     #[test]
-    fn what_cannot_be_held_is_refused_with_both_numbers() {
+    fn excess_memory_states_both_numbers() {
         let error = BufferDemand::for_scenario(
             &scenario(10_000_000_000, Some(100_000_000_000)),
             1_500,

@@ -133,8 +133,9 @@ fn ledgers(bridge: &Bridge) -> [Ledger; 2] {
     })
 }
 
+/// Whatever ports refuse, every packet is accounted for and none is sent twice.
 #[test]
-fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() {
+fn refused_packets_are_accounted_for() {
     let (mut bridge, wires, _others) = bridge(64);
     let chance = RandomStream::new(Seed([9, 8, 7, 6, 5, 4]), [1, 1]);
     let mut offered = [0_u64; 2];

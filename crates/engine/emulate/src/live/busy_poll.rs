@@ -39,8 +39,9 @@ impl BusyPoll {
 mod tests {
     use super::*;
 
+    /// Only closely spaced packets keep the thread awake, for a bounded time.
     #[test]
-    fn only_packets_that_follow_closely_keep_it_awake_and_not_for_long() {
+    fn only_close_packets_keep_it_awake() {
         let at = |micros: i64| Timestamp::from_nanos(micros * 1_000);
         let mut alertness = BusyPoll::new();
         assert!(!alertness.is_awake(at(0)));

@@ -448,8 +448,9 @@ mod tests {
         Packet::new(number, PortId::A, 64, arrival)
     }
 
+    /// A slow reader gets complete packets in order and the number of missed ones.
     #[test]
-    fn a_slow_reader_gets_whole_packets_in_order_and_knows_how_many_it_missed() {
+    fn slow_readers_know_what_they_missed() {
         let always = Decision::Bernoulli { probability: 1.0 };
         let path = Path {
             duplicate: Model::Plain(Duplicate { decision: always, delay: 5 }),

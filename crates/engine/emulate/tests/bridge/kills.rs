@@ -55,9 +55,10 @@ fn victim() {
     std::thread::sleep(Duration::from_secs(600));
 }
 
+/// A bridge killed at any time leaves its host as it was.
 #[test]
-fn a_bridge_killed_at_any_moment_leaves_its_host_as_it_was() {
-    with_network("kills::a_bridge_killed_at_any_moment_leaves_its_host_as_it_was", || {
+fn killed_bridges_restore_the_host() {
+    with_network("kills::killed_bridges_restore_the_host", || {
         let kills = std::env::var("ROMER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_u64);
         let bench = Bench::new();
         let before = state(&bench);

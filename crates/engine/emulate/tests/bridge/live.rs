@@ -379,9 +379,10 @@ fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed()
     });
 }
 
+/// Samples state the fate of each packet, and an offline replay decides the same.
 #[test]
-fn samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same() {
-    with_network("live::samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same", || {
+fn samples_match_offline_replay() {
+    with_network("live::samples_match_offline_replay", || {
         const SENT: u32 = 400;
         let bench = Bench::new();
         let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = \"20%\"\n\
@@ -623,9 +624,10 @@ fn a_tunnel_with_the_default_route_is_seen_by_its_interface_or_by_the_way_to_its
     });
 }
 
+/// The port of the default route is used only if that is allowed.
 #[test]
-fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
-    with_network("live::the_port_of_the_default_route_is_taken_only_if_that_is_allowed", || {
+fn default_route_port_needs_permission() {
+    with_network("live::default_route_port_needs_permission", || {
         let bench = Bench::new();
         let network = &bench.far.networks()[0];
         network.add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();

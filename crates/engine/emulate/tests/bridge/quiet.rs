@@ -92,9 +92,10 @@ fn everything() -> Path {
     }
 }
 
+/// Forwarding a packet allocates no memory.
 #[test]
-fn nothing_is_allocated_on_the_way_of_a_packet() {
-    const NAME: &str = "quiet::nothing_is_allocated_on_the_way_of_a_packet";
+fn packets_allocate_nothing() {
+    const NAME: &str = "quiet::packets_allocate_nothing";
     if std::env::var_os(ALONE).is_none() {
         // The other tests of this process have bridges as well.
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -413,8 +413,9 @@ mod tests {
         File::read(name, text).unwrap()
     }
 
+    /// A `.raw` is romer's if the `.sta` next to it says so.
     #[test]
-    fn a_raw_is_ours_where_the_sta_beside_it_says_so() {
+    fn sta_identifies_our_raw() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name);
         std::fs::write(name("a.sta"), Statistics::default().text(&[])).unwrap();

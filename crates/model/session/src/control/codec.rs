@@ -425,8 +425,9 @@ mod tests {
         }
     }
 
+    /// A huge length is refused before memory is allocated.
     #[test]
-    fn a_huge_length_is_refused_before_anything_is_allocated() {
+    fn huge_lengths_allocate_nothing() {
         let mut decoder = Decoder::default();
         decoder.extend(&[0xff; 8]);
         assert!(matches!(decoder.next(), Err(CodecError::Length { length: u32::MAX })));

@@ -254,8 +254,9 @@ mod tests {
         assert!(refused.contains("of the trace are missing"), "{refused}");
     }
 
+    /// The rate of a recorded stream is that of its busiest second.
     #[test]
-    fn the_pace_of_a_recorded_stream_is_that_of_its_busiest_second() {
+    fn recorded_rate_is_of_the_busiest_second() {
         let of = |stream: ReverseStreamRequest| stream.pace(&stream.schedule().unwrap());
         assert_eq!(of(recorded(5_000, Duration::from_millis(1))), Duration::from_millis(1));
         assert_eq!(of(recorded(3, Duration::from_secs(60))), Duration::from_secs(1));

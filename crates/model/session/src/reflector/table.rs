@@ -231,8 +231,9 @@ mod tests {
         assert_eq!(table.taken(), 999);
     }
 
+    /// A flood of sessions evicts no active session, and none early.
     #[test]
-    fn a_flood_of_sessions_pushes_out_none_that_is_heard_of_and_none_is_pushed_out_early() {
+    fn session_floods_evict_no_active_session() {
         let mut table = Table::new((3, 4));
         let ours = table.find(name(5_000, 1), false, at(0)).unwrap().held;
         table.state(ours).unwrap().received = 42;

@@ -63,8 +63,9 @@ fn sources_that_are_no_single_sender_are_refused() {
     assert_eq!((counters.bad_source, counters.looped, counters.received), (10, 1, 12));
 }
 
+/// A port of a well-known service is served once the control channel has proved it.
 #[test]
-fn a_port_of_ill_repute_is_served_once_the_control_channel_has_proved_it() {
+fn proved_service_ports_are_served() {
     let mut reflector = reflector(&[]);
     let bytes = request();
     let proved = Incoming { proved: true, ..incoming(&bytes, "192.0.2.1:862") };
@@ -259,8 +260,9 @@ mod extended {
         Tlvs::new(reply).map(|tlv| tlv.map_or((0, false, true), read)).collect()
     }
 
+    /// With a key, only packets made with it are answered, each once.
     #[test]
-    fn with_a_key_only_what_was_made_with_it_is_answered_and_only_once() {
+    fn keys_admit_each_packet_once() {
         let mut reflector = ruled(Rules { key: Some(key(1)), ..Rules::default() });
         let first = authentic(100, &key(1), &[]);
         let (reply, _) = exchange(&mut reflector, &first).unwrap();
@@ -565,8 +567,9 @@ mod extended {
         assert_eq!(judge(&mut reflector, &request, "203.0.113.2:5000"), None, "a sender on our own host");
     }
 
+    /// All ports of one host, or a million IPv6 addresses, evict nobody.
     #[test]
-    fn every_port_of_one_host_and_a_million_hops_of_ipv6_shut_nobody_out() {
+    fn one_host_evicts_nobody() {
         const RATE: u64 = 1_000;
         let second = |seconds: i64| Timestamp::<Monotonic>::from_nanos(seconds * 1_000_000_000);
         for key in [None, Some(key(1))] {
@@ -609,8 +612,9 @@ mod extended {
         }
     }
 
+    /// A captured packet opens no further session from any address.
     #[test]
-    fn what_was_caught_once_opens_no_further_session_from_any_address() {
+    fn replayed_packets_open_no_session() {
         let key = key(1);
         let rules = Rules { key: Some(key.clone()), ..Rules::default() };
         let limiter = Limiter::new(1_000_000, 256, (5, 6), Timestamp::from_nanos(0));
@@ -635,8 +639,9 @@ mod extended {
         assert!(exchange_at(&mut reflector, &incoming(&authentic(101, &key, &[]), SOURCE), now).is_ok());
     }
 
+    /// A proved sender is served although replayed packets fill the table.
     #[test]
-    fn who_is_proved_is_served_though_the_table_is_full_of_what_was_caught() {
+    fn proved_senders_survive_replays() {
         let key = key(1);
         let rules = Rules { key: Some(key.clone()), ..Rules::default() };
         let limiter = Limiter::new(1_000_000, 1 << 16, (5, 6), Timestamp::from_nanos(0));

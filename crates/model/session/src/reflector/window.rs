@@ -83,8 +83,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
+    /// A number passes once, and one far behind never.
     #[test]
-    fn the_same_number_passes_once_and_one_far_back_never() {
+    fn numbers_pass_once() {
         let mut window = Window::EMPTY;
         assert!(window.admit(10_000, 10_000));
         assert!(!window.admit(10_000, 10_000));
@@ -96,8 +97,9 @@ mod tests {
         assert!(!window.admit(10_001, 10_001));
     }
 
+    /// A restarted sender passes, its earlier packets do not.
     #[test]
-    fn a_sender_that_begins_anew_is_let_in_and_what_it_sent_before_is_not() {
+    fn restarted_senders_pass() {
         let mut window = Window::EMPTY;
         for n in 0..5_000u32 {
             assert!(window.admit(n, i64::from(n)));

@@ -78,8 +78,9 @@ fn a_packet_of_111_octets_is_none() {
     }
 }
 
+/// The HMAC covers every bit of a packet.
 #[test]
-fn every_bit_of_a_packet_is_covered_by_its_code() {
+fn hmac_covers_every_bit() {
     for bit in 0..AUTHENTICATED_BASE * 8 {
         let mut octets = SENDER;
         octets[bit / 8] ^= 1 << (bit % 8);

@@ -50,8 +50,9 @@ fn a_key_is_never_shown() {
     assert_eq!(format!("{file:?}"), "KeyFile { key: Key(not shown), form: Raw, line_feed_stripped: false }");
 }
 
+/// A key is overwritten when it is dropped.
 #[test]
-fn what_a_key_consists_of_is_overwritten_when_it_is_dropped() {
+fn dropped_keys_are_overwritten() {
     fn overwritten<T: ZeroizeOnDrop>() {}
     // HMAC's state is two of SHA-256's and a buffer of octets not hashed yet, as SHA-256 has one.
     overwritten::<Sha256>();
@@ -64,8 +65,9 @@ fn read(content: &[u8]) -> Result<([u8; TAG], KeyForm, bool), KeyError> {
     KeyFile::parse(content).map(|file| (file.key.tag(&[]), file.form, file.line_feed_stripped))
 }
 
+/// Key files are read or refused as the table of bad inputs states.
 #[test]
-fn a_key_file_is_read_as_the_table_of_bad_inputs_has_it() {
+fn key_files_follow_the_table() {
     let octets: Vec<u8> = (0x80..0xa8).collect();
     let tag = Key::new(&octets).unwrap().tag(&[]);
     let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();

@@ -42,8 +42,9 @@ fn stamps(socket: &StampingSocket, count: usize) -> Vec<TransmitStamp> {
     seen
 }
 
+/// A datagram arrives with payload, addresses and both time stamps.
 #[test]
-fn a_datagram_arrives_with_its_payload_its_addresses_and_both_stamps() {
+fn datagrams_have_addresses_and_stamps() {
     for address in LOOPBACKS {
         let (one, other) = pair(address, &SocketOptions::default());
         let sent = one.send(&Outgoing::new(b"hello", other.local_address(), 1)).unwrap();

@@ -469,9 +469,10 @@ fn kill_group(leader: u32) {
     assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
 }
 
+/// An interface is restored when its process and its group are killed at any time.
 #[test]
-fn an_interface_is_put_back_when_its_process_and_its_group_are_killed_at_any_moment() {
-    in_network!("an_interface_is_put_back_when_its_process_and_its_group_are_killed_at_any_moment")(|| {
+fn killed_groups_restore_interfaces() {
+    in_network!("killed_groups_restore_interfaces")(|| {
         /// Kills at moments of the beginning, and how far these are apart.
         const EARLY: u32 = 40;
         const STEP: Duration = Duration::from_micros(150);

@@ -195,9 +195,10 @@ fn arrivals_lie_between_sending_and_reading_and_never_go_back() {
     });
 }
 
+/// Drops by the kernel, and frames without a slot, are counted.
 #[test]
-fn what_the_kernel_drops_and_what_finds_no_slot_is_counted() {
-    in_network!("what_the_kernel_drops_and_what_finds_no_slot_is_counted")(|| {
+fn kernel_and_slot_drops_are_counted() {
+    in_network!("kernel_and_slot_drops_are_counted")(|| {
         const SENT: u64 = 2_000;
         let link = Link::new(1_500);
         let mut sender = link.open(0);

@@ -214,9 +214,10 @@ fn a_port_sends_what_the_interface_takes_now() {
     });
 }
 
+/// A port leaves no XDP program behind, and two on one interface are refused.
 #[test]
-fn a_port_leaves_no_program_behind_and_two_cannot_be() {
-    in_network!("a_port_leaves_no_program_behind_and_two_cannot_be")(|| {
+fn ports_remove_their_programs() {
+    in_network!("ports_remove_their_programs")(|| {
         for mode in XdpMode::ALL {
             let link = Link::new(1_500);
             let Some(first) = link.open_xdp(1, mode) else { continue };

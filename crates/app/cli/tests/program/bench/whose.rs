@@ -41,8 +41,9 @@ fn device(trial: &Value) -> [u64; 2] {
     [0, 1].map(|end| count(trial, &format!("/lost_by_device/{end}")))
 }
 
+/// A stopped tester attributes no loss to a router that forwards everything.
 #[test]
-fn a_stopped_tester_charges_nothing_to_a_router_that_carries_all() {
+fn stopped_testers_blame_no_router() {
     let lab = Lab::router();
     // 250 frames find room, which is 170 ms of them: more than half of what a stop of 300 ms brings at once.
     shape(&lab, "1500kbit", "15000");

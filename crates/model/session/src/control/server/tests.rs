@@ -106,8 +106,9 @@ fn card_stamps_go_home_with_the_records_to_a_sender_that_knows_them() {
     }
 }
 
+/// A responder with a key serves only clients that prove it, and proves it too.
 #[test]
-fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_too() {
+fn keys_are_proved_mutually() {
     let key = |fill| Key::new(&[fill; 32]).unwrap();
     let greeted = || {
         let mut server = server(Limits::default()).locked(Arc::new(key(1)), [[3; 16], [4; 16]]);
@@ -163,8 +164,9 @@ fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before
     assert!(server.on_event(event).is_empty());
 }
 
+/// A half-full buffer is sent during the run; entries beyond a full one are counted.
 #[test]
-fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted() {
+fn half_full_buffers_are_sent() {
     let mut server = server(Limits { buffered_records: 8, ..Limits::default() });
     say(&mut server, &hello());
     say(&mut server, &Message::Request(request()));
@@ -264,8 +266,9 @@ fn running(message: &Message) -> Server {
     server
 }
 
+/// A responder sends after the start message, and its departures are reported.
 #[test]
-fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
+fn responders_send_after_start() {
     let mut server = running(&reverse(stream()));
     assert_eq!(server.own_rate(), 100);
     assert_eq!(say(&mut server, &Message::Start), [Action::Start]);
@@ -316,8 +319,9 @@ fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
     assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
 }
 
+/// The session of a silent one-way sender is closed.
 #[test]
-fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
+fn silent_one_way_senders_are_closed() {
     let mut server = running(&reverse(stream()));
     say(&mut server, &Message::Start);
     server.on_bytes(&bytes(&Message::Ask), false, at(10));
@@ -326,8 +330,9 @@ fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
     assert!(server.is_over());
 }
 
+/// A stream that the responder would not send is refused with a text.
 #[test]
-fn what_a_far_end_would_not_send_is_refused_in_words() {
+fn excess_reverse_streams_are_refused() {
     let base = stream;
     for (wrong, code, part) in [
         (ReverseStreamRequest { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets/s"),
@@ -436,8 +441,9 @@ fn what_was_fetched_and_did_not_come_is_said_again_over_another_connection() {
     assert_eq!(actions[1], Action::Repeat(bytes(log)));
 }
 
+/// A session without a connection is closed after the silence timeout.
 #[test]
-fn a_session_without_a_connection_is_given_up_after_the_time_of_silence() {
+fn disconnected_sessions_expire() {
     let mut server = resumable(&Message::Request(request()));
     assert!(server.on_lost_connection(at(10)));
     assert!(server.on_lost_connection(at(25)), "the first loss counts");
@@ -477,8 +483,9 @@ fn a_sender_that_cannot_resume_is_given_no_secret_and_its_session_ends_with_its_
     assert!(!server.is_shown(&resume([9; 16], 0)));
 }
 
+/// A resumption with a wrong secret or false claims is refused, and the session stays.
 #[test]
-fn who_does_not_know_the_secret_or_claims_what_was_not_said_is_refused_and_the_session_stays() {
+fn false_resumptions_are_refused() {
     let mut server = resumable(&Message::Request(request()));
     assert!(!server.is_shown(&resume([8; 16], 0)));
     let claimed = resume([9; 16], 3);
@@ -531,8 +538,9 @@ fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
     assert_eq!((server.own_rate(), server.told_departures()), (100, 250));
 }
 
+/// A recorded stream beyond a limit is refused with a text and holds no memory.
 #[test]
-fn a_recorded_stream_beyond_a_limit_is_refused_in_words_and_holds_no_memory() {
+fn excess_recorded_streams_are_refused() {
     let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
     for ((parts, request), code, part) in [
         (departures_and_answer(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: its limit is 200"),
