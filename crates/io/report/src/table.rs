@@ -7,7 +7,6 @@ use crate::sure::MedianInterval;
 
 /// One of the three measured paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::enum_variant_names, reason = "the field calls it a round trip")]
 pub(crate) enum MeasuredPath {
     Forward,
     Reverse,
