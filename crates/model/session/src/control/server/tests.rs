@@ -543,7 +543,11 @@ fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
 fn excess_recorded_streams_are_refused() {
     let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
     for ((parts, request), code, part) in [
-        (departures_and_answer(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: its limit is 200"),
+        (
+            departures_and_answer(250, 10_000_000),
+            RefusalCode::Length,
+            "a trace of 250 packets: its limit is 200",
+        ),
         (departures_and_answer(150, 100_000_000_000_000), RefusalCode::Length, "long"),
         (departures_and_answer(200, 900_000), RefusalCode::Rate, "packets/s"),
         (departures_and_answer(0, 0), RefusalCode::Invalid, "no packets"),
