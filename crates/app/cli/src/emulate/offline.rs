@@ -232,7 +232,7 @@ fn summary(document: &Emulation) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         if direction.received > 0 {
-            text.push_str(&words::lines(name, direction));
+            text.push_str(&text::lines(name, direction));
         }
     }
     let seed = Seed(document.seed);
