@@ -35,8 +35,9 @@ use crate::failure::Failure;
 use crate::lab_path::{FAR, LabPath};
 use crate::live::{Narrator, Talk};
 use crate::measure::{exit_code, expected, random_seed, size};
+use crate::output::Color;
 use crate::{command, model, output, signals, traffic};
-use folder::LoopFolder;
+pub(crate) use folder::LoopFolder;
 
 /// What the prefix of a loop's lab begins with; its process number follows.
 const PREFIX: &str = "rloop";
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &LoopArgs) -> Result<Exit, Failure> {
     if let Some(run) = &arguments.run {
         let path = PathRun::read(run, arguments.stream)?;
         // What cannot be repeated is said before anything is made.
-        path.plan(far()?, run)?;
+        path.plan(&far()?, run)?;
         let folder = LoopFolder::make(arguments.out.as_deref(), arguments.output.force, "run")?;
         let interrupted = signals::every()?;
         return close(arguments, &folder, &path, &interrupted);
@@ -145,7 +146,7 @@ fn measure(
 
 /// The part on the lab's first host: measures `target` by the plan of `run`, into `out`.
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
-    let options = PathRun::read(run, arguments.stream)?.plan(target.clone(), out)?;
+    let options = PathRun::read(run, arguments.stream)?.plan(target, out)?;
     let interrupted = signals::interruption()?;
     exit_code(&measure(arguments, &options, &interrupted)?)
 }
@@ -174,9 +175,9 @@ impl PathRun {
     }
 
     /// The plan by which `target` is measured as this was, into `out`.
-    fn plan(&self, target: Target, out: &Path) -> Result<MeasureOptions, Failure> {
+    fn plan(&self, target: &Target, out: &Path) -> Result<MeasureOptions, Failure> {
         let location = Location::Folder { path: out.into(), force: true };
-        plan::of_stream(&self.manifest, &self.stream.measurement, target, location)
+        plan::of_stream(&self.manifest, &self.stream.measurement, target, &location)
     }
 
     fn subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
@@ -184,32 +185,30 @@ impl PathRun {
     }
 }
 
-/// Models, emulates, measures again and compares.
+/// Puts a lab up, closes the loop in it, and gives the exit code.
 fn close(
     arguments: &LoopArgs,
     folder: &LoopFolder,
     path: &PathRun,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
-    say(arguments, "Modelling it, and emulating the model in a lab of this machine.");
-    let fitted = fit(folder, path)?;
-    let mut lab = LabPath::up("loop", PREFIX)?;
-    say(arguments, "Measuring the emulation with the same plan.");
-    let closed = match again(&mut lab, arguments, folder, path, fitted, interrupted)? {
+    say(arguments, "Modelling the path, and emulating the model in a lab of this machine.");
+    let quiet = arguments.output.quiet;
+    let closed = LabPath::up("loop", PREFIX)
+        .and_then(|mut lab| close_in(&mut lab, folder, path, quiet, interrupted))
+        .map_err(|failure| {
+            let run = escape::terminal(&path.folder.to_string_lossy());
+            failure.and_then(&format!("the path is measured: continue with `romer loop --run {run}`"))
+        })?;
+    let closed = match closed {
         Ok(closed) => closed,
         Err(exit) => return Ok(exit),
     };
-    drop(lab);
-    let text = output::document_text(&closed)?;
-    folder.write_document(&text)?;
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        let style = output::style(arguments.output.color);
-        output::print_summary(&romer_report::closed_loop::text(&closed, &style));
-        let shown = escape::terminal(&folder.folder().to_string_lossy());
-        output::print(&format!("\nReport: {shown}/{}\n", folder::PAGE));
+    if !quiet && !arguments.output.json_to_stdout() {
+        output::print_summary(&text(&closed, folder, arguments.output.color));
     }
     if let Some(file) = &arguments.output.json {
-        output::write_document(file, &text, arguments.output.force)?;
+        output::write_document(file, &output::document_text(&closed)?, arguments.output.force)?;
     }
     match (arguments.limit, closed.verdict) {
         (None, _) | (Some(LoopLimit::Fidelity), LoopVerdict::Reproduced) => Ok(Exit::Success),
@@ -218,6 +217,13 @@ fn close(
             format!("the limit failed (--limit fidelity): {}", failed(verdict, &closed.directions)),
         )),
     }
+}
+
+/// The result for this terminal.
+pub(crate) fn text(closed: &ClosedLoop, folder: &LoopFolder, color: Color) -> String {
+    let page = folder.folder().join(folder::PAGE);
+    let text = romer_report::closed_loop::text(closed, &output::style(color));
+    format!("{text}\nReport: {}\n", escape::terminal(&page.to_string_lossy()))
 }
 
 /// Why the limit on the verdict does not hold.
@@ -244,23 +250,23 @@ fn fit(folder: &LoopFolder, path: &PathRun) -> Result<Fitted, Failure> {
     Ok(fitted)
 }
 
-/// Emulates the scenario in `lab`, measures through it, and compares. The exit code of a measurement that failed, which has said why.
-fn again(
+/// Models the path, emulates the model in `lab`, measures that with the same plan, and compares: the document and the page are in `folder`
+/// then. The inner error is the exit code of a measurement that failed, and has said why.
+pub(crate) fn close_in(
     lab: &mut LabPath,
-    arguments: &LoopArgs,
     folder: &LoopFolder,
     path: &PathRun,
-    fitted: Fitted,
-    interrupted: &Arc<AtomicBool>,
+    quiet: bool,
+    interrupted: &AtomicBool,
 ) -> Result<Result<ClosedLoop, Exit>, Failure> {
+    let fitted = fit(folder, path)?;
     let scenario = folder.scenario();
     lab.emulate("--scenario", scenario.as_os_str(), &folder.emulation(), Some(&folder.samples()))?;
-    let output = &arguments.output;
     let inside = |command: &mut Command| {
         command
             .args(["loop", "--inside", FAR, "--stream", &path.number.to_string(), "--run"])
             .arg(&path.folder);
-        command.arg("--out").arg(folder.emulated()).args(output.quiet.then_some("--quiet"));
+        command.arg("--out").arg(folder.emulated()).args(quiet.then_some("--quiet"));
     };
     match lab.measure(inside, interrupted)? {
         Exit::Success => {}
@@ -294,6 +300,7 @@ fn again(
             ),
         ));
     };
+    folder.write(folder::DOCUMENT, &output::document_text(&closed)?)?;
     folder.write(folder::PAGE, &page(&closed, &runs[0], &runs[1]).map_err(Failure::own)?)?;
     Ok(Ok(closed))
 }
@@ -307,7 +314,8 @@ fn emulator_delays(samples: &Path) -> [Option<f64>; 2] {
     let Some(departures) = read() else { return [None; 2] };
     departures.packets.each_ref().map(|packets| {
         let delay = |packet: &EmulatedPacket| {
-            packet.requested_delay_ns?;
+            // Packets that are no probes pass without a delay.
+            packet.requested_delay_ns.filter(|requested| *requested > 0)?;
             packet.departure_ns?.checked_sub(packet.arrival_ns).filter(|_| packet.copy == 0)
         };
         let (mut sum, mut count) = (0.0, 0.0);

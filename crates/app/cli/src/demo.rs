@@ -1,15 +1,17 @@
 //! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, voice streams from the other, the
-//! report, and a comparison of the scenario with the measurement.
+//! report, a comparison of the scenario with the measurement, and the closed loop of one stream.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 use romer_analyze::WAITING_TIME;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
+use romer_record::closed_loop::ClosedLoop;
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, ProbeDirection};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
@@ -19,6 +21,7 @@ use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn, counted};
 
 use crate::args::DemoArgs;
+use crate::closed_loop::{self, LoopFolder, PathRun};
 use crate::failure::Failure;
 use crate::lab_path::{FAR, LabPath};
 use crate::live::{Narrator, Talk};
@@ -27,6 +30,8 @@ use crate::{model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
+/// The stream of which the loop is closed: the second.
+const LOOP_STREAM: u16 = 1;
 /// What the prefix of a demonstration's lab begins with; its process number follows.
 const PREFIX: &str = "rdemo";
 /// What the emulator does.
@@ -70,7 +75,46 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     };
     let exit = path.measure(options, &interrupted)?;
     path.end_emulation();
-    conclude_demo(arguments, &scratch, exit)
+    // Where the measurement failed it has said why.
+    let Some(measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
+    let closed = if exit == Exit::Success {
+        say(
+            "4. Closed loop: the stream of one packet every 20 ms is modelled, emulated, and measured again (romer loop).",
+        );
+        Some(close(arguments, &mut path, &measured.folder, &interrupted)?)
+    } else {
+        None
+    };
+    let exit = conclude_demo(arguments, &scratch, measured, exit)?;
+    match closed {
+        None => Ok(exit),
+        Some(Err(failed)) => Ok(failed),
+        Some(Ok((closed, folder))) => {
+            if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+                output::print("\n");
+                output::print_summary(&closed_loop::text(&closed, &folder, arguments.output.color));
+            }
+            Ok(exit)
+        }
+    }
+}
+
+/// Closes the loop of the second stream, in a folder beside that of the run.
+fn close(
+    arguments: &DemoArgs,
+    lab: &mut LabPath,
+    run: &Path,
+    interrupted: &AtomicBool,
+) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
+    let beside = arguments.keep.out.is_some().then(|| {
+        let mut name = run.file_name().unwrap_or_default().to_owned();
+        name.push("-loop");
+        run.with_file_name(name)
+    });
+    let folder = LoopFolder::make(beside.as_deref(), arguments.output.force, "demo")?;
+    let path = PathRun::read(run, LOOP_STREAM)?;
+    let closed = closed_loop::close_in(lab, &folder, &path, arguments.output.quiet, interrupted)?;
+    Ok(closed.map(|closed| (closed, folder)))
 }
 
 /// A folder for what the parts of the demonstration hand over; it goes with the lab.
@@ -96,14 +140,18 @@ struct Measured {
 }
 
 /// The comparison of the scenario with the measurement, and the document.
-fn conclude_demo(arguments: &DemoArgs, scratch: &Scratch, exit: Exit) -> Result<Exit, Failure> {
+fn conclude_demo(
+    arguments: &DemoArgs,
+    scratch: &Scratch,
+    measured: Measured,
+    exit: Exit,
+) -> Result<Exit, Failure> {
     let emulation: Option<Emulation> = scratch.read(EMULATED);
-    // Where the measurement failed it has said why.
-    let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(exit) };
+    let Measured { measurement, comparison, folder } = measured;
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print("\nRequested vs. measured:\n\n");
         let style = output::style(arguments.output.color);
-        output::print_summary(&romer_report::fidelity::text(&comparison, &style));
+        output::print_summary(&romer_report::fidelity::verdicts(&comparison, &style));
         if let Some(emulation) = &emulation {
             output::print(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
         }

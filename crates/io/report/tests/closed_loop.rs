@@ -46,12 +46,21 @@ fn a_run_reproduces_itself() {
             close(figure.difference, 0.0, 1e-9);
             assert_ne!(figure.result, Some(LoopResult::Differs), "{figure:?}");
         }
-        assert!(figure(direction, "wasserstein_ns").halves.unwrap() > 0.0, "the wave of the path is no chance");
+        assert!(
+            figure(direction, "wasserstein_ns").halves.unwrap() > 0.0,
+            "the wave of the path is no chance"
+        );
         assert!(direction.autocorrelation.iter().all(|lag| lag.path == lag.emulation));
-        assert!(direction.loss_periods.iter().all(|period| period.path == period.emulation && period.path > 0));
+        assert!(
+            direction.loss_periods.iter().all(|period| period.path == period.emulation && period.path > 0)
+        );
     }
     // The mean delay in the emulator is known of one direction only.
-    close(found.directions[0].added_ns, figure(&found.directions[0], "delay_ns.mean").path.unwrap() - 40_000.0, 1e-3);
+    close(
+        found.directions[0].added_ns,
+        figure(&found.directions[0], "delay_ns.mean").path.unwrap() - 40_000.0,
+        1e-3,
+    );
     assert_eq!(found.directions[1].added_ns, None);
 }
 
@@ -91,14 +100,17 @@ fn unknown_offset_compares_above_minimum() {
 /// The text leads with the verdict and fits its width; what came from outside is harmless in it and in the page.
 #[test]
 fn text_and_page() {
-    let (path, emulation) = (make(&hostile()), make(&bad()));
+    let (path, emulation) = (make(&hostile()), make(&Path { shared: true, ..bad() }));
     let found = compared(&path, &emulation);
     for width in 40..140 {
         for unicode in [true, false] {
             let text = text(&found, &TextStyle { color: false, unicode, width });
             assert!(text.lines().all(|line| line.chars().count() <= width.max(40)), "{width}:\n{text}");
             assert!(text.starts_with("The emulation") || text.starts_with("Undecided"), "{text}");
-            assert!(!text.contains('\x1b') && !text.contains('\u{202e}') && text.contains("The lab added"), "{text}");
+            assert!(
+                !text.contains('\x1b') && !text.contains('\u{202e}') && text.contains("The lab added"),
+                "{text}"
+            );
             assert!(unicode || text.is_ascii(), "{text}");
         }
     }

@@ -18,18 +18,18 @@ pub(super) const SCENARIO: &str = "scenario.toml";
 const EMULATION: &str = "emulation.json";
 const SAMPLES: &str = "emulation.csv";
 pub(super) const EMULATED: &str = "emulated";
-const DOCUMENT: &str = "loop.json";
+pub(super) const DOCUMENT: &str = "loop.json";
 pub(super) const PAGE: &str = "loop.html";
 /// The name of the scenario without its ending, with which the names of its files begin.
 pub(super) const STEM: &str = "scenario";
 
 /// The folder.
-pub(super) struct LoopFolder(PathBuf);
+pub(crate) struct LoopFolder(PathBuf);
 
 impl LoopFolder {
     /// Makes the folder `out`, or a new one for `name` among the user's runs. One that is there must be empty, or with `force` that of
     /// a loop, which is written over.
-    pub(super) fn make(out: Option<&Path>, force: bool, name: &str) -> Result<Self, Failure> {
+    pub(crate) fn make(out: Option<&Path>, force: bool, name: &str) -> Result<Self, Failure> {
         let Some(folder) = out else {
             let now = romer_bench::rfc3339(SystemTime::now());
             return Ok(Self(Runs::of_user()?.make_folder(&format!("loop-{name}"), &now)?));
@@ -109,10 +109,5 @@ impl LoopFolder {
                 escape::terminal(&path.to_string_lossy())
             ))
         })
-    }
-
-    /// Writes the document.
-    pub(super) fn write_document(&self, text: &str) -> Result<(), Failure> {
-        self.write(DOCUMENT, text)
     }
 }

@@ -23,8 +23,8 @@ const SAME: f64 = 1e-6;
 pub(super) fn of_stream(
     stream: &Stream,
     measurement: &Measurement,
-    target: Target,
-    location: Location,
+    target: &Target,
+    location: &Location,
 ) -> Result<MeasureOptions, Failure> {
     let traffic = &stream.traffic;
     let request = request(stream, measurement)?;

@@ -131,7 +131,8 @@ fn loop_of_a_reflector() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let emulator = emulate(&lab, folder.path(), PATH);
-    let mut command = lab.romer("A", ["loop", "--stamp-only", "--count", "200", "--interval", "10ms", "--out"]);
+    let mut command =
+        lab.romer("A", ["loop", "--stamp-only", "--count", "200", "--interval", "10ms", "--out"]);
     let ended = process::run(command.arg(&out).arg(FAR)).with_code(0);
     emulator.signal("TERM");
     emulator.wait().with_code(0);

@@ -421,7 +421,11 @@ mod tests {
             (0.01, None, 0.0, Undecided),
             (0.0, None, 0.0, Within),
         ] {
-            assert_eq!(judged(difference, interval, tolerance), expected, "{difference} {interval:?} {tolerance}");
+            assert_eq!(
+                judged(difference, interval, tolerance),
+                expected,
+                "{difference} {interval:?} {tolerance}"
+            );
         }
     }
 

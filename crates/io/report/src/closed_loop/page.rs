@@ -38,7 +38,9 @@ pub fn page(
     }
     table(closed_loop, &mut body);
     for direction in &closed_loop.directions {
-        let Some(way) = Trip::ALL.into_iter().find(|way| way.field() == direction.direction) else { continue };
+        let Some(way) = Trip::ALL.into_iter().find(|way| way.field() == direction.direction) else {
+            continue;
+        };
         charts(&figures(runs, direction, way), &mut drawn, &mut body)?;
     }
     ratings(runs.map(|run| run.stream.measurement), &mut body);

@@ -14,7 +14,7 @@ use crate::words::Words;
 const WIDEST: usize = 110;
 /// Columns of the table: the name of the figure, and what is known of it.
 pub(super) const COLUMNS: [&str; 8] =
-    ["", "path", "emulation", "difference", "95 % CI", "halves of the path", "tolerance", "result"];
+    ["", "path", "emulation", "difference", "95 % CI", "halves", "tolerance", "result"];
 
 /// `closed_loop` for a terminal: the verdict, that of each direction, and the figures behind them. The text ends with a newline; what
 /// came from outside is escaped.
@@ -129,9 +129,9 @@ fn label(figure: &str) -> String {
         "loss.ratio" => "loss".into(),
         "reordering.ratio" => "reordering".into(),
         "voice.mos" => "MOS".into(),
-        "wasserstein_ns" => "Wasserstein distance".into(),
-        "kolmogorov_smirnov" => "KS distance".into(),
-        "autocorrelation" => "autocorrelation, lag 1".into(),
+        "wasserstein_ns" => "Wasserstein".into(),
+        "kolmogorov_smirnov" => "KS".into(),
+        "autocorrelation" => "autocorrelation".into(),
         _ => figure.replace("_ns.", " "),
     }
 }
@@ -191,8 +191,8 @@ fn table(direction: &LoopDirection, unicode: bool, width: usize) -> Vec<String> 
         .collect();
     let mut columns: Vec<usize> = (0..COLUMNS.len()).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
-    // Path, emulation and result stay.
-    for dispensable in [6, 5, 4, 3] {
+    // The verdict above the table names what differs; path and emulation stay.
+    for dispensable in [6, 7, 5, 4, 3] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
         }
