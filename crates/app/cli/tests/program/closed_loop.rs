@@ -122,8 +122,8 @@ fn verdict_is_that_of_the_table() {
     assert_eq!(ended.stderr.contains("--limit fidelity"), expected.1 == 6, "{ended:?}");
 }
 
-/// A target is measured, and the loop goes on with that run. Of a plain STAMP reflector each direction gets half of each round trip,
-/// and the loop says so.
+/// A target is measured, and the loop goes on with that run. The clock offset of a STAMP reflector is unknown: all delays are compared above
+/// their minimum, and the loop says so.
 #[test]
 fn loop_of_a_reflector() {
     let lab = Lab::path();
@@ -140,8 +140,13 @@ fn loop_of_a_reflector() {
     schema::assert_valid(&document, "loop");
     assert_eq!(at(&document, "/path/name"), "path");
     let directions = at(&document, "/directions").as_array().unwrap();
-    let round_trip = directions.iter().find(|direction| direction["direction"] == "round_trip").unwrap();
-    let median = figure(round_trip, "delay_ns.median");
-    assert!(median["emulation"].as_f64().unwrap() >= 29e6, "{round_trip:#}");
-    assert!(ended.stdout.contains("Report: "), "{ended:?}");
+    assert!(!directions.is_empty());
+    for direction in directions {
+        assert_eq!(at(direction, "/delay_kind"), "variable", "{direction:#}");
+    }
+    assert!(
+        ended.stdout.contains("delay above the minimum") && ended.stdout.contains("Report: "),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.contains("Note: the clock offset is unknown"), "{ended:?}");
 }

@@ -182,10 +182,14 @@ fn direction(
     let kinds = [a.results().delay_kind, b.results().delay_kind];
     let emulated_mean =
         summary(&b.values(Series::Delay)).mean.filter(|_| kinds[1] != Some(DelayKind::Variable));
-    if kinds.contains(&Some(DelayKind::Variable)) {
+    // What the model has of a round trip is the sum of its one-way delays, which are those above the minimum then.
+    let one_way = [Trip::Forward, Trip::Reverse].map(|way| way.results(a.measurement).delay_kind);
+    let is_relative = kinds.into_iter().chain(one_way).any(|kind| kind == Some(DelayKind::Variable));
+    if is_relative {
         (a, b) = (a.above_least(), b.above_least());
     }
-    let figures = figures(&a, &b, kinds);
+    let kind = if is_relative { Some(DelayKind::Variable) } else { kinds[0] };
+    let figures = figures(&a, &b, kind);
     let verdict = figures.iter().filter_map(|figure| figure.result).map(of_result).max();
     let verdict = verdict.unwrap_or(LoopVerdict::Undecided);
     let words = text::words(verdict, &figures);
@@ -198,11 +202,7 @@ fn direction(
         direction: way.field().into(),
         verdict,
         words,
-        delay_kind: if kinds.contains(&Some(DelayKind::Variable)) {
-            Some(DelayKind::Variable)
-        } else {
-            kinds[0]
-        },
+        delay_kind: kind,
         figures,
         autocorrelation: lags(&a, &b),
         loss_periods: loss_periods(&a, &b),
@@ -253,7 +253,7 @@ fn figure(
     }
 }
 
-fn figures(a: &Side<'_>, b: &Side<'_>, kinds: [Option<DelayKind>; 2]) -> Vec<LoopFigure> {
+fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigure> {
     /// Figures of series, with their tolerances as shares.
     const OF_SERIES: [(&str, f64); 5] = [
         ("delay_ns.mean", DELAY),
@@ -262,7 +262,6 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kinds: [Option<DelayKind>; 2]) -> Vec<Loo
         ("delay_ns.p99", TAIL),
         ("jitter_ns.delay_difference.mean", TAIL),
     ];
-    let kind = kinds.into_iter().flatten().find(|kind| *kind == DelayKind::Variable).or(kinds[0]);
     let halves = a.halves();
     let mut figures = Vec::new();
     for (path, share) in OF_SERIES {
