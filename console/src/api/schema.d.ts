@@ -2722,6 +2722,54 @@ export interface components {
             severity: "warning";
         } | {
             /** @constant */
+            code: "spacing-unsupported";
+            /** @description The direction. */
+            direction: components["schemas"]["PortDirection"];
+            /**
+             * Format: double
+             * @description The limit that it is beyond, nanoseconds.
+             */
+            limit_ns: number;
+            /**
+             * Format: double
+             * @description The median time between packets, nanoseconds.
+             */
+            median_ns: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "size-unsupported";
+            /** @description The direction. */
+            direction: components["schemas"]["PortDirection"];
+            /**
+             * Format: double
+             * @description The limit that it is beyond, bytes.
+             */
+            limit_bytes: number;
+            /**
+             * Format: double
+             * @description The mean size of IP packets, bytes.
+             */
+            mean_bytes: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "load-unsupported";
+            /** @description The direction. */
+            direction: components["schemas"]["PortDirection"];
+            /** @description The highest load of the measurement. */
+            limit: string;
+            /**
+             * Format: double
+             * @description The mean load of IP packets, bits or packets per second.
+             */
+            mean_per_s: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
             code: "buffer-full";
             /** @description The direction. */
             direction: components["schemas"]["PortDirection"];

@@ -1,21 +1,17 @@
 //! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, voice streams from the other, the
-//! report, and a comparison of the scenario with the measurement.
+//! report, a comparison of the scenario with the measurement, and the closed loop of one stream.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
-use std::time::{Duration as StdDuration, Instant};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 use romer_analyze::WAITING_TIME;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
-use romer_host::ending::{self, Stage};
-use romer_lab::{Host, Lab, LabGuard, Running, Topology};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
+use romer_record::closed_loop::ClosedLoop;
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, ProbeDirection};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
@@ -25,19 +21,19 @@ use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn, counted};
 
 use crate::args::DemoArgs;
-use crate::failure::{Failure, exit_of};
+use crate::closed_loop::{self, LoopFolder, PathRun};
+use crate::failure::Failure;
+use crate::lab_path::{FAR, LabPath};
 use crate::measure::{exit_code, expected, location};
 use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::{model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
+/// The stream of which the loop is closed: the second.
+const LOOP_STREAM: u16 = 1;
 /// What the prefix of a demonstration's lab begins with; its process number follows.
 const PREFIX: &str = "rdemo";
-/// Address of the lab's second host.
-const FAR: &str = "198.18.0.3";
-/// How long a responder or an emulator may take to be ready, or to end.
-const PATIENCE: StdDuration = StdDuration::from_secs(30);
 /// What the emulator does.
 const PRESET: &str = "demo";
 /// What this machine may add to every delay around the emulator; it is reported.
@@ -66,92 +62,59 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
         }
     };
     say("1. Lab: two hosts, A and B, in network namespaces, with an emulator between them.");
-    let standing = LabGuard::up(Topology::Path, PREFIX)?;
-    let lab = standing.lab();
-    let scratch = Scratch(lab.make_scratch()?);
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
-    })?;
-    let emulator = emulate(lab, &program, &scratch)?;
+    let mut path = LabPath::up("demo", PREFIX)?;
+    let scratch = Scratch(path.make_scratch()?);
+    path.emulate("--preset", PRESET.as_ref(), &scratch.file(EMULATED), None)?;
     say("2. Emulation: a congested mobile network (romer emulate --preset demo).");
     say(
         "3. Measurement: two voice streams, forward and reverse: MELP, 14 bytes every 45 ms, and one packet every 20 ms.",
     );
-    let _responder = respond(lab, &program)?;
-    let mut command = lab.command(Host::A, &program)?;
-    command.args(["demo", "--inside", FAR, "--hand-over"]).arg(scratch.file(MEASURED));
-    command.args(std::env::args_os().skip(2));
-    // What comes from the terminal is ours to hand on, once for each time it comes.
-    command.process_group(0);
-    let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
-    // It ends in time itself, and evaluates what it has measured.
-    let waiting = Stage::begin(ending::EVALUATION);
-    loop {
-        match child.ended() {
-            Ok(Some(status)) => {
-                let exit = exit_of(status);
-                drop(waiting);
-                return conclude_demo(arguments, emulator, &scratch, exit);
+    let options = |command: &mut Command| {
+        command.args(["demo", "--inside", FAR, "--hand-over"]).arg(scratch.file(MEASURED));
+        command.args(std::env::args_os().skip(2));
+    };
+    let exit = path.measure(options, &interrupted)?;
+    path.end_emulation();
+    // Where the measurement failed it has said why.
+    let Some(measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
+    let closed = if exit == Exit::Success {
+        say(
+            "4. Closed loop: the stream of one packet every 20 ms is modelled, emulated, and measured again (romer loop).",
+        );
+        Some(close(arguments, &mut path, &measured.folder, &interrupted)?)
+    } else {
+        None
+    };
+    let exit = conclude_demo(arguments, &scratch, measured, exit)?;
+    match closed {
+        None => Ok(exit),
+        Some(Err(failed)) => Ok(failed),
+        Some(Ok((closed, folder))) => {
+            if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+                output::print("\n");
+                output::print_summary(&closed_loop::text(&closed, &folder, arguments.output.color));
             }
-            Ok(None) => {}
-            Err(error) => {
-                return Err(Failure::environment(format!(
-                    "cannot wait for the measurement (demo): {error}; try again"
-                )));
-            }
+            Ok(exit)
         }
-        // The first ends the measurement in good order, the second at once; the lab goes in both cases.
-        if interrupted.swap(false, Ordering::AcqRel) {
-            child.interrupt();
-        }
-        std::thread::sleep(StdDuration::from_millis(50));
     }
 }
 
-fn spawn_failed(error: &std::io::Error) -> Failure {
-    Failure::environment(format!(
-        "cannot start a program on the lab's host (demo): {error}; see `romer doctor`"
-    ))
-}
-
-fn respond(lab: &Lab, program: &Path) -> Result<Running, Failure> {
-    let mut command = lab.command(Host::B, program)?;
-    let listen = format!("{FAR}:862");
-    command.args(["respond", "--listen", &listen]);
-    ready(command).ok_or_else(|| {
-        Failure::environment(
-            "the responder did not start on the lab's host (demo): it said nothing; try `romer lab up path` and \
-             `romer lab run B -- romer respond` by hand",
-        )
-    })
-}
-
-fn emulate(lab: &Lab, program: &Path, scratch: &Scratch) -> Result<Running, Failure> {
-    let mut command = lab.command(Host::E, program)?;
-    command.args(["emulate", "--port", "a=e0", "--port", "b=e1", "--preset", PRESET, "--json"]);
-    command.arg(scratch.file(EMULATED));
-    ready(command).ok_or_else(|| {
-        Failure::environment(
-            "the emulator did not start between the lab's hosts (demo): it said nothing; try `romer lab up path` and \
-             `romer lab run E -- romer emulate --port a=e0 --port b=e1` by hand",
-        )
-    })
-}
-
-/// A program that has said its first line.
-fn ready(mut command: Command) -> Option<Running> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-    let mut child = Running::start(command).ok()?;
-    let out = child.child().stdout.take()?;
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut out = BufReader::new(out);
-        let mut line = String::new();
-        let _ = tell.send(matches!(out.read_line(&mut line), Ok(length) if length > 0));
-        // What it says besides is let go, so that it never waits for us.
-        let _ = std::io::copy(&mut out, &mut std::io::sink());
+/// Closes the loop of the second stream, in a folder beside that of the run.
+fn close(
+    arguments: &DemoArgs,
+    lab: &mut LabPath,
+    run: &Path,
+    interrupted: &AtomicBool,
+) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
+    let beside = arguments.keep.out.is_some().then(|| {
+        let mut name = run.file_name().unwrap_or_default().to_owned();
+        name.push("-loop");
+        run.with_file_name(name)
     });
-    matches!(told.recv_timeout(PATIENCE), Ok(true)).then_some(child)
+    let folder = LoopFolder::make(beside.as_deref(), arguments.output.force, "demo")?;
+    let path = PathRun::read(run, LOOP_STREAM)?;
+    let closed = closed_loop::close_in(lab, &folder, &path, arguments.output.quiet, interrupted)?;
+    Ok(closed.map(|closed| (closed, folder)))
 }
 
 /// A folder for what the parts of the demonstration hand over; it goes with the lab.
@@ -179,24 +142,16 @@ struct Measured {
 /// The comparison of the scenario with the measurement, and the document.
 fn conclude_demo(
     arguments: &DemoArgs,
-    mut emulator: Running,
     scratch: &Scratch,
+    measured: Measured,
     exit: Exit,
 ) -> Result<Exit, Failure> {
-    let ending = Stage::begin(PATIENCE);
-    emulator.interrupt();
-    let asked = Instant::now();
-    while matches!(emulator.ended(), Ok(None)) && asked.elapsed() < PATIENCE {
-        std::thread::sleep(StdDuration::from_millis(10));
-    }
-    drop(ending);
     let emulation: Option<Emulation> = scratch.read(EMULATED);
-    // Where the measurement failed it has said why.
-    let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(exit) };
+    let Measured { measurement, comparison, folder } = measured;
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print("\nRequested vs. measured:\n\n");
         let style = output::style(arguments.output.color);
-        output::print_summary(&romer_report::fidelity::text(&comparison, &style));
+        output::print_summary(&romer_report::fidelity::verdicts(&comparison, &style));
         if let Some(emulation) = &emulation {
             output::print(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
         }

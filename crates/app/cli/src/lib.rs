@@ -9,6 +9,7 @@ mod analyze;
 mod args;
 mod bench;
 mod calibrate;
+mod closed_loop;
 mod command;
 mod compare;
 mod completions;
@@ -20,6 +21,7 @@ mod failure;
 mod formats;
 mod help;
 mod lab;
+mod lab_path;
 mod manual;
 mod measure;
 mod metrics;
@@ -87,6 +89,7 @@ fn invoke() -> ExitCode {
         Command::Qtcp(arguments) => qtcp::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Loop(arguments) => closed_loop::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Console(arguments) => console::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),

@@ -19,7 +19,7 @@ use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{DirectionOption, MeasureArgs, StampPlace};
+use crate::args::{DirectionOption, MeasureArgs, StampPlace, TrafficArgs};
 use crate::failure::Failure;
 use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
@@ -306,11 +306,7 @@ fn is_silent(measurement: &Measurement) -> bool {
 fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptions, Failure> {
     let seed = arguments.traffic.seed.unwrap_or_else(random_seed);
     let traffic = crate::traffic::request(&arguments.traffic, trace, seed);
-    let size = match (arguments.traffic.size, arguments.traffic.packet_size) {
-        (Some(octets), _) => ProbeSize::Payload(octets),
-        (None, Some(octets)) => ProbeSize::Packet(octets),
-        (None, None) => ProbeSize::Natural,
-    };
+    let size = size(&arguments.traffic);
     let streams = arguments
         .targets
         .iter()
@@ -351,6 +347,15 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         at: None,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
+}
+
+/// How large probes are.
+pub(crate) fn size(arguments: &TrafficArgs) -> ProbeSize {
+    match (arguments.size, arguments.packet_size) {
+        (Some(octets), _) => ProbeSize::Payload(octets),
+        (None, Some(octets)) => ProbeSize::Packet(octets),
+        (None, None) => ProbeSize::Natural,
+    }
 }
 
 /// How the clocks are related, by so many packets as are stated to be for calibration.

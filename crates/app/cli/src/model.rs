@@ -6,7 +6,7 @@ use std::path::Path;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::{WAITING_TIME, reading};
 use romer_emulate::Opened;
-use romer_emulate::model_fit::{self, FitInput, ModelKind};
+use romer_emulate::model_fit::{self, FitInput, Fitted, ModelKind};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
@@ -128,6 +128,38 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     }
 }
 
+/// A scenario of the path that `stream` measured, the run `run`. Its files beside it begin with `stem`.
+pub(crate) fn fit(
+    stream: &Evaluated,
+    run: &str,
+    stem: &str,
+    kind: ModelKind,
+    only_udp: bool,
+) -> Result<Fitted, Failure> {
+    let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
+    let source = FitInput {
+        run,
+        ways: [&stream.related.forward, &stream.related.reverse],
+        round_trip: &stream.related.round_trip,
+        ordered: [&stream.measurement.forward, &stream.measurement.reverse]
+            .map(|direction| direction.packets.reordered.is_some()),
+        absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
+        kind,
+        stem,
+        year: started.unwrap_or(2026),
+        only_udp,
+    };
+    model_fit::fit(&source).map_err(|why| {
+        Failure::with_exit(
+            Exit::BadData,
+            format!(
+                "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
+                escape::terminal(run)
+            ),
+        )
+    })
+}
+
 fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let force = arguments.output.force;
     let shown = escape::terminal(&file.to_string_lossy());
@@ -137,28 +169,8 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
         .ok_or_else(|| Failure::no_stream(arguments.stream, "the run", streams.len()))?;
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
-    let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
-    let source = FitInput {
-        run: &run,
-        ways: [&stream.related.forward, &stream.related.reverse],
-        round_trip: &stream.related.round_trip,
-        ordered: [&stream.measurement.forward, &stream.measurement.reverse]
-            .map(|direction| direction.packets.reordered.is_some()),
-        absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
-        kind: if arguments.trace { ModelKind::Trace } else { ModelKind::Models },
-        stem,
-        year: started.unwrap_or(2026),
-        only_udp: arguments.only_udp,
-    };
-    let fitted = model_fit::fit(&source).map_err(|why| {
-        Failure::with_exit(
-            Exit::BadData,
-            format!(
-                "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
-                escape::terminal(&run)
-            ),
-        )
-    })?;
+    let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };
+    let fitted = fit(stream, &run, stem, kind, arguments.only_udp)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut files: Vec<_> =
         fitted.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();

@@ -44,7 +44,7 @@ pub(crate) fn request(arguments: &TrafficArgs, trace: Option<Trace>, seed: Seed)
 }
 
 /// Reads the trace in `file`.
-fn read(file: &str) -> Result<Trace, Failure> {
+pub(crate) fn read(file: &str) -> Result<Trace, Failure> {
     let refused = |error: std::io::Error| {
         Failure::environment(format!("cannot read the trace ({file}): {error}; name a file that can be read"))
     };

@@ -12,7 +12,7 @@ use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::departures;
-use crate::statistics::{Samples, flushed_early, too_alike, varies_less};
+use crate::statistics::{Samples, flushed_early, too_alike, unsupported, varies_less};
 
 pub use crate::departures::HEADER;
 
@@ -189,6 +189,9 @@ pub fn run(
         warnings.extend(too_alike(leg, run.engine.correlation(port)));
         warnings.extend(varies_less(leg, run.engine.correlation(port)));
         warnings.extend(flushed_early(leg, run.engine.ledger(port)));
+        let between = if port == PortId::A { &a_to_b } else { &b_to_a };
+        let supported = &scenario.about.supported;
+        warnings.extend(unsupported(leg, supported, run.engine.ledger(port), &between.inter_arrival_ns));
     }
     Ok(Emulation {
         schema: EMULATION.into(),

@@ -7,6 +7,8 @@ use romer_metrics::{student_975, summary};
 use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, PortDirection};
 use romer_record::warning::EmulationWarning;
+use romer_scenario::Supported;
+use romer_units::Rate;
 
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
 const MAX_UNREPORTED_ERROR: f64 = 0.1;
@@ -159,6 +161,52 @@ pub(crate) fn varies_less(
     Some(EmulationWarning::VariationLimited { direction, width_ns, spacing_ns })
 }
 
+/// Notes of traffic for which the measurement behind a scenario says nothing, on average.
+#[expect(clippy::cast_precision_loss, reason = "compared on average")]
+pub(crate) fn unsupported(
+    direction: PortDirection,
+    supported: &Supported,
+    ledger: &Ledger,
+    between: &Summary,
+) -> Vec<EmulationWarning> {
+    let outside = |found: f64, least: Option<f64>, most: Option<f64>| {
+        least.filter(|least| found < *least).or(most.filter(|most| found > *most))
+    };
+    let mut notes = Vec::new();
+    if let Some(median_ns) = between.median {
+        let [least, most] =
+            [supported.min_spacing, supported.max_spacing].map(|limit| limit.map(|limit| limit as f64));
+        let limit = outside(median_ns, least, most);
+        notes.extend(limit.map(|limit_ns| EmulationWarning::SpacingUnsupported {
+            direction,
+            median_ns,
+            limit_ns,
+        }));
+    }
+    let packets = ledger.received.saturating_sub(ledger.lost_for(Cause::Kernel));
+    let mean_bytes = ledger.network_octets as f64 / packets.max(1) as f64;
+    if packets > 0 {
+        let [least, most] =
+            [supported.min_size, supported.max_size].map(|limit| limit.map(|limit| limit as f64));
+        let limit = outside(mean_bytes, least, most);
+        notes.extend(limit.map(|limit_bytes| EmulationWarning::SizeUnsupported {
+            direction,
+            mean_bytes,
+            limit_bytes,
+        }));
+    }
+    if let Some((limit, mean)) = supported.max_load.zip(between.mean.filter(|mean| *mean > 0.0)) {
+        let (most, mean_per_s) = match limit {
+            Rate::Bits(bits) => (bits, mean_bytes * 8e9 / mean),
+            Rate::Packets(packets) => (packets, 1e9 / mean),
+        };
+        if mean_per_s > most as f64 {
+            notes.push(EmulationWarning::LoadUnsupported { direction, mean_per_s, limit: limit.to_string() });
+        }
+    }
+    notes
+}
+
 /// What the ledger alone tells.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn counted(ledger: &Ledger, correlation: Option<&Correlation>) -> EmulatedDirection {
@@ -186,6 +234,38 @@ mod tests {
     use super::*;
 
     /// Displacements that the flush cuts short are noted with their share; the few at the end of a stream are not.
+    /// Traffic is compared with the limits that there are, on average.
+    #[test]
+    fn unsupported_traffic_is_noted() {
+        let ledger = Ledger { received: 100, network_octets: 50_000, ..Ledger::default() };
+        let between = summary(&[1_000_000_i64; 99]);
+        let notes = |supported: Supported| unsupported(PortDirection::AToB, &supported, &ledger, &between);
+        let within = Supported {
+            min_spacing: Some(1_000_000),
+            max_spacing: Some(1_000_000),
+            min_size: Some(500),
+            max_size: Some(500),
+            max_load: Some(Rate::Bits(4_000_000)),
+        };
+        assert_eq!(notes(Supported::default()), []);
+        assert_eq!(notes(within), []);
+        let beyond = Supported {
+            min_spacing: Some(5_000_000),
+            max_size: Some(499),
+            max_load: Some(Rate::Packets(999)),
+            ..Supported::default()
+        };
+        let direction = PortDirection::AToB;
+        assert_eq!(
+            notes(beyond),
+            [
+                EmulationWarning::SpacingUnsupported { direction, median_ns: 1e6, limit_ns: 5e6 },
+                EmulationWarning::SizeUnsupported { direction, mean_bytes: 500.0, limit_bytes: 499.0 },
+                EmulationWarning::LoadUnsupported { direction, mean_per_s: 1_000.0, limit: "999pps".into() },
+            ]
+        );
+    }
+
     #[test]
     fn flushed_displacements_are_noted() {
         let of = |displaced, flushed| {

@@ -15,10 +15,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let mut lines = Vec::new();
     for direction in &fidelity.directions {
-        let words = format!("{}: {}", capital(&direction.direction), direction.words);
-        let words = if style.unicode { words } else { words.replace('µ', "u") };
-        let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
-        lines.extend(wrap(&escape::terminal(&words), width).into_iter().map(strong));
+        lines.extend(verdict(direction, style, width));
         if let Some(allowance) = direction.sufficient_allowance_ns {
             let hint = format!(
                 "It is consistent if the hosts and links around the emulator added up to {}: use --allow {}",
@@ -47,6 +44,23 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
+}
+
+/// The verdicts alone, a paragraph for each direction.
+pub fn verdicts(fidelity: &Fidelity, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let lines: Vec<String> =
+        fidelity.directions.iter().flat_map(|direction| verdict(direction, style, width)).collect();
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
+    text.push('\n');
+    text
+}
+
+fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Vec<String> {
+    let words = format!("{}: {}", capital(&direction.direction), direction.words);
+    let words = if style.unicode { words } else { words.replace('µ', "u") };
+    let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
+    wrap(&escape::terminal(&words), width).into_iter().map(strong).collect()
 }
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {

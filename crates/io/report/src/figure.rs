@@ -28,6 +28,7 @@ use distributions::{Changes, Sorted};
 pub(crate) use drawing::{Axis, Column, Figure, Ink, Labels, Layer, Shape};
 pub(crate) use laid::OverlaidRun;
 use over_time::Spaced;
+pub(crate) use ranks::at as quantile;
 pub(crate) use several::overlaid;
 pub(crate) use stretches::{Mark, Stretch};
 pub(crate) use strips::{decade_label, decades};

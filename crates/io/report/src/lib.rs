@@ -3,7 +3,7 @@
 //! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
 //! singletons behind it: [`text`] is the summary on a terminal, [`html`] the page that is kept
 //! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements,
-//! [`concatenation`] what two networks in series add up to,
+//! [`closed_loop`] a measured path beside the emulation of its model, [`concatenation`] what two networks in series add up to,
 //! [`emulation`] the page of an emulator's run.
 //!
 //! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
@@ -14,6 +14,7 @@ mod alike;
 pub mod benchmark;
 pub mod causes;
 mod chart;
+pub mod closed_loop;
 pub mod comparison;
 pub mod concatenation;
 pub mod emulation;

@@ -702,6 +702,47 @@ mod properties {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        /// A live engine lets packets go ahead of time, before earlier arrivals are taken up. What depends on time alone does not care: regimes with
+        /// delays in time and losses of their own have the same fates and deadlines, whatever the arrivals and however far ahead it was polled.
+        #[test]
+        fn fates_in_time_ignore_polls(
+            gaps in prop::collection::vec((prop_oneof![0..50_i64, 0..3_000_000_i64, 0..400_000_000_i64], 0..2_000_000_i64), 1..200),
+            seed in 1..u32::MAX,
+        ) {
+            let law = DelayDistribution::Gamma { shape: 2.0, scale: 1e6 };
+            let state = |fixed, probability| Arc::new(Path {
+                loss: Model::Plain(Decision::Bernoulli { probability }),
+                delay: Model::Plain(Delay { fixed, variable: Some(Variable::in_time(law.clone(), 20_000_000)) }),
+                ..Path::default()
+            });
+            let rows = [vec![0.8, 0.2], vec![0.3, 0.7]];
+            let regimes = Regimes::new(10_000_000, &rows, vec![state(0, 0.1), state(5_000_000, 0.4)]).unwrap();
+            let config = Config {
+                seed: Some(Seed([seed; 6])),
+                ..config(Path { regimes: Some(Arc::new(regimes)), ..Path::default() })
+            };
+            let fates = |ahead: bool| {
+                let mut engine = Engine::new(config.clone(), Limits::growing(), 0);
+                let (mut at, mut lost, mut out) = (0, Vec::new(), std::collections::BTreeMap::new());
+                for (number, (gap, early)) in (0..).zip(&gaps) {
+                    at += gap;
+                    while let Some(outcome) = engine.poll(if ahead { at + early } else { at - 1 }) {
+                        out.insert(outcome.ordinal, outcome.time);
+                    }
+                    lost.push(engine.admit(&packet(number, PortId::A, at)).lost);
+                }
+                while let Some(outcome) = engine.poll(Nanos::MAX) {
+                    out.insert(outcome.ordinal, outcome.time);
+                }
+                (lost, out)
+            };
+            prop_assert_eq!(fates(true), fates(false));
+        }
+    }
+
+    proptest! {
         #[test]
         fn whatever_happens_the_ledger_balances_at_every_instant(path in paths(), acts in acts(), held in 1_usize..40) {
             let mut engine = Engine::new(config(path), Limits::fixed(held), 0);

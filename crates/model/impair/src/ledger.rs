@@ -8,6 +8,8 @@ use crate::packet::{Cause, Outcome};
 pub struct Ledger {
     /// Packets that arrived, those that the kernel dropped before included.
     pub received: u64,
+    /// Octets of the packets that reached a path, at layer 3.
+    pub network_octets: u64,
     /// Packets and copies that left.
     pub transmitted: u64,
     /// Packets and copies held.

@@ -269,6 +269,7 @@ impl Pipeline {
     fn enqueue(&mut self, path: &Path, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         let now = packet.arrival;
         ledger.received += 1;
+        ledger.network_octets += u64::from(packet.network_length);
         let fate = match path.trace.as_deref() {
             None | Some(Trace::Opportunities(_)) => None,
             Some(trace) => {

@@ -6,6 +6,8 @@
 //! in at most `BINS` classes of equal count, so that a million packets take no longer than they must; up to that many
 //! values each is a class of its own, and nothing is rounded.
 
+use std::ops::Range;
+
 use romer_units::random::{Blocks, RandomStream, Seed};
 
 use crate::interval::Dependence;
@@ -39,29 +41,17 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
     }
     let classes = Classes::from_series(series);
     let block = block_of(series, statistics, &classes);
-    let places = (series.len() - block + 1) as u64;
     let mut drawn = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
     let mut counts = vec![0u32; classes.values.len()];
     for sample in 0..RESAMPLES {
-        let mut random =
-            Blocks::new(RandomStream::new(SEED, [name, u32::try_from(sample).unwrap_or(u32::MAX)]));
         counts.fill(0);
         let mut sum = 0.0;
-        let mut left = series.len();
-        let mut ordinal = 0u64;
-        while left > 0 {
-            // A word's 32 bits spread over the places unevenly by their number in four billion at the most.
-            let word = random.block(ordinal / 16)[usize::try_from(ordinal % 16).unwrap_or(0)];
-            let start = (u64::from(word) * places) >> 32;
-            let start = usize::try_from(start).unwrap_or(0);
-            ordinal += 1;
-            let length = block.min(left);
-            left -= length;
-            sum += classes.sums[start + length] - classes.sums[start];
-            for class in &classes.of_place[start..start + length] {
+        draw(series.len(), block, [name, number(sample)], |places| {
+            sum += classes.sums[places.end] - classes.sums[places.start];
+            for class in &classes.of_place[places] {
                 counts[usize::from(*class)] += 1;
             }
-        }
+        });
         for (statistic, values) in statistics.iter().zip(&mut drawn) {
             values.push(match statistic {
                 Statistic::Mean => classes.centre + sum / real(series.len()),
@@ -70,6 +60,35 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
         }
     }
     Some(drawn)
+}
+
+/// The number of a sample, as its draws have it.
+pub(crate) fn number(sample: usize) -> u32 {
+    u32::try_from(sample).unwrap_or(u32::MAX)
+}
+
+/// Draws one sample of `count` values by moving blocks of `block` values (1 to `count`): `take` gets the places of each block. `name` is the
+/// series' name and the sample's number.
+pub(crate) fn draw(count: usize, block: usize, name: [u32; 2], mut take: impl FnMut(Range<usize>)) {
+    let places = (count - block + 1) as u64;
+    let mut random = Blocks::new(RandomStream::new(SEED, name));
+    let mut left = count;
+    let mut ordinal = 0u64;
+    while left > 0 {
+        // A word's 32 bits spread over the places unevenly by their number in four billion at the most.
+        let word = random.block(ordinal / 16)[usize::try_from(ordinal % 16).unwrap_or(0)];
+        let start = usize::try_from((u64::from(word) * places) >> 32).unwrap_or(0);
+        ordinal += 1;
+        let length = block.min(left);
+        left -= length;
+        take(start..start + length);
+    }
+}
+
+/// Values in a block of `series`, where its mean and quantiles are drawn.
+pub(crate) fn block_length(series: &[f64]) -> usize {
+    const STATISTICS: [Statistic; 3] = [Statistic::Mean, Statistic::Quantile(0.5), Statistic::Quantile(0.95)];
+    block_of(series, &STATISTICS, &Classes::from_series(series))
 }
 
 /// Whether `series`, of which each value shares a packet with `lags` that follow it, is long enough to tell how sure `statistic` is:

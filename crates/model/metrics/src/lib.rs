@@ -10,9 +10,11 @@
 //! `None`; nothing is ever NaN or infinite.
 #![forbid(unsafe_code)]
 
+mod autocorrelation;
 pub mod bootstrap;
 pub mod concatenation;
 mod direction;
+mod distance;
 pub mod findings;
 mod header_counters;
 mod histogram;
@@ -31,7 +33,9 @@ mod value;
 pub mod voice;
 mod whole_numbers;
 
+pub use autocorrelation::autocorrelation;
 pub use direction::{DirectionContext, KnownLost, Part, PartResult, direction};
+pub use distance::{Distance, Distances, distances, kolmogorov_smirnov, wasserstein};
 pub use header_counters::{dscp_received, ecn_received, ttl};
 pub use histogram::histogram;
 pub use interval::student_975;

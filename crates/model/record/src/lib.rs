@@ -15,6 +15,7 @@ pub mod benchmark;
 pub mod calibration;
 mod card;
 pub mod clock_proof;
+pub mod closed_loop;
 pub mod comparison;
 pub mod concatenation;
 pub mod document;
@@ -64,6 +65,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("emulation", schemars::schema_for!(emulation::Emulation)),
         ("fidelity", schemars::schema_for!(fidelity::Fidelity)),
         ("model", schemars::schema_for!(fidelity::PathModel)),
+        ("loop", schemars::schema_for!(closed_loop::ClosedLoop)),
         ("manifest", schemars::schema_for!(manifest::Manifest)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),

@@ -28,8 +28,8 @@ use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Se
 use romer_impair::trace::{Between, By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
 use romer_record::warning::{Absorption, EmulationWarning};
-use romer_units::Dscp;
 use romer_units::random::Seed;
+use romer_units::{Dscp, Rate};
 use toml::de::{DeTable, DeValue};
 
 pub use files::Load;
@@ -66,6 +66,23 @@ pub struct About {
     pub year: Option<u64>,
     /// What it leaves out.
     pub note: Option<String>,
+    /// For which traffic its measurement supports it.
+    pub supported: Supported,
+}
+
+/// For which traffic a measurement supports a scenario; what is `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supported {
+    /// The least time between packets, nanoseconds.
+    pub min_spacing: Option<i64>,
+    /// The longest.
+    pub max_spacing: Option<i64>,
+    /// The shortest IP packets, octets.
+    pub min_size: Option<u64>,
+    /// The longest.
+    pub max_size: Option<u64>,
+    /// The highest load of IP packets.
+    pub max_load: Option<Rate>,
 }
 
 /// Whether a file's octets begin as those of UTF-16 do.
@@ -173,8 +190,24 @@ fn about(top: &mut TableReader<'_>) -> Read<About> {
     };
     let (title, source, note) = (text("title")?, text("source")?, text("note")?);
     let year = table.get("year").map(|item| item.whole(1_900, 2_200)).transpose()?;
+    let supported = table.get("supported").map_or(Ok(Supported::default()), |item| supported(&item))?;
     table.finish()?;
-    Ok(About { title, source, year, note })
+    Ok(About { title, source, year, note, supported })
+}
+
+fn supported(item: &Item<'_>) -> Read<Supported> {
+    let mut table = item.table()?;
+    let time = |item: Item<'_>| item.time(0, LONGEST_DELAY);
+    let size = |item: Item<'_>| item.octets(1, 65_535);
+    let supported = Supported {
+        min_spacing: table.get("min_spacing").map(time).transpose()?,
+        max_spacing: table.get("max_spacing").map(time).transpose()?,
+        min_size: table.get("min_size").map(size).transpose()?,
+        max_size: table.get("max_size").map(size).transpose()?,
+        max_load: table.get("max_load").map(|item| item.rate()).transpose()?,
+    };
+    table.finish()?;
+    Ok(supported)
 }
 
 fn seed(top: &mut TableReader<'_>, generator: Generator) -> Read<Option<Seed>> {

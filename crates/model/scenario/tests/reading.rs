@@ -7,7 +7,7 @@ use romer_impair::config::{Discipline, Displacement, Model, Order};
 use romer_impair::trace::{Between, Trace};
 use romer_impair::{Decision, DelayDistribution, Generator, PortId};
 use romer_record::warning::{Absorption, EmulationWarning};
-use romer_scenario::{Scenario, decode, parse};
+use romer_scenario::{Scenario, Supported, decode, parse};
 use romer_units::random::Seed;
 use romer_units::{Layer, Rate};
 
@@ -467,4 +467,17 @@ fn regimes_are_read() {
         let told = read(&wrong).unwrap_err().to_string();
         assert!(told.contains(words), "{told}");
     }
+}
+
+/// The limits of a measurement are read, and what is not stated is unknown.
+#[test]
+fn supported_traffic_is_read() {
+    let text = "[about.supported]\nmin_spacing=\"5ms\"\nmax_size=\"228B\"\nmax_load=\"64kbit\"\n[a_to_b.loss]\nprobability=0.1\n";
+    let expected = Supported {
+        min_spacing: Some(5_000_000),
+        max_size: Some(228),
+        max_load: Some(Rate::Bits(64_000)),
+        ..Supported::default()
+    };
+    assert_eq!(read(text).unwrap().about.supported, expected);
 }

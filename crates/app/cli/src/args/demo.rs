@@ -14,7 +14,7 @@ use crate::values;
 #[command(after_help = "Examples:\n  romer demo\n  romer demo -t 5s --out demo")]
 pub(crate) struct DemoArgs {
     /// Duration of the measurement in seconds, or 5m, 1h
-    #[arg(long, short = 't', value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, short = 't', value_name = "D", default_value = "8s", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,

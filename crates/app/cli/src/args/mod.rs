@@ -4,6 +4,7 @@
 mod analyze;
 mod bench;
 mod calibrate;
+mod closed_loop;
 mod compare;
 mod completions;
 mod console;
@@ -30,6 +31,7 @@ pub(crate) use bench::{
     RunArgs, SearchArgs, SearchName,
 };
 pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use closed_loop::{LoopArgs, LoopLimit};
 pub(crate) use compare::CompareArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario, or check a scenario against a measurement
     Model(ModelArgs),
+    /// Measure a path, model it, emulate the model, measure again, and compare
+    Loop(Box<LoopArgs>),
     /// Benchmark a device between two ports: throughput, loss, latency and DSCP re-marking
     Bench(Box<BenchArgs>),
     /// Control romer in a browser

@@ -63,6 +63,14 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         let measured = at(&document, &format!("/comparison/directions/{place}/figures/5/measured"));
         assert!((20e6..60e6).contains(&median) && measured.as_f64().unwrap() > 15e6, "{document:#}");
     }
+    // It ends with the closed loop of the second stream, in a folder beside the run.
+    let closed = read(&home.path().join("run-loop/loop.json"));
+    schema::assert_valid(&closed, "loop");
+    assert_eq!(
+        (count(&closed, "/stream"), count(&closed, "/directions/0/autocorrelation/0/lag_ns")),
+        (1, 20_000_000)
+    );
+    assert!(home.path().join("run-loop/loop.html").exists());
     assert!(!lab_of(process));
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod calibrating;
 mod calls;
 mod clocks;
+mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;

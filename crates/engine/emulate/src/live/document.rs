@@ -11,7 +11,7 @@ use romer_record::warning::EmulationWarning;
 
 use super::control::{Applied, Facts};
 use super::statistics::{DirectionSnapshot, GonePort, LinkHistory, Snapshot};
-use crate::statistics::{flushed_early, too_alike, varies_less, with_known_intervals};
+use crate::statistics::{flushed_early, too_alike, unsupported, varies_less, with_known_intervals};
 
 impl fmt::Display for GonePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,6 +43,9 @@ pub(super) fn emulation(
         warnings.extend(too_alike(leg, direction.correlation.as_ref()));
         warnings.extend(varies_less(leg, direction.correlation.as_ref()));
         warnings.extend(flushed_early(leg, &direction.ledger));
+        let supported = current.filter(|applied| !applied.passing).map(|applied| applied.about.supported);
+        let supported = supported.unwrap_or_default();
+        warnings.extend(unsupported(leg, &supported, &direction.ledger, &direction.inter_arrival));
         warnings.extend(no_buffer(leg, direction.homeless));
     }
     warnings.extend(snapshot.not_restored.iter().cloned());

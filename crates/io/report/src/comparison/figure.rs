@@ -14,7 +14,7 @@ use crate::table::MeasuredPath;
 
 /// A sequence of numbers of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Series {
+pub(crate) enum Series {
     Delay,
     Ipdv,
     Pdv,
@@ -49,7 +49,7 @@ impl FigureUnit {
 
 impl Series {
     /// Whether its numbers are those above the minimum of all, where delays are of this kind.
-    pub(super) fn is_above_least(self, kind: Option<DelayKind>) -> bool {
+    pub(crate) fn is_above_least(self, kind: Option<DelayKind>) -> bool {
         self == Self::Pdv || (self == Self::Delay && kind == Some(DelayKind::Variable))
     }
 
@@ -91,7 +91,7 @@ impl Series {
     }
 
     /// Its numbers, in order of sequence.
-    pub(super) fn values(self, passages: &[Passage]) -> Vec<f64> {
+    pub(crate) fn values(self, passages: &[Passage]) -> Vec<f64> {
         let values = match self {
             Self::Delay => delays(passages),
             Self::Ipdv => ipdv(passages),
@@ -152,6 +152,10 @@ impl Figure {
         "voice.mos",
     ];
 
+    pub(crate) fn series(self) -> Series {
+        self.series
+    }
+
     pub(super) fn statistic(self) -> (&'static str, Statistic) {
         STATISTICS[self.statistic]
     }
@@ -205,7 +209,11 @@ impl Figure {
             Series::Mos => return rating(m, way)?.playout.mos,
             _ => {}
         }
-        let summary = self.series.summary(direction)?;
+        self.of_summary(self.series.summary(direction)?)
+    }
+
+    /// Of the summary of its series.
+    pub(crate) fn of_summary(self, summary: &Summary) -> Option<f64> {
         match self.statistic().0 {
             "mean" => summary.mean,
             "median" => summary.median,
@@ -230,7 +238,7 @@ impl Figure {
 }
 
 /// The rating of a direction as a call.
-pub(super) fn rating(m: &Measurement, way: MeasuredPath) -> Option<&Voice> {
+pub(crate) fn rating(m: &Measurement, way: MeasuredPath) -> Option<&Voice> {
     m.voice.iter().find(|voice| voice.direction == way.in_document())
 }
 

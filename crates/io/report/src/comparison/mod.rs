@@ -2,7 +2,6 @@
 
 use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, interval_of_difference, resampled, tells};
 use romer_metrics::minimum_interval::MinimumInterval;
-use romer_record::Passage;
 use romer_record::comparison::{
     COMPARISON, ComparedDirection, ComparedFigure, ComparedRun, Comparison, ComparisonVerdict,
 };
@@ -20,8 +19,8 @@ mod text;
 mod verdict;
 
 pub use figure::Figure;
-use figure::{Series, rating};
-pub(crate) use text::cells;
+pub(crate) use figure::{FigureUnit, Series, rating};
+pub(crate) use text::{cells, signed_to, value_to};
 pub use text::{limit_difference, text};
 use verdict::{CLEAR, Decisive, judge};
 
@@ -201,18 +200,18 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath)
         b: of_figure_b,
         difference: values.map(|(a, b)| b - a),
         interval: values.and_then(|values| {
-            let drawn = a
+            let series = a
                 .stream
                 .passages
                 .zip(b.stream.passages)
-                .and_then(|(pa, pb)| drawn(figure, pa.passages(way), pb.passages(way)));
+                .map(|(pa, pb)| [pa, pb].map(|of| figure.series.values(of.passages(way))));
+            let series = series.as_ref().map(|[a, b]| Values { a, b });
+            let drawn = series.and_then(|series| drawn(figure, series));
             let stated = stated(values, figure.interval(of_a), figure.interval(of_b));
             let least = figure.series.is_above_least(of_a.delay_kind);
-            match (figure.series, a.stream.passages.zip(b.stream.passages)) {
+            match (figure.series, series) {
                 (Series::Loss, _) => hull(drawn, stated),
-                (_, Some((pa, pb))) if least => {
-                    opened(values, drawn?, figure.series, pa.passages(way), pb.passages(way))
-                }
+                (_, Some(series)) if least => opened(values, drawn?, series),
                 (_, Some(_)) => drawn,
                 // Documents have no uncertainty of their minima.
                 (_, None) => stated.filter(|_| !least),
@@ -221,18 +220,17 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath)
     }
 }
 
+/// A series of numbers of both, in order of sequence.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'a> {
+    pub(crate) a: &'a [f64],
+    pub(crate) b: &'a [f64],
+}
+
 /// An interval of the difference of figures above the least of each, with what both leasts leave open.
-fn opened(
-    (a, b): (f64, f64),
-    [low, high]: [f64; 2],
-    series: Series,
-    of_a: &[Passage],
-    of_b: &[Passage],
-) -> Option<[f64; 2]> {
-    let [below, above] = MinimumInterval::apart(
-        MinimumInterval::estimate(&series.values(of_a))?,
-        MinimumInterval::estimate(&series.values(of_b))?,
-    );
+pub(crate) fn opened((a, b): (f64, f64), [low, high]: [f64; 2], values: Values<'_>) -> Option<[f64; 2]> {
+    let [below, above] =
+        MinimumInterval::apart(MinimumInterval::estimate(values.a)?, MinimumInterval::estimate(values.b)?);
     let difference = b - a;
     Some([
         difference - (difference - low).max(0.0).hypot(below),
@@ -241,24 +239,24 @@ fn opened(
 }
 
 /// By drawing both series anew.
-fn drawn(figure: Figure, a: &[Passage], b: &[Passage]) -> Option<[f64; 2]> {
-    let draw = |passages: &[Passage], name| {
-        let (values, statistic) = (figure.series.values(passages), figure.statistic().1);
-        tells(&values, statistic, figure.series.lags())
-            .then(|| resampled(&values, &[statistic], name))??
+pub(crate) fn drawn(figure: Figure, values: Values<'_>) -> Option<[f64; 2]> {
+    let draw = |values: &[f64], name| {
+        let statistic = figure.statistic().1;
+        tells(values, statistic, figure.series.lags())
+            .then(|| resampled(values, &[statistic], name))??
             .into_iter()
             .next()
     };
-    interval_of_difference(&draw(a, 0)?, &draw(b, 1)?)
+    interval_of_difference(&draw(values.a, 0)?, &draw(values.b, 1)?)
 }
 
 /// From both intervals: the root of the sum of the squares of their arms, as Welch for means and Newcombe for shares.
-fn stated((a, b): (f64, f64), of_a: Option<[f64; 2]>, of_b: Option<[f64; 2]>) -> Option<[f64; 2]> {
+pub(crate) fn stated((a, b): (f64, f64), of_a: Option<[f64; 2]>, of_b: Option<[f64; 2]>) -> Option<[f64; 2]> {
     let ([low_a, high_a], [low_b, high_b]) = of_a.zip(of_b)?;
     Some([b - a - (b - low_b).hypot(high_a - a), b - a + (high_b - b).hypot(a - low_a)])
 }
 
-fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
+pub(crate) fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
     match (one, other) {
         (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
         _ => other,
@@ -266,7 +264,7 @@ fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
-fn warnings(a: &Measurement, b: &Measurement, ways: &[MeasuredPath]) -> Vec<ComparisonWarning> {
+pub(crate) fn warnings(a: &Measurement, b: &Measurement, ways: &[MeasuredPath]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
     for (of, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {

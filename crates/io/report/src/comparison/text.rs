@@ -114,16 +114,21 @@ pub(super) fn with_interval(value: f64, interval: [f64; 2], unit: FigureUnit, un
 }
 
 /// A difference with its sign, and the digits that show differences of `step`.
-fn signed_to(value: f64, step: f64, unit: FigureUnit, unicode: bool) -> String {
-    let mut size = match unit {
-        FigureUnit::Time => time_to(value.abs(), step, unicode),
-        FigureUnit::Share => percent_to(value.abs(), step),
-        FigureUnit::Score => shown(value.abs(), unit, unicode),
-    };
+pub(crate) fn signed_to(value: f64, step: f64, unit: FigureUnit, unicode: bool) -> String {
+    let mut size = value_to(value.abs(), step, unit, unicode);
     if unit == FigureUnit::Share {
         size = size.replace('%', "pp");
     }
     with_sign(value, size)
+}
+
+/// A number of a figure with the digits that show differences of `step`.
+pub(crate) fn value_to(value: f64, step: f64, unit: FigureUnit, unicode: bool) -> String {
+    match unit {
+        FigureUnit::Time => time_to(value, step, unicode),
+        FigureUnit::Share => percent_to(value, step),
+        FigureUnit::Score => shown(value, unit, unicode),
+    }
 }
 
 /// The difference that a limit is on, in its unit, for an error message.

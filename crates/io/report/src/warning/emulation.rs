@@ -148,6 +148,25 @@ impl Text for EmulationWarning {
                 leg(*direction),
                 part(*flushed, *displaced)
             ),
+            Self::SpacingUnsupported { direction, median_ns, limit_ns } => format!(
+                "{}: packets are {} apart (median), and the measurement behind the scenario supports {} {}",
+                leg(*direction),
+                time_text(*median_ns),
+                bound(median_ns < limit_ns),
+                time_text(*limit_ns)
+            ),
+            Self::SizeUnsupported { direction, mean_bytes, limit_bytes } => format!(
+                "{}: IP packets have {mean_bytes:.0} bytes on average, and the measurement behind the scenario supports {} \
+                 {limit_bytes:.0}",
+                leg(*direction),
+                bound(mean_bytes < limit_bytes),
+            ),
+            Self::LoadUnsupported { direction, mean_per_s, limit } => format!(
+                "{}: the load is {} {} on average, and the measurement behind the scenario supports at most {limit}",
+                leg(*direction),
+                two_digits(*mean_per_s),
+                if limit.ends_with("pps") { "packets/s" } else { "bit/s" }
+            ),
             Self::NoArrivals => "no packet arrived: the scenario was not used".into(),
             Self::ArrivalsSorted { packets } => format!(
                 "{} sorted by time",
@@ -200,6 +219,11 @@ fn part(part: u64, of: u64) -> String {
 }
 
 /// A small number with its first two digits that are not 0.
+/// What a limit is to a value on its far side.
+const fn bound(is_below: bool) -> &'static str {
+    if is_below { "at least" } else { "at most" }
+}
+
 fn two_digits(value: f64) -> String {
     let places = (0..12).find(|places| value * 10_f64.powi(*places) >= 10.0).unwrap_or(12);
     let places = usize::try_from(places).unwrap_or(0);

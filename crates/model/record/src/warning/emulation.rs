@@ -184,6 +184,33 @@ EmulationWarning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         direction: Option<PortDirection>,
     },
+    /// Packets were nearer to each other, or further apart, than those of the measurement that the scenario was made of.
+    Note SpacingUnsupported {
+        /// The direction.
+        direction: PortDirection,
+        /// The median time between packets, nanoseconds.
+        median_ns: f64,
+        /// The limit that it is beyond, nanoseconds.
+        limit_ns: f64,
+    },
+    /// Packets were shorter or longer than those of the measurement that the scenario was made of.
+    Note SizeUnsupported {
+        /// The direction.
+        direction: PortDirection,
+        /// The mean size of IP packets, bytes.
+        mean_bytes: f64,
+        /// The limit that it is beyond, bytes.
+        limit_bytes: f64,
+    },
+    /// The load was higher than that of the measurement that the scenario was made of.
+    Note LoadUnsupported {
+        /// The direction.
+        direction: PortDirection,
+        /// The mean load of IP packets, bits or packets per second.
+        mean_per_s: f64,
+        /// The highest load of the measurement.
+        limit: String,
+    },
     /// Packets arrived while the buffer was full, and count as lost by a queue.
     Warning BufferFull {
         /// The direction.

@@ -1,0 +1,112 @@
+//! The plan of a run, so that it can be measured again: what its manifest says of its packets.
+
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::names::{Family, Target};
+use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
+use romer_record::document::{Measurement, ProbeDirection};
+use romer_record::manifest::{SkewRequest, Stream};
+use romer_store::Location;
+use romer_traffic::{Limit, Request, SPEECH_INTERVAL, Schedule, TrafficModel};
+use romer_units::random::Seed;
+use romer_units::{Dscp, Duration, Ecn};
+
+use crate::failure::Failure;
+use crate::traffic;
+
+/// Two means of an interval that are the same but for rounding.
+const SAME: f64 = 1e-6;
+
+/// The plan by which `target` is measured as `stream` was, of which `measurement` is the document. The run goes to `location`.
+///
+/// # Errors
+/// The schedule or the sizes cannot be told from the run.
+pub(super) fn of_stream(
+    stream: &Stream,
+    measurement: &Measurement,
+    target: &Target,
+    location: &Location,
+) -> Result<MeasureOptions, Failure> {
+    let traffic = &stream.traffic;
+    let request = request(stream, measurement)?;
+    let size = match traffic.payload_octets_min {
+        None => ProbeSize::Payload(traffic.payload_octets),
+        Some(_) => ProbeSize::Natural,
+    };
+    let with_size = |size| MeasureOptions {
+        streams: vec![StreamOptions { target: target.clone(), traffic: request.clone(), size }],
+        direction: traffic.direction,
+        family: Family::Any,
+        // Without a log of the responder the path was measured as any STAMP reflector is.
+        stamp_only: !stream.responder_log && traffic.direction == ProbeDirection::RoundTrip,
+        key: None,
+        stamp: stream.stamp_request,
+        dscp: traffic.dscp.and_then(Dscp::new).unwrap_or_default(),
+        ecn: traffic.ecn.as_deref().and_then(|ecn| ecn.parse().ok()).unwrap_or(Ecn::NotEct),
+        ttl: traffic.ttl,
+        source: None,
+        interface: None,
+        route: false,
+        waiting_time: Duration::from_nanos(traffic.waiting_time_ns),
+        skew: SkewRequest::default(),
+        voice: stream.voice.clone(),
+        limits: Vec::new(),
+        comment: Some("emulation of a measured path".into()),
+        command: crate::command::as_given(),
+        calibration: None,
+        location: location.clone(),
+        threads: ThreadOptions::default(),
+        at: None,
+        report_every: Duration::from_millis(250),
+        live_delays: false,
+    };
+    // A codec has a size of its own, and refuses another.
+    let [stated, natural] = [size, ProbeSize::Natural].map(with_size);
+    let options = if check_sizes(&stated).is_ok() { stated } else { natural };
+    check_sizes(&options)?;
+    Ok(options)
+}
+
+/// The schedule. What a manifest has of it is a mean interval: the request that has it is looked for.
+fn request(stream: &Stream, measurement: &Measurement) -> Result<Request, Failure> {
+    let recorded = &stream.traffic;
+    let cannot = |why: &str| {
+        Failure::usage(format!(
+            "the traffic of the run cannot be repeated ({}): {why}; measure with `romer loop TARGET`",
+            recorded.model
+        ))
+    };
+    let model: TrafficModel = recorded.model.parse().map_err(|_| cannot("no such traffic model"))?;
+    let trace = model.trace_file().map(traffic::read).transpose()?;
+    let sent = [&measurement.forward, &measurement.reverse].iter().filter_map(|way| way.packets.sent).max();
+    let limit = match (recorded.count, recorded.duration_ns, sent) {
+        // Of a run that was cut short, as much as there is.
+        (_, _, Some(sent)) if measurement.partial => Limit::Count(sent),
+        (Some(count), _, _) => Limit::Count(count),
+        (None, Some(duration), _) => Limit::Duration(Duration::from_nanos(duration)),
+        (None, None, _) => return Err(cannot("neither a number of packets nor a duration is recorded")),
+    };
+    let request = Request {
+        bundle: recorded.frames_per_packet.filter(|_| model.codec().is_some()),
+        seed: Seed(recorded.seed.unwrap_or_default()),
+        jitter: recorded.departure_jitter.as_deref().and_then(|jitter| jitter.parse().ok()),
+        trace,
+        ..Request::new(model, limit)
+    };
+    let mean = |interval: Option<Duration>| -> Option<f64> {
+        Some(real(Schedule::new(&Request { interval, ..request.clone() }).ok()?.interval()))
+    };
+    let wanted = real(Duration::from_nanos(recorded.interval_ns));
+    // An interval within talk is shorter than the mean, by the share of talk.
+    let within_talk = mean(Some(SPEECH_INTERVAL))
+        .map(|mean| Duration::from_nanos_f64((wanted * real(SPEECH_INTERVAL) / mean).round()));
+    [None, Some(Duration::from_nanos(recorded.interval_ns)), within_talk]
+        .into_iter()
+        .find(|interval| mean(*interval).is_some_and(|mean| (mean - wanted).abs() <= SAME * wanted))
+        .map(|interval| Request { interval, ..request.clone() })
+        .ok_or_else(|| cannot("its interval is not that of the model"))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an interval, to compare it")]
+const fn real(duration: Duration) -> f64 {
+    duration.as_nanos() as f64
+}

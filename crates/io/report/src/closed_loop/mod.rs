@@ -1,0 +1,440 @@
+//! A measured path beside the emulation of its model: what differs, by how much, and whether that is more than tolerated.
+
+use romer_metrics::bootstrap::{RESAMPLES, SEED};
+use romer_metrics::{autocorrelation, distances, loss_pattern, summary};
+use romer_record::closed_loop::{
+    ClosedLoop, LOOP, LoopDirection, LoopFigure, LoopLag, LoopLossPeriod, LoopResult, LoopVerdict,
+};
+use romer_record::document::{DelayKind, DirectionResults, Measurement};
+use romer_record::fidelity::DirectionModel;
+use romer_record::warning::ModelWarning;
+use romer_record::{Fate, Passage};
+use romer_units::Duration;
+
+use crate::comparison::{
+    Figure, Series, Subject, Values, drawn, hull, opened, rating, side, stated, warnings,
+};
+use crate::table::Trip;
+
+mod figures;
+mod page;
+mod text;
+
+pub use page::page;
+pub use text::text;
+
+/// Tolerance of the mean, the median and the 95th percentile of delay, as a share of that of the path.
+const DELAY: f64 = 0.05;
+/// Tolerance of the 99th percentile of delay and of delay variation, as a share of that of the path.
+const TAIL: f64 = 0.15;
+/// Tolerance of the Wasserstein distance, as a share of the spread of the path's delays ([`SPREAD`]).
+const DISTANCE: f64 = 0.1;
+/// The quantiles between which delays are said to spread.
+const SPREAD: [f64; 2] = [0.05, 0.95];
+/// No difference of delays below this is judged, nanoseconds: the lab adds some of it.
+const LEAST: f64 = 1e6;
+/// The longest lag of the autocorrelation, packets.
+const LONGEST_LAG: usize = 100;
+/// Of a series of n packets no lag is longer than n over this.
+const LAG_PART: usize = 4;
+
+/// What was emulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedModel {
+    /// The scenario.
+    pub scenario: String,
+    /// The stream of the path's run that was modelled.
+    pub stream: u16,
+    /// The seed of the emulation, where it is known.
+    pub seed: Option<[u32; 6]>,
+    /// The model of each direction.
+    pub model: Vec<DirectionModel>,
+    /// What a reader should know of the model.
+    pub warnings: Vec<ModelWarning>,
+    /// Mean delay in the emulator of the probes of each direction, nanoseconds; `None` where it is not known.
+    pub emulator_delay_ns: [Option<f64>; 2],
+}
+
+/// Compares the run of a path with that of its emulation. `None` where they have no direction in common whose packets are at hand.
+pub fn closed_loop(
+    path: &Subject<'_>,
+    emulation: &Subject<'_>,
+    emulated: EmulatedModel,
+) -> Option<ClosedLoop> {
+    let ways: Vec<Trip> =
+        Trip::ALL.into_iter().filter(|way| [path, emulation].iter().all(|run| is_known(run, *way))).collect();
+    let directions: Vec<LoopDirection> =
+        ways.iter().filter_map(|way| direction(path, emulation, *way, emulated.emulator_delay_ns)).collect();
+    Some(ClosedLoop {
+        schema: LOOP.into(),
+        verdict: directions.iter().map(|direction| direction.verdict).max()?,
+        path: side(path),
+        stream: emulated.stream,
+        emulation: side(emulation),
+        scenario: emulated.scenario,
+        seed: emulated.seed,
+        model: emulated.model,
+        directions,
+        method: method(),
+        model_warnings: emulated.warnings,
+        warnings: warnings(path.stream.measurement, emulation.stream.measurement, &ways),
+    })
+}
+
+fn method() -> String {
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    format!(
+        "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, seed {}; block length by \
+         Politis and White). Those of loss and reordering are at least Newcombe's. Those of the Kolmogorov-Smirnov and Wasserstein \
+         distances are the distance, plus and minus the distance that 95 % of the resampled errors do not exceed. Halves: the same \
+         difference between the first and the second half of the run of the path; halves have fewer packets, and differ more by \
+         chance. A figure is reproduced if the difference is within the tolerance: mean, median and p95 of delay {} or {}, p99 and \
+         |IPDV| {} or {}, Wasserstein distance {} of the spread of the path's delays (5th to 95th percentile) or {}, loss and \
+         reordering as much as chance does. It differs if the difference is beyond the tolerance and its interval excludes 0. It is \
+         undecided if the interval includes 0, or there is none. Of the Kolmogorov-Smirnov distance, autocorrelation and MOS \
+         nothing is judged.",
+        SEED.0.map(|part| part.to_string()).join(","),
+        percent(DELAY),
+        least(),
+        percent(TAIL),
+        least(),
+        percent(DISTANCE),
+        least(),
+    )
+}
+
+fn least() -> String {
+    Duration::from_nanos_f64(LEAST).to_string()
+}
+
+/// Whether packets of the direction are at hand, and anything is known of them.
+fn is_known(run: &Subject<'_>, way: Trip) -> bool {
+    let passages = run.stream.passages.map(|passages| passages.passages(way)).unwrap_or_default();
+    passages.iter().any(|passage| passage.delay.is_some() || passage.fate.is_lost())
+}
+
+/// A direction of a run.
+struct Side<'a> {
+    measurement: &'a Measurement,
+    way: Trip,
+    passages: &'a [Passage],
+    /// Subtracted from every delay, nanoseconds.
+    floor: f64,
+}
+
+impl<'a> Side<'a> {
+    fn new(run: &Subject<'a>, way: Trip) -> Option<Self> {
+        let passages = run.stream.passages?.passages(way);
+        Some(Self { measurement: run.stream.measurement, way, passages, floor: 0.0 })
+    }
+
+    /// With delays above the least.
+    fn above_least(self) -> Self {
+        let delays = Series::Delay.values(self.passages);
+        Self { floor: delays.into_iter().reduce(f64::min).unwrap_or(0.0), ..self }
+    }
+
+    fn values(&self, series: Series) -> Vec<f64> {
+        let values = series.values(self.passages);
+        match series {
+            Series::Delay => values.into_iter().map(|delay| delay - self.floor).collect(),
+            _ => values,
+        }
+    }
+
+    /// The first and the second half of its packets.
+    fn halves(&self) -> [Self; 2] {
+        // A packet and its copies stay together.
+        let middle = self.passages.get(self.passages.len() / 2).map_or(0, |passage| passage.sequence);
+        let (first, second) =
+            self.passages.split_at(self.passages.partition_point(|passage| passage.sequence < middle));
+        [first, second].map(|passages| Side { passages, ..*self })
+    }
+
+    /// Packets that were displaced, and those that arrived with a known order.
+    fn reordered(&self) -> Option<(usize, usize)> {
+        self.results().packets.reordered?;
+        let arrived = romer_metrics::in_order_of_arrival(self.passages).len();
+        (arrived > 0).then(|| (romer_metrics::reordering(self.passages).len(), arrived))
+    }
+
+    fn results(&self) -> &DirectionResults {
+        self.way.results(self.measurement)
+    }
+
+    /// The delay of each packet in order of sequence, where it has one.
+    fn series(&self) -> Vec<Option<f64>> {
+        let known = |passage: &Passage| passage.delay.filter(|_| passage.fate == Fate::Arrived);
+        #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
+        let real = |delay: Duration| delay.as_nanos() as f64;
+        romer_metrics::sent(self.passages).map(|passage| known(passage).map(real)).collect()
+    }
+}
+
+fn direction(
+    path: &Subject<'_>,
+    emulation: &Subject<'_>,
+    way: Trip,
+    emulator_delay_ns: [Option<f64>; 2],
+) -> Option<LoopDirection> {
+    let [a, b] = [path, emulation].map(|run| Side::new(run, way));
+    let (mut a, mut b) = (a?, b?);
+    let kinds = [a.results().delay_kind, b.results().delay_kind];
+    let emulated_mean =
+        summary(&b.values(Series::Delay)).mean.filter(|_| kinds[1] != Some(DelayKind::Variable));
+    // What the model has of a round trip is the sum of its one-way delays, which are those above the minimum then.
+    let one_way = [Trip::Forward, Trip::Reverse].map(|way| way.results(a.measurement).delay_kind);
+    let is_relative = kinds.into_iter().chain(one_way).any(|kind| kind == Some(DelayKind::Variable));
+    if is_relative {
+        (a, b) = (a.above_least(), b.above_least());
+    }
+    let kind = if is_relative { Some(DelayKind::Variable) } else { kinds[0] };
+    let figures = figures(&a, &b, kind);
+    let verdict = figures.iter().filter_map(|figure| figure.result).map(of_result).max();
+    let verdict = verdict.unwrap_or(LoopVerdict::Undecided);
+    let words = text::words(verdict, &figures);
+    let in_emulator = match way {
+        Trip::Forward => emulator_delay_ns[0],
+        Trip::Reverse => emulator_delay_ns[1],
+        Trip::RoundTrip => emulator_delay_ns[0].zip(emulator_delay_ns[1]).map(|(there, back)| there + back),
+    };
+    Some(LoopDirection {
+        direction: way.field().into(),
+        verdict,
+        words,
+        delay_kind: kind,
+        figures,
+        autocorrelation: lags(&a, &b),
+        loss_periods: loss_periods(&a, &b),
+        added_ns: emulated_mean.zip(in_emulator).map(|(measured, emulated)| measured - emulated),
+    })
+}
+
+fn of_result(result: LoopResult) -> LoopVerdict {
+    match result {
+        LoopResult::Within => LoopVerdict::Reproduced,
+        LoopResult::Undecided => LoopVerdict::Undecided,
+        LoopResult::Differs => LoopVerdict::NotReproduced,
+    }
+}
+
+/// What a difference shows, by its interval and what is tolerated.
+fn judged(difference: f64, interval: Option<[f64; 2]>, tolerance: f64) -> LoopResult {
+    let excludes_zero = interval.map(|[low, high]| low > 0.0 || high < 0.0);
+    match excludes_zero {
+        Some(false) if tolerance <= 0.0 => LoopResult::Within,
+        _ if difference.abs() <= tolerance => LoopResult::Within,
+        Some(true) => LoopResult::Differs,
+        _ => LoopResult::Undecided,
+    }
+}
+
+/// A figure with its verdict.
+fn figure(
+    name: String,
+    values: [Option<f64>; 2],
+    interval: Option<[f64; 2]>,
+    halves: Option<f64>,
+    tolerance: Option<f64>,
+) -> LoopFigure {
+    let difference = values[0].zip(values[1]).map(|(a, b)| b - a);
+    let interval = interval.filter(|_| difference.is_some());
+    let result =
+        difference.zip(tolerance).map(|(difference, tolerance)| judged(difference, interval, tolerance));
+    LoopFigure {
+        figure: name,
+        path: values[0],
+        emulation: values[1],
+        difference,
+        interval,
+        halves,
+        tolerance,
+        result,
+    }
+}
+
+fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigure> {
+    /// Figures of series, with their tolerances as shares.
+    const OF_SERIES: [(&str, f64); 5] = [
+        ("delay_ns.mean", DELAY),
+        ("delay_ns.median", DELAY),
+        ("delay_ns.p95", DELAY),
+        ("delay_ns.p99", TAIL),
+        ("jitter_ns.delay_difference.mean", TAIL),
+    ];
+    let halves = a.halves();
+    let mut figures = Vec::new();
+    for (path, share) in OF_SERIES {
+        let Ok(of) = path.parse::<Figure>() else { continue };
+        let values = [a, b].map(|side| side.values(of.series()));
+        let of_sides = [&values[0], &values[1]].map(|values| of.of_summary(&summary(values)));
+        if of_sides.contains(&None) {
+            continue;
+        }
+        let series = Values { a: &values[0], b: &values[1] };
+        let interval = of_sides[0].zip(of_sides[1]).and_then(|found| {
+            let drawn = drawn(of, series)?;
+            if of.series().is_above_least(kind) { opened(found, drawn, series) } else { Some(drawn) }
+        });
+        let of_halves =
+            [&halves[0], &halves[1]].map(|half| of.of_summary(&summary(&half.values(of.series()))));
+        let tolerance = of_sides[0].map(|path| (share * path.abs()).max(LEAST));
+        figures.push(figure(path.into(), of_sides, interval, apart(of_halves), tolerance));
+    }
+    figures.extend(loss(a, b, &halves));
+    figures.extend(reordering(a, b, &halves));
+    figures.extend(distribution(a, b, &halves));
+    let consecutive = |side: &Side<'_>| autocorrelation(&side.series(), &[1]).into_iter().next().flatten();
+    let correlations = [a, b].map(consecutive);
+    if correlations.iter().all(Option::is_some) {
+        let of_halves = apart([&halves[0], &halves[1]].map(consecutive));
+        figures.push(figure("autocorrelation".into(), correlations, None, of_halves, None));
+    }
+    let mos = [a, b].map(|side| rating(side.measurement, side.way)?.playout.mos);
+    if mos.iter().all(Option::is_some)
+        && rating(a.measurement, a.way)
+            .zip(rating(b.measurement, b.way))
+            .is_some_and(|(a, b)| a.codec.scale == b.codec.scale)
+    {
+        figures.push(figure("voice.mos".into(), mos, None, None, None));
+    }
+    figures
+}
+
+/// How far two values are apart, where both are known.
+fn apart(values: [Option<f64>; 2]) -> Option<f64> {
+    values[0].zip(values[1]).map(|(a, b)| (b - a).abs())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of packets")]
+fn ratio((part, of): (usize, usize)) -> f64 {
+    part as f64 / of as f64
+}
+
+fn loss(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<LoopFigure> {
+    let of = "loss.ratio".parse::<Figure>().ok()?;
+    let patterns = [loss_pattern(a.passages)?, loss_pattern(b.passages)?];
+    let counts = [&patterns[0], &patterns[1]].map(|pattern| (pattern.lost, pattern.sent));
+    if counts.iter().any(|(_, sent)| *sent == 0) {
+        return None;
+    }
+    let found = counts.map(ratio);
+    let values = [a, b].map(|side| side.values(Series::Loss));
+    let drawn = drawn(of, Values { a: &values[0], b: &values[1] });
+    let stated = stated((found[0], found[1]), patterns[0].ratio_interval(), patterns[1].ratio_interval());
+    let of_halves = [&halves[0], &halves[1]].map(|half| {
+        let pattern = loss_pattern(half.passages)?;
+        (pattern.sent > 0).then(|| ratio((pattern.lost, pattern.sent)))
+    });
+    let interval = hull(drawn, stated);
+    Some(figure("loss.ratio".into(), found.map(Some), interval, apart(of_halves), Some(0.0)))
+}
+
+fn reordering(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<LoopFigure> {
+    let counts = [a.reordered()?, b.reordered()?];
+    let found = counts.map(ratio);
+    let [of_a, of_b] = counts.map(|(reordered, arrived)| romer_metrics::wilson_interval(reordered, arrived));
+    let interval = stated((found[0], found[1]), of_a, of_b);
+    let of_halves = [&halves[0], &halves[1]].map(|half| half.reordered().map(ratio));
+    Some(figure("reordering.ratio".into(), found.map(Some), interval, apart(of_halves), Some(0.0)))
+}
+
+/// The distances of the distributions of delay.
+fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Vec<LoopFigure> {
+    let [of_a, of_b] = [a, b].map(|side| side.values(Series::Delay));
+    let [first, second] = [&halves[0], &halves[1]].map(|half| half.values(Series::Delay));
+    let Some(found) = distances(&of_a, &of_b, [0, 1]) else { return Vec::new() };
+    let of_halves = distances(&first, &second, [2, 3]);
+    let mut sorted = of_a;
+    sorted.sort_unstable_by(f64::total_cmp);
+    let [low, high] = SPREAD.map(|p| crate::figure::quantile(&sorted, p).unwrap_or(0.0));
+    let row =
+        |name: &str, of: &romer_metrics::Distance, halves: Option<f64>, tolerance: Option<f64>| LoopFigure {
+            figure: name.into(),
+            path: None,
+            emulation: None,
+            difference: Some(of.value),
+            interval: of.interval,
+            halves,
+            tolerance,
+            result: tolerance.map(|tolerance| judged(of.value, of.interval, tolerance)),
+        };
+    let halves = |of: fn(&romer_metrics::Distances) -> f64| of_halves.as_ref().map(of);
+    let tolerance = (DISTANCE * (high - low)).max(LEAST);
+    vec![
+        row("wasserstein_ns", &found.wasserstein, halves(|of| of.wasserstein.value), Some(tolerance)),
+        row("kolmogorov_smirnov", &found.kolmogorov_smirnov, halves(|of| of.kolmogorov_smirnov.value), None),
+    ]
+}
+
+fn lags(a: &Side<'_>, b: &Side<'_>) -> Vec<LoopLag> {
+    let series = [a, b].map(Side::series);
+    let most = series.iter().map(Vec::len).min().unwrap_or(0) / LAG_PART;
+    let lags: Vec<usize> = (1..=most.min(LONGEST_LAG)).collect();
+    let [of_a, of_b] = [&series[0], &series[1]].map(|series| autocorrelation(series, &lags));
+    let interval = a.measurement.traffic.interval_ns;
+    (1_u32..)
+        .zip(of_a.into_iter().zip(of_b))
+        .filter(|(_, (path, emulation))| path.is_some() || emulation.is_some())
+        .map(|(packets, (path, emulation))| LoopLag {
+            packets,
+            lag_ns: interval.saturating_mul(packets.into()),
+            path,
+            emulation,
+        })
+        .collect()
+}
+
+fn loss_periods(a: &Side<'_>, b: &Side<'_>) -> Vec<LoopLossPeriod> {
+    let [path, emulation] = [a, b].map(|side| loss_pattern(side.passages).map(|pattern| pattern.periods));
+    let (Some(path), Some(emulation)) = (path, emulation) else { return Vec::new() };
+    let lengths: std::collections::BTreeSet<u64> = path.iter().chain(&emulation).copied().collect();
+    let of = |periods: &[u64], length: u64| periods.iter().filter(|one| **one == length).count() as u64;
+    lengths
+        .into_iter()
+        .map(|packets| LoopLossPeriod {
+            packets,
+            path: of(&path, packets),
+            emulation: of(&emulation, packets),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A difference is judged by its tolerance first, and beyond it by its interval. A figure without tolerance is judged by chance.
+    #[test]
+    fn result_of_a_difference() {
+        use LoopResult::{Differs, Undecided, Within};
+        for (difference, interval, tolerance, expected) in [
+            (0.9, Some([0.8, 1.0]), 1.0, Within),
+            (-0.9, None, 1.0, Within),
+            (1.1, Some([0.8, 1.4]), 1.0, Differs),
+            (-1.1, Some([-1.4, -0.8]), 1.0, Differs),
+            (1.1, Some([-0.1, 2.3]), 1.0, Undecided),
+            (1.1, None, 1.0, Undecided),
+            (0.01, Some([-0.01, 0.03]), 0.0, Within),
+            (0.01, Some([0.005, 0.015]), 0.0, Differs),
+            (0.01, None, 0.0, Undecided),
+            (0.0, None, 0.0, Within),
+        ] {
+            assert_eq!(
+                judged(difference, interval, tolerance),
+                expected,
+                "{difference} {interval:?} {tolerance}"
+            );
+        }
+    }
+
+    /// The verdict is that of the worst figure.
+    #[test]
+    fn worst_result_decides() {
+        use LoopResult::{Differs, Undecided, Within};
+        let verdict = |results: &[LoopResult]| results.iter().copied().map(of_result).max();
+        assert_eq!(verdict(&[Within, Differs, Undecided]), Some(LoopVerdict::NotReproduced));
+        assert_eq!(verdict(&[Undecided, Within]), Some(LoopVerdict::Undecided));
+        assert_eq!(verdict(&[Within, Within]), Some(LoopVerdict::Reproduced));
+    }
+}
