@@ -33,9 +33,9 @@ use romer_units::{Duration, Ecn};
 use crate::args::{LoopArgs, LoopLimit};
 use crate::failure::Failure;
 use crate::lab_path::{FAR, LabPath};
-use crate::live::{Narrator, Talk};
 use crate::measure::{exit_code, expected, random_seed, size};
 use crate::output::Color;
+use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::{command, model, output, signals, traffic};
 pub(crate) use folder::LoopFolder;
 
@@ -137,8 +137,8 @@ fn measure(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<MeasurementOutcome, Failure> {
     let output = &arguments.output;
-    let talk = Talk { quiet: output.quiet, stream: false, color: output.color };
-    let mut observer = Narrator::new(talk, options.direction, expected(options));
+    let talk = ProgressOutput { quiet: output.quiet, stream: false, color: output.color };
+    let mut observer = ProgressPrinter::new(talk, options.direction, expected(options));
     let outcome = romer_measure::measure(options, interrupted, &mut observer);
     observer.finish(interrupted);
     Ok(outcome?)

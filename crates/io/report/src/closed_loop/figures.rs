@@ -5,7 +5,7 @@ use romer_record::closed_loop::{LoopDirection, LoopLossPeriod};
 use super::page::{INKS, NAMES};
 use crate::figure::{Axis, Figure, Ink, Labels, Layer};
 use crate::number::TimeScale;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 fn legend() -> Vec<(String, Ink)> {
     NAMES.into_iter().map(String::from).zip(INKS).collect()
@@ -17,7 +17,7 @@ const fn real(value: u64) -> f64 {
 }
 
 /// The autocorrelation of delay over the lag.
-pub(super) fn autocorrelation(direction: &LoopDirection, way: Trip) -> Option<Figure> {
+pub(super) fn autocorrelation(direction: &LoopDirection, way: MeasuredPath) -> Option<Figure> {
     let last = direction.autocorrelation.last().filter(|lag| lag.packets > 1)?;
     let unit = TimeScale::for_nanos(real(last.lag_ns.unsigned_abs()));
     let at = |lag_ns: i64| real(lag_ns.unsigned_abs()) / unit.nanos();
@@ -28,9 +28,9 @@ pub(super) fn autocorrelation(direction: &LoopDirection, way: Trip) -> Option<Fi
     let lowest = lines.iter().flatten().map(|(_, y)| *y).fold(0.0, f64::min);
     Some(Figure {
         name: match way {
-            Trip::Forward => "autocorrelation-forward",
-            Trip::Reverse => "autocorrelation-reverse",
-            Trip::RoundTrip => "autocorrelation-round-trip",
+            MeasuredPath::Forward => "autocorrelation-forward",
+            MeasuredPath::Reverse => "autocorrelation-reverse",
+            MeasuredPath::RoundTrip => "autocorrelation-round-trip",
         },
         title: format!("Autocorrelation of delay, {}", way.name()),
         caption: "1: delays that far apart are alike. 0: they do not depend on each other.".into(),
@@ -52,7 +52,7 @@ pub(super) fn autocorrelation(direction: &LoopDirection, way: Trip) -> Option<Fi
 }
 
 /// How many loss periods there were, by their length.
-pub(super) fn loss_periods(direction: &LoopDirection, way: Trip) -> Option<Figure> {
+pub(super) fn loss_periods(direction: &LoopDirection, way: MeasuredPath) -> Option<Figure> {
     let longest = direction.loss_periods.iter().map(|period| period.packets).max()?;
     let most = direction.loss_periods.iter().flat_map(|period| [period.path, period.emulation]).max()?;
     // Both bars of a length stand beside each other.
@@ -65,9 +65,9 @@ pub(super) fn loss_periods(direction: &LoopDirection, way: Trip) -> Option<Figur
     });
     Some(Figure {
         name: match way {
-            Trip::Forward => "loss-periods-forward",
-            Trip::Reverse => "loss-periods-reverse",
-            Trip::RoundTrip => "loss-periods-round-trip",
+            MeasuredPath::Forward => "loss-periods-forward",
+            MeasuredPath::Reverse => "loss-periods-reverse",
+            MeasuredPath::RoundTrip => "loss-periods-round-trip",
         },
         title: format!("Loss periods, {}", way.name()),
         caption: "Consecutive packets that were lost (RFC 3357).".into(),

@@ -14,7 +14,7 @@ use romer_units::Duration;
 use crate::comparison::{
     Figure, Series, Subject, Values, drawn, hull, opened, rating, side, stated, warnings,
 };
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 
 mod figures;
 mod page;
@@ -61,8 +61,10 @@ pub fn closed_loop(
     emulation: &Subject<'_>,
     emulated: EmulatedModel,
 ) -> Option<ClosedLoop> {
-    let ways: Vec<Trip> =
-        Trip::ALL.into_iter().filter(|way| [path, emulation].iter().all(|run| is_known(run, *way))).collect();
+    let ways: Vec<MeasuredPath> = MeasuredPath::ALL
+        .into_iter()
+        .filter(|way| [path, emulation].iter().all(|run| is_known(run, *way)))
+        .collect();
     let directions: Vec<LoopDirection> =
         ways.iter().filter_map(|way| direction(path, emulation, *way, emulated.emulator_delay_ns)).collect();
     Some(ClosedLoop {
@@ -108,7 +110,7 @@ fn least() -> String {
 }
 
 /// Whether packets of the direction are at hand, and anything is known of them.
-fn is_known(run: &Subject<'_>, way: Trip) -> bool {
+fn is_known(run: &Subject<'_>, way: MeasuredPath) -> bool {
     let passages = run.stream.passages.map(|passages| passages.passages(way)).unwrap_or_default();
     passages.iter().any(|passage| passage.delay.is_some() || passage.fate.is_lost())
 }
@@ -116,14 +118,14 @@ fn is_known(run: &Subject<'_>, way: Trip) -> bool {
 /// A direction of a run.
 struct Side<'a> {
     measurement: &'a Measurement,
-    way: Trip,
+    way: MeasuredPath,
     passages: &'a [Passage],
     /// Subtracted from every delay, nanoseconds.
     floor: f64,
 }
 
 impl<'a> Side<'a> {
-    fn new(run: &Subject<'a>, way: Trip) -> Option<Self> {
+    fn new(run: &Subject<'a>, way: MeasuredPath) -> Option<Self> {
         let passages = run.stream.passages?.passages(way);
         Some(Self { measurement: run.stream.measurement, way, passages, floor: 0.0 })
     }
@@ -174,7 +176,7 @@ impl<'a> Side<'a> {
 fn direction(
     path: &Subject<'_>,
     emulation: &Subject<'_>,
-    way: Trip,
+    way: MeasuredPath,
     emulator_delay_ns: [Option<f64>; 2],
 ) -> Option<LoopDirection> {
     let [a, b] = [path, emulation].map(|run| Side::new(run, way));
@@ -183,7 +185,8 @@ fn direction(
     let emulated_mean =
         summary(&b.values(Series::Delay)).mean.filter(|_| kinds[1] != Some(DelayKind::Variable));
     // What the model has of a round trip is the sum of its one-way delays, which are those above the minimum then.
-    let one_way = [Trip::Forward, Trip::Reverse].map(|way| way.results(a.measurement).delay_kind);
+    let one_way =
+        [MeasuredPath::Forward, MeasuredPath::Reverse].map(|way| way.results(a.measurement).delay_kind);
     let is_relative = kinds.into_iter().chain(one_way).any(|kind| kind == Some(DelayKind::Variable));
     if is_relative {
         (a, b) = (a.above_least(), b.above_least());
@@ -194,9 +197,11 @@ fn direction(
     let verdict = verdict.unwrap_or(LoopVerdict::Undecided);
     let words = text::words(verdict, &figures);
     let in_emulator = match way {
-        Trip::Forward => emulator_delay_ns[0],
-        Trip::Reverse => emulator_delay_ns[1],
-        Trip::RoundTrip => emulator_delay_ns[0].zip(emulator_delay_ns[1]).map(|(there, back)| there + back),
+        MeasuredPath::Forward => emulator_delay_ns[0],
+        MeasuredPath::Reverse => emulator_delay_ns[1],
+        MeasuredPath::RoundTrip => {
+            emulator_delay_ns[0].zip(emulator_delay_ns[1]).map(|(there, back)| there + back)
+        }
     };
     Some(LoopDirection {
         direction: way.field().into(),

@@ -11,7 +11,7 @@ use crate::figure::{Figure, Ink, Laid, Times, overlaid};
 use crate::html::{charts, page as whole};
 use crate::input::ReportError;
 use crate::number::capital;
-use crate::table::Trip;
+use crate::table::MeasuredPath;
 use crate::words::Words;
 
 /// The colours of the path and of the emulation.
@@ -38,7 +38,7 @@ pub fn page(
     }
     table(closed_loop, &mut body);
     for direction in &closed_loop.directions {
-        let Some(way) = Trip::ALL.into_iter().find(|way| way.field() == direction.direction) else {
+        let Some(way) = MeasuredPath::ALL.into_iter().find(|way| way.field() == direction.direction) else {
             continue;
         };
         charts(&figures(runs, direction, way), &mut drawn, &mut body)?;
@@ -115,7 +115,7 @@ fn table(closed_loop: &ClosedLoop, body: &mut String) {
 }
 
 /// The figures of a direction.
-fn figures(runs: [&Subject<'_>; 2], direction: &LoopDirection, way: Trip) -> Vec<Figure> {
+fn figures(runs: [&Subject<'_>; 2], direction: &LoopDirection, way: MeasuredPath) -> Vec<Figure> {
     let mut laid = Vec::new();
     for ((run, ink), name) in runs.into_iter().zip(INKS).zip(NAMES) {
         let Some(passages) = run.stream.passages else { return Vec::new() };
