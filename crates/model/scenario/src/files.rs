@@ -1,4 +1,4 @@
-//! The files that a scenario names, each read once for each way in which it is used.
+//! The files that a scenario names, each read once for each way in which it is used, and what else takes memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 const MOST_WAYS: usize = 8;
 /// Octets that are read of all files, those of a file once for each way.
 const MOST_OCTETS: usize = 512 << 20;
+/// Delays in time that a scenario may have: each has a table of some 32 KiB, which takes milliseconds to make.
+const MOST_PROCESSES: usize = 128;
 
 /// Why a file is not used.
 #[derive(Debug, Error)]
@@ -46,11 +48,24 @@ pub(crate) struct Files<'l, 'c> {
     load: &'l mut Load<'c>,
     uses: BTreeMap<String, Uses>,
     octets: usize,
+    processes: usize,
 }
 
 impl<'l, 'c> Files<'l, 'c> {
     pub(crate) fn new(load: &'l mut Load<'c>) -> Self {
-        Self { load, uses: BTreeMap::new(), octets: 0 }
+        Self { load, uses: BTreeMap::new(), octets: 0, processes: 0 }
+    }
+
+    /// Counts one more delay in time.
+    ///
+    /// # Errors
+    /// In words, where there are too many.
+    pub(crate) fn count_process(&mut self) -> Result<(), String> {
+        self.processes += 1;
+        if self.processes > MOST_PROCESSES {
+            return Err(format!("is one of more than {MOST_PROCESSES} delays in time; write fewer"));
+        }
+        Ok(())
     }
 
     /// The text of a file, to be used in another way.

@@ -346,7 +346,9 @@ fn variable(table: &mut TableReader<'_>, files: &mut Files<'_, '_>) -> Read<Opti
                         "says how long delays are alike, and coefficient how much; take one of them out",
                     ));
                 }
-                return Ok(Some(Variable::in_time(law, time.time(1_000, LONGEST_DELAY)?)));
+                let length = time.time(1_000, LONGEST_DELAY)?;
+                files.count_process().map_err(|why| time.error(why))?;
+                return Ok(Some(Variable::in_time(law, length)));
             }
             let coefficient = coefficient.ok_or_else(|| {
                 table.error("has no correlation; write time = \"50ms\" (delays as a process in time), or coefficient (by packets)")

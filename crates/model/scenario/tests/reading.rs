@@ -435,6 +435,13 @@ fn delays_in_time_are_read() {
     assert!(scenario.notes.is_empty(), "{:?}", scenario.notes);
     let notes = read(&text(", time=\"1ms\"")).unwrap().notes;
     assert!(matches!(notes[..], [EmulationWarning::CorrelationTimeRaised { requested_ns: 1_000_000, .. }]));
+    let law = "[a_to_b.delay]\nvariable={model=\"correlated\", time=\"1h\", of={model=\"uniform\", low=\"1ms\", high=\"2ms\"}}\n";
+    let steps = |count: usize| -> String {
+        let step = |n| format!("[[timeline]]\nat=\"{n}s\"\n{}", law.replace("[a_", "[timeline.a_"));
+        (0..count).map(step).collect()
+    };
+    assert!(read(&steps(128)).is_ok());
+    assert!(read(&steps(129)).unwrap_err().to_string().contains("more than 128"));
     for (keys, words) in [("", "no correlation"), (", time=\"1ms\", coefficient=0", "take one of them out")] {
         assert!(read(&text(keys)).unwrap_err().to_string().contains(words), "{keys}");
     }
