@@ -67,12 +67,17 @@ pub enum FidelityVerdict {
 pub struct FidelityFigure {
     /// Metric. `loss_ratio`: of the sent packets; packets that the scenario damages without repairing their
     /// checksums count as lost. `duplicated_ratio` and `reordered_ratio` (RFC 4737): of the packets that
-    /// arrived. `delay_ns.mean`, `delay_ns.p25`, ...: delays in nanoseconds.
+    /// arrived. `delay_ns.mean`, `delay_ns.p25`, ...: delays in nanoseconds. The check of a model also has
+    /// `loss_run.mean` (packets lost in a row) and `delay_autocorrelation.lag_1`, ... (of the ranks of delays that many
+    /// packets apart).
     pub figure: String,
     /// Value expected from the scenario, in the unit of the figure.
     pub asked: f64,
     /// Range of 95 % of the simulated runs, without an allowance, in the unit of the figure.
     pub asked_interval: [f64; 2],
+    /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
+    /// ranges.
+    pub accepted: [f64; 2],
     /// What was measured, without an allowance.
     pub measured: f64,
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
@@ -89,6 +94,8 @@ pub struct FidelityFigure {
 pub struct Distribution {
     /// Maximum difference of the distribution functions (Kolmogorov-Smirnov distance).
     pub ks_distance: f64,
+    /// Largest distance that the verdict accepts.
+    pub accepted: f64,
     /// Share of simulated runs that deviate as much from the distribution of all simulated runs.
     pub p_value: f64,
     /// Effective sample size of the delays of a run, as consecutive delays are correlated.
@@ -106,10 +113,57 @@ pub struct PathModel {
     pub directions: Vec<DirectionModel>,
     /// The scenario.
     pub scenario: String,
-    /// The measured run compared with what the scenario predicts.
+    /// The measured run compared with what the scenario predicts for the departures of its packets.
     pub check: Option<Fidelity>,
+    /// Stretches of the run compared with what models fitted to the other stretches predict, for every second and every fourth packet.
+    pub held_out: Vec<HeldOutCheck>,
+    /// The measurement that would settle what is unknown, if one is known.
+    pub plan: Option<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
+}
+
+/// A measurement that would settle what a model leaves unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasurementPlan {
+    /// Packet spacing in nanoseconds.
+    pub spacing_ns: f64,
+    /// Duration in nanoseconds.
+    pub duration_ns: f64,
+    /// Why.
+    pub reasons: Vec<PlanReason>,
+}
+
+/// What a model leaves unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanReason {
+    /// Delays are independent at the measured spacing, so their correlation time is unknown.
+    CorrelationTime {
+        /// `forward` or `reverse`.
+        direction: String,
+    },
+    /// The interval of a parameter is wider than a quarter of its value on either side, or unbounded.
+    Parameter {
+        /// `forward` or `reverse`.
+        direction: String,
+        /// The name of the parameter.
+        name: String,
+    },
+    /// A trace replaces the models: a longer run has more of what they did not reproduce.
+    Misfit {
+        /// `forward` or `reverse`.
+        direction: String,
+    },
+}
+
+/// The comparison of held-out stretches with a model that was fitted to the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldOutCheck {
+    /// Every so many packets of the held-out stretches are compared.
+    pub every: u32,
+    /// The comparison. Ranges are wider by the error of the fit.
+    pub fidelity: Fidelity,
 }
 
 /// The model of one direction.
@@ -119,26 +173,67 @@ pub struct DirectionModel {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// `none`, `bernoulli` or `gilbert-elliott`.
+    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
+    /// laws of delay and loss ratios), or `trace` (the recorded delays, by time).
+    pub delay: String,
+    /// The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
+    /// `gilbert-elliott` (some of each), `regimes`, or `trace`.
     pub loss: String,
+    /// For `trace`: the family of delay that did not reproduce the measurement; `null` where the trace was requested.
+    pub replaced: Option<String>,
+    /// The families that were compared.
+    pub candidates: Vec<ModelCandidate>,
     /// Share of packets lost.
     pub loss_ratio: Option<f64>,
-    /// 95 % confidence interval of the loss ratio (Wilson).
+    /// 95 % confidence interval of the loss ratio: by Wilson for independent losses, else by a moving-block bootstrap.
     pub loss_ratio_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: probability that a packet after a received one is lost.
-    pub p: Option<f64>,
-    /// 95 % confidence interval of `p` (Wilson).
-    pub p_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: probability that a packet after a lost one is received.
-    pub r: Option<f64>,
-    /// 95 % confidence interval of `r` (Wilson).
-    pub r_interval: Option<[f64; 2]>,
-    /// Number of values of the empirical delay distribution.
+    /// Each parameter of the families of delay and loss.
+    pub parameters: Vec<ModelParameter>,
+    /// Number of packets with a known delay.
     pub delays: u64,
-    /// Lag-one autocorrelation of the normal scores of delay in the scenario; 0 if the data show none.
-    pub delay_correlation: f64,
     /// Share of packets displaced.
     pub reordered_ratio: Option<f64>,
     /// Share of packets duplicated.
     pub duplicated_ratio: Option<f64>,
+    /// For which traffic the measurement supports the model.
+    pub supported: Supported,
+}
+
+/// A family of models, and how well it predicts blocks of time that it was not fitted to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelCandidate {
+    /// The families of delay and loss, as `correlated + bursts`, or `regimes 3`.
+    pub family: String,
+    /// The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
+    /// family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
+    pub held_out_log_likelihood: Option<f64>,
+    /// Whether it was chosen.
+    pub is_chosen: bool,
+}
+
+/// A parameter of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelParameter {
+    /// `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
+    /// `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
+    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on.
+    pub name: String,
+    /// In the unit of the name.
+    pub value: f64,
+    /// 95 %, by the profile of the likelihood or its curvature; `null` where the measurement does not bound it.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// For which traffic a measurement supports a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Supported {
+    /// Packet spacings in nanoseconds: from the 5 % quantile of those measured to a tenth of the run.
+    pub spacing_ns: [f64; 2],
+    /// Sizes of IP packets in octets (UDP over IPv4: the payload and 28).
+    pub size_octets: [u32; 2],
+    /// Load in bit/s of IP packets: up to that of the measured packets.
+    pub load_bit_per_s: f64,
+    /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. The
+    /// scenario has a third of the spacing.
+    pub is_correlation_time_bound: bool,
 }
