@@ -242,7 +242,8 @@ fn failed(verdict: LoopVerdict, directions: &[LoopDirection]) -> String {
 /// The scenario of the path, written with its files.
 fn fit(folder: &LoopFolder, path: &PathRun) -> Result<Fitted, Failure> {
     let run = path.folder.to_string_lossy();
-    let fitted = model::fit(&path.stream, &run, folder::STEM, ModelKind::Models, true)?;
+    let fitted =
+        model::fit(&path.stream, &run, folder::STEM, ModelKind::Models, true, Duration::ZERO)?.fitted;
     for (name, text) in &fitted.files {
         folder.write(name, text)?;
     }

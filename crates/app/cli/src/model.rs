@@ -1,16 +1,15 @@
 //! `romer model`: a measured path as a scenario, and a scenario beside what was measured.
 
-use std::fs;
 use std::path::Path;
 
+use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
-use romer_analyze::{WAITING_TIME, reading};
 use romer_emulate::Opened;
-use romer_emulate::model_fit::{self, FitInput, Fitted, ModelKind};
+use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
-use romer_record::document::{DelayKind, ProbeDirection};
+use romer_record::document::DelayKind;
 use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, PathModel};
 use romer_record::warning::ModelWarning;
 use romer_report::escape;
@@ -19,7 +18,7 @@ use romer_units::Duration;
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::{compare, output};
 
 /// The protocol of probes.
 const UDP: u8 = 17;
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {
              FILE.toml|PRESET to check one",
         ));
     }
-    let streams = reading::read(&arguments.run)?.streams;
+    let streams = compare::with_packets(&arguments.run)?;
     match (&arguments.write, &arguments.against) {
         (Some(file), _) => write(arguments, file, &streams),
         (None, Some(scenario)) => against(arguments, scenario, &streams),
@@ -50,7 +49,6 @@ pub(crate) fn compare(
     allowed: Duration,
     seeks_allowance: bool,
 ) -> Fidelity {
-    let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
     let absolute = streams.iter().all(|stream| {
         [&stream.measurement.forward, &stream.measurement.reverse]
             .iter()
@@ -58,7 +56,7 @@ pub(crate) fn compare(
     });
     predictive_check::fidelity(&Question {
         config,
-        headers: Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() },
+        headers: headers(streams),
         streams: streams
             .iter()
             .map(|stream| MeasuredStream {
@@ -70,7 +68,13 @@ pub(crate) fn compare(
         waiting: WAITING_TIME.as_nanos(),
         allowed: allowed.as_nanos(),
         seeks_allowance,
+        fit: None,
     })
+}
+
+fn headers(streams: &[Evaluated]) -> Headers {
+    let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
+    Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() }
 }
 
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
@@ -128,14 +132,16 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     }
 }
 
-/// A scenario of the path that `stream` measured, the run `run`. Its files beside it begin with `stem`.
+/// A scenario of the path that `stream` measured, the run `run`, with its checks. Its files beside it begin with `stem`. Hosts and links
+/// outside the path may have added up to `allowed` to a delay.
 pub(crate) fn fit(
     stream: &Evaluated,
     run: &str,
     stem: &str,
     kind: ModelKind,
     only_udp: bool,
-) -> Result<Fitted, Failure> {
+    allowed: Duration,
+) -> Result<Modelled, Failure> {
     let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
     let source = FitInput {
         run,
@@ -148,8 +154,11 @@ pub(crate) fn fit(
         stem,
         year: started.unwrap_or(2026),
         only_udp,
+        headers: headers(std::slice::from_ref(stream)),
+        waiting: WAITING_TIME.as_nanos(),
+        allowed: allowed.as_nanos(),
     };
-    model_fit::fit(&source).map_err(|why| {
+    model_fit::model(&source).map_err(|why| {
         Failure::with_exit(
             Exit::BadData,
             format!(
@@ -174,7 +183,13 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };
-    let fitted = fit(stream, &run, stem, kind, arguments.only_udp)?;
+    let modelled = fit(stream, &run, stem, kind, arguments.only_udp, arguments.allow)?;
+    let misfits: Vec<ModelWarning> = modelled
+        .misfits()
+        .into_iter()
+        .map(|direction| ModelWarning::Misfit { direction, is_trace: arguments.trace })
+        .collect();
+    let fitted = modelled.fitted;
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut files: Vec<_> =
         fitted.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
@@ -188,26 +203,15 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
             .ok_or_else(|| Failure::usage(format!("the file name is not valid UTF-8 ({shown})")))?;
         output::write_document(path, text, force)?;
     }
-    let opened = romer_emulate::open_scenario(file)?;
-    let one = std::slice::from_ref(stream);
-    let check = compare(&opened.scenario.config, one, arguments.allow, false);
-    let misfits = check.directions.iter().filter(|direction| direction.verdict == FidelityVerdict::Differs);
-    let misfits: Vec<ModelWarning> = misfits
-        .map(|direction| ModelWarning::Misfit {
-            direction: if direction.direction == "forward" {
-                ProbeDirection::Forward
-            } else {
-                ProbeDirection::Reverse
-            },
-            is_trace: arguments.trace,
-        })
-        .collect();
+    let plan = arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten();
     let mut model = PathModel {
         schema: MODEL.into(),
         run: run.into_owned(),
         directions: fitted.directions,
-        scenario: fs::read_to_string(file).unwrap_or_default(),
-        check: Some(check),
+        scenario: fitted.text,
+        check: Some(modelled.check),
+        held_out: modelled.held_out,
+        plan,
         warnings: fitted.warnings,
     };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
@@ -215,16 +219,26 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
         for warning in &model.warnings {
             text.push_str(&format!("Note: {}\n", escape::terminal(&warning.text())));
         }
-        text.push_str("Check against the source measurement:\n\n");
-        let style = output::style(arguments.output.color);
-        text.extend(model.check.iter().map(|check| romer_report::fidelity::text(check, &style)));
+        text.push('\n');
+        text.push_str(&romer_report::path_model::text(&model, &output::style(arguments.output.color)));
+        if arguments.plan {
+            let style = output::style(arguments.output.color);
+            text.push_str(&romer_report::path_model::plan(model.plan.as_ref(), &style));
+        }
         for misfit in &misfits {
             text.push_str(&format!("Warning: {}\n", escape::terminal(&misfit.text())));
         }
         output::print_summary(&text);
     }
+    let has_failed = !misfits.is_empty();
     model.warnings.extend(misfits);
     document(arguments, &model)?;
+    if has_failed && arguments.limit.is_some() {
+        let why = format!(
+            "the scenario does not reproduce the measurement (--limit fidelity): {shown}; compare the checks above"
+        );
+        return Err(Failure::with_exit(Exit::LimitFailed, why));
+    }
     Ok(Exit::Success)
 }
 

@@ -8,8 +8,8 @@
 //! | `arrivals`, `captured`, `offline` | virtual time: recorded arrivals in, departures out |
 //! | `departures` | a line for each packet and copy, as both write it, and read again |
 //! | `theory` | the distribution that a scenario asks for |
-//! | `fidelity` | what a scenario makes one expect, beside what was measured |
-//! | `fit` | a scenario from a measurement |
+//! | `predictive_check` | what a scenario makes one expect, beside what was measured |
+//! | `model_fit` | a scenario from a measurement |
 //! | `headers` | what flows are told apart by |
 //! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
 

@@ -2,34 +2,63 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | delay | the delays themselves, as an empirical distribution; where successive ones are alike, a Gaussian copula of first order with the normal scores' autocorrelation |
-//! | loss | none; Bernoulli; or Gilbert-Elliott's two states (p: from an arrived packet to a lost one, r: back) where losses follow each other more or less than chance would have it |
+//! | delay | the measured distribution, as a process in time with the correlation time of the normal scores |
+//! | loss | none; Bernoulli; or a chain of two states in time |
+//! | delay and loss together | a chain in time over regimes, each with its distribution and loss ratio |
 //! | reordering | displacement by as many packets as RFC 4737's extents say |
 //! | duplication | Bernoulli, with the copies' median distance |
 //!
+//! `romer-fit` chooses the families of delay and loss by the likelihood of held-out blocks of time. The scenario is then run over the
+//! departures of the measurement, and models of one half of the blocks over those of the other half, thinned. Where a
+//! direction fails, its recorded delays and losses replace the models ([`model`]).
+//!
 //! Where the delays of a direction are unknown, half of each round trip is used, and the scenario says so. Reordering of an unknown
-//! order is not modelled. Delays of packets that were displaced or late are left out: another stage makes them. Alternatively the very fates
-//! and delays are kept, packet by packet ([`ModelKind::Trace`]).
+//! order is not modelled. Delays of packets that were displaced are left out: another stage makes them.
+
+mod describe;
+mod plan;
+
+pub use plan::plan;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use romer_impair::Nanos;
+use romer_fit::choice::{BLOCKS, Choice, DelayModel, choose};
+use romer_fit::loss::LossFamily;
+use romer_fit::regimes::Regimes;
+use romer_fit::{Observation, Scores, Series};
+use romer_impair::{Config, Headers, Nanos};
+use romer_metrics::bootstrap::{Statistic, resampled};
 use romer_metrics::{reordering, wilson_interval};
 use romer_record::document::ProbeDirection;
-use romer_record::fidelity::DirectionModel;
+use romer_record::fidelity::{DirectionModel, Fidelity, FidelityVerdict, HeldOutCheck, Supported};
 use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
-use crate::predictive_check::{count, quantile, real};
+use crate::predictive_check::{self, FittedModel, MeasuredStream, Question, count, quantile, real};
+
+/// Steps of a chain in the mean time that a state lasts: so many make the time as good as exponential.
+const STEPS_OF_SOJOURN: f64 = 50.0;
+/// Octets of an IP packet around the payload of UDP over IPv4.
+const IP_AND_UDP: u32 = 28;
+/// The shortest step of a chain and the shortest correlation time, in seconds.
+const SHORTEST: f64 = 1e-6;
+/// The shortest step of regimes, in seconds.
+const SHORTEST_STEP: f64 = 1e-3;
+/// The longest time that a scenario may state for delays and spacings, in seconds.
+const LONGEST_TIME: f64 = 3_600.0;
+/// Packets of the held-out stretches that are compared: every so many.
+const THINNED: [u32; 2] = [2, 4];
+/// A held-out stretch is compared if it has this many packets after thinning.
+const FEWEST_HELD_OUT: usize = 100;
 
 /// How the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelKind {
-    /// By distributions and chances.
+    /// By models in time; by the recorded delays and losses where these do not reproduce the measurement.
     Models,
-    /// Packet by packet, in a circle.
+    /// By the recorded delays and losses, in time.
     Trace,
 }
 
@@ -54,6 +83,12 @@ pub struct FitInput<'a> {
     pub year: u64,
     /// Whether only UDP is to be treated so, and all else to pass at once.
     pub only_udp: bool,
+    /// Headers of the packets.
+    pub headers: Headers,
+    /// Packets that took longer are lost.
+    pub waiting: Nanos,
+    /// The most that hosts and links outside the path may have added to a delay.
+    pub allowed: Nanos,
 }
 
 /// A scenario with its files.
@@ -69,19 +104,156 @@ pub struct Fitted {
     pub warnings: Vec<ModelWarning>,
 }
 
-/// Makes the scenario.
+impl Fitted {
+    /// The scenario as the emulator reads it.
+    ///
+    /// # Errors
+    /// In words, where it cannot be read: romer wrote a wrong scenario.
+    pub fn config(&self) -> Result<Config, String> {
+        let mut load = |name: &str| {
+            let found = self.files.iter().find(|(file, _)| file == name);
+            found.map(|(_, content)| content.clone()).ok_or_else(|| format!("there is no {name}"))
+        };
+        romer_scenario::parse(&self.text, "the model", &mut load)
+            .map(|scenario| scenario.config)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// A scenario with the checks that it was put to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modelled {
+    /// The scenario.
+    pub fitted: Fitted,
+    /// The whole measurement compared with it.
+    pub check: Fidelity,
+    /// Held-out stretches compared with models of the others.
+    pub held_out: Vec<HeldOutCheck>,
+}
+
+impl Modelled {
+    /// The directions that a check refuses.
+    pub fn misfits(&self) -> Vec<ProbeDirection> {
+        [(ProbeDirection::Forward, "forward"), (ProbeDirection::Reverse, "reverse")]
+            .into_iter()
+            .filter(|(_, name)| self.differs(name))
+            .map(|(direction, _)| direction)
+            .collect()
+    }
+
+    fn differs(&self, name: &str) -> bool {
+        let all = std::iter::once(&self.check).chain(self.held_out.iter().map(|check| &check.fidelity));
+        let mut directions = all.flat_map(|fidelity| &fidelity.directions);
+        directions.any(|one| one.direction == name && one.verdict == FidelityVerdict::Differs)
+    }
+}
+
+/// Fits, checks, and keeps the recorded delays and losses of each direction whose models fail.
 ///
 /// # Errors
-/// In words, where there is nothing to make it of.
-pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
+/// In words, where there is nothing to make a scenario of.
+pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
+    let mut ways = [Way::of(source.kind), Way::of(source.kind)];
+    let modelled = checked(source, &mut ways)?;
+    let mut has_failed = false;
+    for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
+        if way.kind == ModelKind::Models && modelled.differs(name) {
+            has_failed = true;
+            *way = Way { kind: ModelKind::Trace, choice: None, replaced: way.choice.take() };
+        }
+    }
+    if has_failed { checked(source, &mut ways) } else { Ok(modelled) }
+}
+
+/// How one direction is kept.
+#[derive(Clone, Debug)]
+struct Way {
+    kind: ModelKind,
+    /// The families, once they are chosen.
+    choice: Option<Choice>,
+    /// Those that a trace replaces.
+    replaced: Option<Choice>,
+}
+
+impl Way {
+    const fn of(kind: ModelKind) -> Self {
+        Self { kind, choice: None, replaced: None }
+    }
+}
+
+fn checked(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
+    let fitted = fit(source, ways)?;
+    let config = fitted.config()?;
+    let check = compare(source, &config, source.ways, 1.0);
+    let mut held_out = Vec::new();
+    // A trace has no parts that another part could predict.
+    let parts = [0, 1].map(|half| {
+        [0, 1]
+            .map(|way| half_of(if ways[way].kind == ModelKind::Trace { &[] } else { source.ways[way] }, half))
+    });
+    let round_trip = half_of(source.round_trip, 0);
+    let train = FitInput { ways: [&parts[0][0], &parts[0][1]], round_trip: &round_trip, ..source.clone() };
+    if parts.iter().flatten().any(|part| !part.is_empty()) {
+        let config = fit(&train, ways)?.config()?;
+        for every in THINNED {
+            let thinned = [0, 1].map(|way| thin(&parts[1][way], every));
+            let is_enough = thinned.iter().any(|part| part.len() >= FEWEST_HELD_OUT);
+            if is_enough {
+                // Both halves have as many packets.
+                let fidelity = compare(source, &config, [&thinned[0], &thinned[1]], std::f64::consts::SQRT_2);
+                held_out.push(HeldOutCheck { every, fidelity });
+            }
+        }
+    }
+    Ok(Modelled { fitted, check, held_out })
+}
+
+/// Packets of every second block of time, the first or the second one.
+fn half_of(passages: &[Passage], half: usize) -> Vec<Passage> {
+    let departures = || passages.iter().filter_map(|passage| passage.departure).map(Timestamp::as_nanos);
+    let (Some(first), Some(last)) = (departures().min(), departures().max()) else { return Vec::new() };
+    let span = real(last - first).max(1.0);
+    let is_in = |passage: &&Passage| {
+        passage.departure.is_some_and(|departure| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "from 0 to the number of blocks"
+            )]
+            let block = (real(departure.as_nanos() - first) / span * count(BLOCKS)) as usize;
+            block.min(BLOCKS - 1) % 2 == half
+        })
+    };
+    passages.iter().filter(is_in).copied().collect()
+}
+
+/// Every `every`-th packet, with its copies.
+fn thin(passages: &[Passage], every: u32) -> Vec<Passage> {
+    passages.iter().filter(|passage| passage.sequence % u64::from(every) == 0).copied().collect()
+}
+
+fn compare(source: &FitInput<'_>, config: &Config, ways: [&[Passage]; 2], widening: f64) -> Fidelity {
+    predictive_check::fidelity(&Question {
+        config,
+        headers: source.headers,
+        streams: vec![MeasuredStream { forward: ways[0], reverse: ways[1] }],
+        absolute: source.absolute,
+        waiting: source.waiting,
+        allowed: source.allowed,
+        seeks_allowance: false,
+        fit: Some(FittedModel { widening }),
+    })
+}
+
+/// Makes the scenario. Families that `ways` has are fitted again; others are chosen.
+fn fit(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Fitted, String> {
     let mut fitted =
-        Fitted { text: head(source), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
+        Fitted { text: String::new(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     let mut are_relative = false;
     let tables =
         [(ProbeDirection::Forward, "forward", "a_to_b"), (ProbeDirection::Reverse, "reverse", "b_to_a")];
-    for ((direction, name, table), (passages, ordered)) in
-        tables.into_iter().zip(source.ways.into_iter().zip(source.ordered))
-    {
+    for (number, (direction, name, table)) in tables.into_iter().enumerate() {
+        let (passages, ordered) = (source.ways[number], source.ordered[number]);
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
             fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
         }
@@ -97,16 +269,16 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
             }
             DelaySource::None => fitted.warnings.push(ModelWarning::DelaysUnknown { direction, setting }),
         }
-        let way = DirectionFit { table, passages, ordered, delays, source };
-        match source.kind {
+        let fit = DirectionFit { table, passages, ordered, delays, source };
+        match ways[number].kind {
             ModelKind::Models => {
                 if !ordered && passages.iter().any(|passage| passage.fate == Fate::Arrived) {
                     let setting = table.to_owned();
                     fitted.warnings.push(ModelWarning::OrderUnknown { direction, setting });
                 }
-                way.models(name, &mut fitted);
+                fit.models(name, &mut ways[number], &mut fitted);
             }
-            ModelKind::Trace => way.trace(name, &mut fitted),
+            ModelKind::Trace => fit.trace(name, &ways[number], &mut fitted),
         }
     }
     if fitted.directions.is_empty() {
@@ -115,20 +287,46 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
     if are_relative {
         fitted.warnings.push(ModelWarning::DelaysRelative);
     }
+    fitted.text.insert_str(0, &head(source, &fitted.directions));
     Ok(fitted)
 }
 
-fn head(source: &FitInput<'_>) -> String {
+fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
     let quoted = |text: &str| -> String {
         text.chars().filter(|c| !c.is_control()).flat_map(char::escape_default).collect()
     };
     let flow = if source.only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     format!(
         "# Made by `romer model` from a measurement.\n[about]\ntitle = \"Measured: {}\"\nsource = \"romer model\"\n\
-         year = {}\n{flow}",
+         year = {}\n{}{flow}",
         quoted(source.run),
-        source.year
+        source.year,
+        supported(directions)
     )
+}
+
+/// The table of the traffic that the measurement supports in both directions.
+fn supported(directions: &[DirectionModel]) -> String {
+    let all = || directions.iter().map(|model| model.supported);
+    let [low, high] = [
+        all().map(|one| one.spacing_ns[0]).fold(0.0, f64::max),
+        all().map(|one| one.spacing_ns[1]).fold(f64::INFINITY, f64::min),
+    ];
+    let load = all().map(|one| one.load_bit_per_s).fold(f64::INFINITY, f64::min);
+    let small = all().map(|one| one.size_octets[0]).max().unwrap_or(0);
+    let large = all().map(|one| one.size_octets[1]).min().unwrap_or(0);
+    let mut text = String::new();
+    if low >= 1.0 && low <= high && high.is_finite() {
+        let [low, high] = [low, high].map(|nanos| time((nanos / 1e9).min(LONGEST_TIME)));
+        let _ = writeln!(text, "min_spacing = \"{low}\"\nmax_spacing = \"{high}\"");
+    }
+    if small > 0 && small <= large {
+        let _ = writeln!(text, "min_size = \"{small}B\"\nmax_size = \"{large}B\"");
+    }
+    if load >= 1.0 && load.is_finite() {
+        let _ = writeln!(text, "max_load = \"{load:.0}bit\"");
+    }
+    if text.is_empty() { text } else { format!("[about.supported]\n{text}") }
 }
 
 /// What the path carried and a host dropped unread is not.
@@ -181,69 +379,185 @@ struct DirectionFit<'a> {
 }
 
 impl DirectionFit<'_> {
-    fn models(&self, name: &str, fitted: &mut Fitted) {
-        let (table, header) = (self.table, self.header());
+    fn models(&self, name: &str, way: &mut Way, fitted: &mut Fitted) {
         let mut model = self.blank(name);
-        let text = &mut fitted.text;
-        self.loss(&mut model, text);
-        self.copies(&mut model, text);
-        let displaced = if self.ordered { self.order(&mut model, text) } else { HashSet::new() };
-        let is_halved = self.delays == DelaySource::HalfRoundTrip;
-        let (of, delay): (_, fn(&Passage) -> Option<Duration>) =
-            if is_halved { (self.source.round_trip, half) } else { (self.passages, |passage| passage.delay) };
-        let mut delays: Vec<(Nanos, f64)> = Vec::new();
-        for passage in firsts(of).filter(|passage| is_halved || !displaced.contains(&passage.sequence)) {
-            if let (Fate::Arrived, Some(delay), Some(departure)) =
-                (passage.fate, delay(passage), passage.departure)
-            {
-                delays.push((departure.as_nanos(), real(delay.as_nanos().max(0))));
-            }
-        }
-        delays.sort_by_key(|(departure, _)| *departure);
-        let series: Vec<f64> = delays.into_iter().map(|(_, delay)| delay).collect();
-        model.delays = series.len() as u64;
-        if series.len() >= 2 {
-            let least = series.iter().copied().fold(f64::INFINITY, f64::min);
-            let file = format!("{}.{table}.delays", self.source.stem);
-            let mut content = String::from("delay_ns\n");
-            for delay in &series {
-                let _ = writeln!(content, "{:.0}", delay - least);
-            }
-            model.delay_correlation = correlation(&series);
-            let what = if is_halved {
-                "halves of round trips, because one-way delays are unknown"
-            } else {
-                "delays"
-            };
-            let _ = writeln!(
-                text,
-                "[{header}.delay] # {} {what}; median {}",
-                series.len(),
-                Duration::from_nanos_f64(median(&series))
-            );
-            let fixed = if self.source.absolute || is_halved { least } else { 0.0 };
-            let _ = writeln!(text, "fixed = \"{}\"", Duration::from_nanos_f64(fixed));
-            let empirical = format!("{{ model = \"empirical\", file = \"{file}\" }}");
-            if model.delay_correlation == 0.0 {
-                let _ = writeln!(text, "variable = {empirical}");
-            } else {
-                let coefficient = model.delay_correlation;
-                let _ = writeln!(
-                    text,
-                    "variable = {{ model = \"correlated\", of = {empirical}, coefficient = {coefficient:.4} }}"
-                );
-            }
-            // Measured delays kept order already, or it is the reorder stage that breaks it.
-            text.push_str("order = \"fifo\"\n");
-            fitted.files.push((file, content));
+        let mut text = String::new();
+        self.copies(&mut model, &mut text);
+        let displaced = if self.ordered { self.order(&mut model, &mut text) } else { HashSet::new() };
+        let series = self.series(&displaced);
+        let choice = match &way.choice {
+            Some(choice) => choice.refitted(&series),
+            None => way.choice.insert(choose(&series)).clone(),
+        };
+        fitted.text.push_str(&text);
+        describe::choice(&choice, &series, &mut model);
+        self.loss_interval(&choice, &mut model);
+        model.supported.is_correlation_time_bound =
+            matches!(&choice.delay, DelayModel::Correlated(time) if time.is_bound);
+        if let DelayModel::Regimes(regimes) = &choice.delay {
+            self.regimes(regimes, &series, fitted);
+        } else {
+            self.loss(&choice, &series, &mut fitted.text);
+            self.delay(&choice, &series, fitted);
         }
         fitted.directions.push(model);
     }
 
-    fn trace(&self, name: &str, fitted: &mut Fitted) {
+    /// What each first copy showed, in order of departure. Delays of `displaced` packets are unknown.
+    fn series(&self, displaced: &HashSet<u64>) -> Series {
+        let is_halved = self.delays == DelaySource::HalfRoundTrip;
+        let there_and_back: HashMap<u64, &Passage> = if is_halved {
+            firsts(self.source.round_trip).map(|passage| (passage.sequence, passage)).collect()
+        } else {
+            HashMap::new()
+        };
+        let one = |passage: &Passage| {
+            let other = there_and_back.get(&passage.sequence);
+            let departure = passage.departure.or_else(|| other?.departure)?.as_nanos();
+            let known = if is_halved { other.and_then(|other| half(other)) } else { passage.delay };
+            let is_known =
+                passage.fate == Fate::Arrived && (is_halved || !displaced.contains(&passage.sequence));
+            Some((departure, is_lost(passage), known.filter(|_| is_known)))
+        };
+        let all: Vec<_> = self.firsts().filter_map(one).collect();
+        let first = all.iter().map(|(departure, ..)| *departure).min().unwrap_or(0);
+        let observation = |(departure, is_lost, delay): (Nanos, bool, Option<Duration>)| Observation {
+            at: real(departure - first) / 1e9,
+            is_lost,
+            delay: delay.map(|delay| real(delay.as_nanos().max(0)) / 1e9),
+        };
+        Series::new(all.into_iter().map(observation).collect())
+    }
+
+    fn loss(&self, choice: &Choice, series: &Series, text: &mut String) {
+        let header = self.header();
+        let (lost, sent) = (series.lost(), series.observations().len());
+        match (choice.loss.family, choice.loss.states) {
+            (LossFamily::None, _) => {}
+            (_, None) => {
+                let _ = writeln!(
+                    text,
+                    "[{header}.loss] # {lost} of {sent}\nmodel = \"bernoulli\"\nprobability = {:.6}",
+                    choice.loss.ratio
+                );
+            }
+            (_, Some(states)) => {
+                let _ = writeln!(
+                    text,
+                    "[{header}.loss] # {lost} of {sent}; a good state of {} and a bad one of {} on average\n\
+                     model = \"markov\"\nstep = \"time\"",
+                    time(states.good.value),
+                    time(states.bad.value)
+                );
+                let leaves = 1.0 / STEPS_OF_SOJOURN;
+                let _ = writeln!(
+                    text,
+                    "transition = [[{:.2}, {leaves:.2}], [{leaves:.2}, {:.2}]]\nstate = [",
+                    1.0 - leaves,
+                    1.0 - leaves
+                );
+                for (mean, loss) in [(states.good, states.loss_good), (states.bad, states.loss_bad)] {
+                    let duration = time((mean.value / STEPS_OF_SOJOURN).max(SHORTEST));
+                    let _ =
+                        writeln!(text, "  {{ duration = \"{duration}\", probability = {:.6} }},", loss.value);
+                }
+                text.push_str("]\n");
+            }
+        }
+    }
+
+    fn delay(&self, choice: &Choice, series: &Series, fitted: &mut Fitted) {
+        let delays = series.delays();
+        let Some(least) = delays.iter().copied().reduce(f64::min) else { return };
+        let is_halved = self.delays == DelaySource::HalfRoundTrip;
+        let what =
+            if is_halved { "halves of round trips, because one-way delays are unknown" } else { "delays" };
+        let fixed = time(if self.is_absolute() { least } else { 0.0 });
+        let header = self.header();
+        let _ = writeln!(
+            fitted.text,
+            "[{header}.delay] # {} {what}; median {}\nfixed = \"{fixed}\"",
+            delays.len(),
+            time(median(&delays))
+        );
+        if let DelayModel::Correlated(correlation) = &choice.delay {
+            let variable = self.variable(&delays, least, correlation.time.value, "", fitted);
+            let _ = writeln!(fitted.text, "variable = {variable}");
+        }
+    }
+
+    /// A law of delays, in a file of its own, with a correlation time in seconds.
+    fn variable(
+        &self,
+        delays: &[f64],
+        least: f64,
+        correlation: f64,
+        name: &str,
+        fitted: &mut Fitted,
+    ) -> String {
+        let file = format!("{}.{}{name}.delays", self.source.stem, self.table);
+        let mut content = String::from("delay_ns\n");
+        for delay in delays {
+            let _ = writeln!(content, "{:.0}", (delay - least) * 1e9);
+        }
+        let text = format!(
+            "{{ model = \"correlated\", of = {{ model = \"empirical\", file = \"{file}\" }}, time = \"{}\" }}",
+            time(correlation.clamp(SHORTEST, LONGEST_TIME))
+        );
+        fitted.files.push((file, content));
+        text
+    }
+
+    /// A chain over regimes; each has the delays of the packets that are most probably in it.
+    fn regimes(&self, regimes: &Regimes, series: &Series, fitted: &mut Fitted) {
+        let scores = Scores::new(&series.delays());
+        let states = regimes.decode(series.observations(), &scores);
+        let regimes = regimes.with_step_from(SHORTEST_STEP);
+        let rows: Vec<String> = regimes.transition.iter().map(|row| row_of(row)).collect();
+        let _ = writeln!(
+            fitted.text,
+            "[{}.regimes] # {} delays\nstep = \"{}\"\ntransition = [{}]\nstate = [",
+            self.header(),
+            series.delays().len(),
+            time(regimes.step),
+            rows.join(", ")
+        );
+        let base = if self.is_absolute() {
+            0.0
+        } else {
+            series.delays().into_iter().reduce(f64::min).unwrap_or(0.0)
+        };
+        for (number, regime) in regimes.regimes.iter().enumerate() {
+            let in_it = states.iter().zip(series.observations()).filter(|(state, _)| **state == number);
+            let delays: Vec<f64> = in_it.filter_map(|(_, one)| one.delay).collect();
+            let mut stages = Vec::new();
+            if regime.loss_ratio.value > 0.0 {
+                stages.push(format!("loss = {{ probability = {:.6} }}", regime.loss_ratio.value));
+            }
+            if let Some(least) = delays.iter().copied().reduce(f64::min) {
+                let mut delay = format!("delay = {{ fixed = \"{}\"", time(least - base));
+                if delays.len() > 1 {
+                    let correlation = match regime.correlation_time.value {
+                        known if known > 0.0 => known,
+                        _ => regimes.step / romer_fit::correlated::INDEPENDENT_FROM,
+                    };
+                    let name = format!(".{}", number + 1);
+                    let variable = self.variable(&delays, least, correlation, &name, fitted);
+                    let _ = write!(delay, ", variable = {variable}");
+                }
+                delay.push_str(" }");
+                stages.push(delay);
+            }
+            let _ = writeln!(fitted.text, "  {{ {} }},", stages.join(", "));
+        }
+        fitted.text.push_str("]\n");
+    }
+
+    fn trace(&self, name: &str, way: &Way, fitted: &mut Fitted) {
         let mut model = self.blank(name);
-        let lost = self.firsts().filter(|passage| is_lost(passage)).count();
-        self.ratio_of_loss(&mut model, lost);
+        let series = self.series(&HashSet::new());
+        describe::trace(way.replaced.as_ref(), &series, &mut model);
+        self.ratio_of_loss(&mut model);
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
         let halves: HashMap<u64, Duration> = if is_halved {
             firsts(self.source.round_trip)
@@ -273,20 +587,23 @@ impl DirectionFit<'_> {
                 String::new()
             };
             let _ = writeln!(content, "{},{},{departure},{arrival},,", passage.sequence, passage.size);
-            model.delays += u64::from(known(passage).is_some());
         }
-        let fixed = least.filter(|_| self.source.absolute || is_halved).unwrap_or(Duration::ZERO);
+        let fixed = least.filter(|_| self.is_absolute()).unwrap_or(Duration::ZERO);
         let what =
             if is_halved { " # halves of round trips, because one-way delays are unknown" } else { "" };
         let _ = writeln!(
             fitted.text,
-            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"packet\"\nfixed = \"{}\"\n\
-             order = \"independent\"",
+            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"time\"\nbetween = \"linear\"\n\
+             fixed = \"{}\"",
             self.header(),
             Duration::from_nanos_f64(real(fixed.as_nanos().max(0)))
         );
         fitted.files.push((file, content));
         fitted.directions.push(model);
+    }
+
+    fn is_absolute(&self) -> bool {
+        self.source.absolute || self.delays == DelaySource::HalfRoundTrip
     }
 
     /// Its table in the scenario.
@@ -303,66 +620,52 @@ impl DirectionFit<'_> {
         DirectionModel {
             direction: name.into(),
             packets: self.firsts().count() as u64,
+            delay: "unknown".into(),
             loss: "none".into(),
+            replaced: None,
+            candidates: Vec::new(),
             loss_ratio: None,
             loss_ratio_interval: None,
-            p: None,
-            p_interval: None,
-            r: None,
-            r_interval: None,
+            parameters: Vec::new(),
             delays: 0,
-            delay_correlation: 0.0,
             reordered_ratio: None,
             duplicated_ratio: None,
+            supported: self.supported(),
         }
     }
 
-    fn ratio_of_loss(&self, model: &mut DirectionModel, lost: usize) {
+    fn supported(&self) -> Supported {
+        let sizes = || self.firsts().map(|passage| passage.size.saturating_add(IP_AND_UDP));
+        let series = self.series(&HashSet::new());
+        let octets: f64 = sizes().map(f64::from).sum();
+        let duration = series.duration();
+        Supported {
+            spacing_ns: [series.spacing(0.05) * 1e9, duration / 10.0 * 1e9],
+            size_octets: [sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)],
+            load_bit_per_s: if duration > 0.0 { octets * 8.0 / duration } else { 0.0 },
+            is_correlation_time_bound: false,
+        }
+    }
+
+    fn ratio_of_loss(&self, model: &mut DirectionModel) {
         let sent = self.firsts().count();
+        let lost = self.firsts().filter(|passage| is_lost(passage)).count();
         model.loss_ratio = Some(count(lost) / count(sent.max(1)));
         model.loss_ratio_interval = wilson_interval(lost, sent);
     }
 
-    fn loss(&self, model: &mut DirectionModel, text: &mut String) {
-        let header = self.header();
-        let fates: Vec<bool> = self.firsts().map(is_lost).collect();
-        let lost = fates.iter().filter(|lost| **lost).count();
-        self.ratio_of_loss(model, lost);
-        if lost == 0 {
+    /// The loss ratio with its interval: losses that are not independent need blocks.
+    fn loss_interval(&self, choice: &Choice, model: &mut DirectionModel) {
+        self.ratio_of_loss(model);
+        if matches!(choice.loss.family, LossFamily::None | LossFamily::Bernoulli) {
             return;
         }
-        let pairs = |before: bool, after: bool| {
-            fates.windows(2).filter(|pair| pair[0] == before && pair[1] == after).count()
-        };
-        let (into, stay_good) = (pairs(false, true), pairs(false, false));
-        let (out_of, stay_bad) = (pairs(true, false), pairs(true, true));
-        let ratio = model.loss_ratio.unwrap_or(0.0);
-        let bounds = |interval: Option<[f64; 2]>| {
-            interval.map_or(String::new(), |[low, high]| format!("{low:.5} to {high:.5}"))
-        };
-        // Whether a loss tells of the next: chi-squared of the two by two table, one degree of freedom, at 5 %.
-        if chi_squared([[stay_good, into], [out_of, stay_bad]]) < 3.841 || out_of == 0 || into == 0 {
-            model.loss = "bernoulli".into();
-            let _ = writeln!(
-                text,
-                "[{header}.loss] # {lost} of {}; 95 %: {}\nmodel = \"bernoulli\"\nprobability = {ratio:.6}",
-                fates.len(),
-                bounds(model.loss_ratio_interval)
-            );
-            return;
+        let fates: Vec<f64> = self.firsts().map(|passage| if is_lost(passage) { 1.0 } else { 0.0 }).collect();
+        let drawn = resampled(&fates, &[Statistic::Mean], 2).and_then(|mut drawn| drawn.pop());
+        if let Some(mut drawn) = drawn {
+            drawn.sort_by(f64::total_cmp);
+            model.loss_ratio_interval = Some([quantile(&drawn, 0.025), quantile(&drawn, 0.975)]);
         }
-        model.loss = "gilbert-elliott".into();
-        let (p, r) = (count(into) / count(into + stay_good), count(out_of) / count(out_of + stay_bad));
-        (model.p, model.r) = (Some(p), Some(r));
-        model.p_interval = wilson_interval(into, into + stay_good);
-        model.r_interval = wilson_interval(out_of, out_of + stay_bad);
-        let _ = writeln!(
-            text,
-            "[{header}.loss] # {lost} of {}; 95 %: p {}, r {}\nmodel = \"gilbert-elliott\"\np = {p:.6}\nr = {r:.6}",
-            fates.len(),
-            bounds(model.p_interval),
-            bounds(model.r_interval)
-        );
     }
 
     fn copies(&self, model: &mut DirectionModel, text: &mut String) {
@@ -409,312 +712,26 @@ impl DirectionFit<'_> {
     }
 }
 
-/// Pearson's statistic of a table of two by two.
-fn chi_squared(table: [[usize; 2]; 2]) -> f64 {
-    let [[a, b], [c, d]] = table.map(|row| row.map(count));
-    let product = (a + b) * (c + d) * (a + c) * (b + d);
-    if product > 0.0 { (a * d - b * c).powi(2) * (a + b + c + d) / product } else { 0.0 }
-}
-
-/// The autocorrelation of first order of the normal scores, by way of the ranks (Spearman); 0 where chance alone would
-/// give as much (95 %).
-fn correlation(series: &[f64]) -> f64 {
-    if series.len() < 20 {
-        return 0.0;
-    }
-    let mut order: Vec<usize> = (0..series.len()).collect();
-    order.sort_by(|a, b| series[*a].total_cmp(&series[*b]));
-    let mut ranks = vec![0.0; series.len()];
-    let mut at = 0;
-    while at < order.len() {
-        // Equal values share the mean of their ranks.
-        let same = order[at..].iter().take_while(|place| series[**place] <= series[order[at]]).count();
-        let mean = count(2 * at + same - 1) / 2.0;
-        order[at..at + same].iter().for_each(|place| ranks[*place] = mean);
-        at += same;
-    }
-    let mean = count(series.len() - 1) / 2.0;
-    let spread: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
-    let pairs: f64 = ranks.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
-    if spread <= 0.0 {
-        return 0.0;
-    }
-    let spearman = pairs / spread;
-    if spearman.abs() < 1.96 / count(series.len()).sqrt() {
-        return 0.0;
-    }
-    // Spearman's of two normal numbers with correlation c is (6/pi) asin(c/2).
-    (2.0 * (std::f64::consts::PI * spearman / 6.0).sin()).clamp(-0.99, 0.99)
-}
-
 fn median(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
     quantile(&sorted, 0.5)
 }
 
-#[cfg(test)]
-mod tests {
-    use romer_impair::{Engine, Headers, Limits, Packet, PortId};
-
-    use super::*;
-
-    /// What a scenario makes of packets every 20 ms.
-    fn passages(text: &str, packets: u32) -> Vec<Passage> {
-        let config = crate::read_scenario(text, "s").unwrap().scenario.config;
-        let mut engine = Engine::new(config, Limits::growing(), 0);
-        let mut arrivals = vec![Vec::new(); packets as usize];
-        let at = |number: u32| i64::from(number) * 20_000_000;
-        for number in 0..=packets {
-            let now = if number == packets { Nanos::MAX } else { at(number) - 1 };
-            while let Some(outcome) = engine.poll(now) {
-                arrivals[outcome.slot as usize].push(outcome.time);
-            }
-            if number < packets {
-                engine.admit(&Packet::new(number, PortId::A, 100, at(number)));
-            }
-        }
-        let mut passages = Vec::new();
-        for (number, arrivals) in (0..packets).zip(&mut arrivals) {
-            arrivals.sort_unstable();
-            let row = |copy: usize, arrival: Option<Nanos>| Passage {
-                sequence: number.into(),
-                copy: u32::try_from(copy).unwrap(),
-                size: 54,
-                fate: if arrival.is_some() { Fate::Arrived } else { Fate::Lost },
-                departure: Some(Timestamp::from_nanos(at(number))),
-                arrival: arrival.map(Timestamp::from_nanos),
-                delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
-                ttl: None,
-                tos: None,
-                leaving: romer_record::Leaving::UNKNOWN,
-            };
-            if arrivals.is_empty() {
-                passages.push(row(0, None));
-            }
-            passages.extend(arrivals.iter().enumerate().map(|(copy, arrival)| row(copy, Some(*arrival))));
-        }
-        passages
-    }
-
-    fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
-        fit(&FitInput {
-            run: "here \"x\"",
-            ways: [passages, &[]],
-            round_trip: &[],
-            ordered: [true; 2],
-            absolute: true,
-            kind,
-            stem: "m",
-            year: 2026,
-            only_udp: false,
-        })
-        .unwrap()
-    }
-
-    /// The scenario that was made, with its files.
-    fn read(fitted: &Fitted) -> romer_impair::Config {
-        let mut load = |name: &str| {
-            let found = fitted.files.iter().find(|(file, _)| file == name);
-            found.map(|(_, content)| content.clone()).ok_or_else(|| "is not there".to_owned())
-        };
-        romer_scenario::parse(&fitted.text, "m.toml", &mut load)
-            .unwrap_or_else(|why| panic!("{why}\n{}", fitted.text))
-            .config
-    }
-
-    const PATH: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
-        [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
-        [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
-        [a_to_b.reorder]\nmodel = \"bernoulli\"\nprobability = 0.03\n\
-        displacement = { model = \"uniform\", low = 2, high = 2 }\n\
-        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"gamma\", shape = 2, scale = \"3ms\" }\n";
-
-    #[test]
-    fn a_path_is_found_again_in_its_model_and_the_model_makes_it_anew() {
-        let passages = passages(PATH, 20_000);
-        let fitted = fitted(&passages, ModelKind::Models);
-        let model = &fitted.directions[0];
-        assert_eq!(model.loss, "gilbert-elliott");
-        for (found, interval, truth) in [(model.p, model.p_interval, 0.02), (model.r, model.r_interval, 0.4)]
-        {
-            // The interval of 95 % for this seed; the estimate within five of its half widths for any.
-            let [low, high] = interval.unwrap();
-            assert!((found.unwrap() - truth).abs() < 2.5 * (high - low), "{model:?}");
-        }
-        assert!((model.duplicated_ratio.unwrap() - 0.02).abs() < 0.006, "{model:?}");
-        assert!((model.reordered_ratio.unwrap() - 0.03).abs() < 0.006, "{model:?}");
-        // Emulated again, the model gives what was measured.
-        let config = read(&fitted);
-        let short = &passages[..2_000];
-        let question = crate::predictive_check::Question {
-            config: &config,
-            headers: Headers::default(),
-            streams: vec![crate::predictive_check::MeasuredStream { forward: short, reverse: &[] }],
-            absolute: true,
-            waiting: 2_000_000_000,
-            allowed: 0,
-            seeks_allowance: false,
-        };
-        let found = crate::predictive_check::fidelity(&question);
-        for figure in &found.directions[0].figures[..8] {
-            assert!(figure.p_value > 1e-3, "{figure:?}");
-        }
-    }
-
-    #[test]
-    fn losses_that_know_nothing_of_each_other_and_paths_that_lose_nothing_are_told() {
-        let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n";
-        assert_eq!(fitted(&passages(text, 5_000), ModelKind::Models).directions[0].loss, "bernoulli");
-        let nothing = fitted(&passages("", 100), ModelKind::Models);
-        assert_eq!(nothing.directions[0].loss, "none");
-        assert_eq!(
-            read(&nothing).base.paths[0][0].as_ref().unwrap().loss,
-            romer_impair::config::Model::default()
-        );
-        assert!(
-            fit(&FitInput {
-                run: "x",
-                ways: [&[], &[]],
-                round_trip: &[],
-                ordered: [true; 2],
-                absolute: true,
-                kind: ModelKind::Models,
-                stem: "m",
-                year: 2026,
-                only_udp: false,
-            })
-            .is_err()
-        );
-    }
-
-    #[test]
-    fn only_udp_is_treated_so_where_that_is_asked_for() {
-        let passages = passages(PATH, 300);
-        for kind in [ModelKind::Models, ModelKind::Trace] {
-            let ways = [passages.as_slice(), &[]];
-            let source = FitInput {
-                run: "x",
-                ways,
-                round_trip: &[],
-                ordered: [true; 2],
-                absolute: true,
-                kind,
-                stem: "m",
-                year: 2026,
-                only_udp: true,
-            };
-            let config = read(&fit(&source).unwrap());
-            assert_eq!(config.flows[0].protocol, Some(17));
-            let [all, udp] = [0, 1].map(|flow| config.base.paths[0][flow].clone().unwrap());
-            assert_eq!((all.longest_hold(), all.trace.clone()), (0, None));
-            assert!(udp.longest_hold() > 20_000_000, "{udp:?}");
-        }
-    }
-
-    #[test]
-    fn delays_that_are_alike_are_alike_again() {
-        let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\norder = \"independent\"\nvariable = { model = \
-                    \"correlated\", of = { model = \"exponential\", mean = \"1ms\" }, coefficient = 0.7 }\n";
-        let model = fitted(&passages(text, 5_000), ModelKind::Models);
-        let found = model.directions[0].delay_correlation;
-        // About five standard deviations of 5,000 values.
-        assert!((found - 0.7).abs() < 0.06, "{found}");
-        read(&model);
-    }
-
-    /// Where the delays of a direction are unknown, the scenario has half of each round trip, and says so; an unknown order is no
-    /// reordering.
-    #[test]
-    fn unknown_delays_are_halves_of_round_trips() {
-        let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"40ms\"\norder = \"independent\"\n\
-                    variable = { model = \"exponential\", mean = \"30ms\" }\n";
-        let round_trip = passages(text, 400);
-        let unknown: Vec<Passage> =
-            round_trip.iter().map(|passage| Passage { delay: None, ..*passage }).collect();
-        let of = |round_trip: &[Passage], kind| {
-            fit(&FitInput {
-                run: "x",
-                ways: [&unknown, &unknown],
-                round_trip,
-                ordered: [true, false],
-                absolute: true,
-                kind,
-                stem: "m",
-                year: 2026,
-                only_udp: false,
-            })
-            .unwrap()
-        };
-        let tables = [(ProbeDirection::Forward, "a_to_b"), (ProbeDirection::Reverse, "b_to_a")];
-        let no_order =
-            ModelWarning::OrderUnknown { direction: ProbeDirection::Reverse, setting: "b_to_a".into() };
-        let halved = tables
-            .map(|(direction, setting)| ModelWarning::DelaysHalved { direction, setting: setting.into() });
-        let models = of(&round_trip, ModelKind::Models);
-        assert_eq!(models.warnings, [&halved[..], std::slice::from_ref(&no_order)].concat());
-        let config = read(&models);
-        let least = round_trip.iter().filter_map(|passage| passage.delay).min().unwrap();
-        for port in 0..2 {
-            let romer_impair::config::Model::Plain(delay) =
-                &config.base.paths[port][0].as_ref().unwrap().delay
-            else {
-                panic!("{}", models.text)
-            };
-            assert_eq!(delay.fixed, least.as_nanos() / 2);
-        }
-        assert!(models.text.contains("[b_to_a.delay] # 400 halves of round trips"), "{}", models.text);
-        assert!(models.text.contains("[a_to_b.reorder]"), "{}", models.text);
-        assert!(!models.text.contains("[b_to_a.reorder]"), "{}", models.text);
-        let trace = of(&round_trip, ModelKind::Trace);
-        let config = read(&trace);
-        let Some(romer_impair::trace::Trace::ByPacket(entries)) =
-            config.base.paths[1][0].as_ref().unwrap().trace.as_deref()
-        else {
-            panic!("{}", trace.text)
-        };
-        assert_eq!(entries.iter().filter(|entry| entry.lost).count(), 0, "none was lost");
-        // Without a round trip there is no delay, and that is said.
-        let nothing = of(&[], ModelKind::Models);
-        let none = tables
-            .map(|(direction, setting)| ModelWarning::DelaysUnknown { direction, setting: setting.into() });
-        assert_eq!(nothing.warnings, [&none[..], &[no_order]].concat());
-        assert!(!nothing.text.contains(".delay]"), "{}", nothing.text);
-    }
-
-    /// Packets of which it is unknown where they were lost are lost forward, and the scenario says so.
-    #[test]
-    fn unknown_losses_are_forward() {
-        let lost: Vec<Passage> = passages(PATH, 300);
-        let unknown: Vec<Passage> = lost
-            .iter()
-            .map(|one| Passage {
-                fate: if one.fate == Fate::Lost { Fate::Unknown } else { one.fate },
-                ..*one
-            })
-            .collect();
-        let [known, unknown] = [&lost, &unknown].map(|passages| fitted(passages, ModelKind::Models));
-        let warning =
-            ModelWarning::FatesUnknown { direction: ProbeDirection::Forward, setting: "a_to_b".into() };
-        assert!(lost.iter().any(|one| one.fate == Fate::Lost));
-        assert_eq!(unknown.text, known.text);
-        assert!(unknown.warnings.contains(&warning) && !known.warnings.contains(&warning));
-    }
-
-    #[test]
-    fn a_trace_replays_the_very_fates() {
-        let passages = passages(PATH, 300);
-        let fitted = fitted(&passages, ModelKind::Trace);
-        let config = read(&fitted);
-        let Some(romer_impair::trace::Trace::ByPacket(entries)) =
-            config.base.paths[0][0].as_ref().unwrap().trace.as_deref()
-        else {
-            panic!("a trace by packets: {}", fitted.text)
-        };
-        assert_eq!(entries.len(), 300);
-        let lost: Vec<bool> = entries.iter().map(|entry| entry.lost).collect();
-        let truth: Vec<bool> =
-            passages.iter().filter(|p| p.copy == 0).map(|p| p.fate == Fate::Lost).collect();
-        assert_eq!(lost, truth);
-    }
+/// A row of transition probabilities. Rounded, it must still have the sum 1.
+fn row_of(row: &[f64]) -> String {
+    let rounded: Vec<f64> = row.iter().map(|p| (p * 1e9).round() / 1e9).collect();
+    let own = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(place, _)| place);
+    let others: f64 = rounded.iter().enumerate().filter(|(place, _)| *place != own).map(|(_, p)| p).sum();
+    let cell = |(place, p): (usize, &f64)| format!("{:.9}", if place == own { 1.0 - others } else { *p });
+    format!("[{}]", rounded.iter().enumerate().map(cell).collect::<Vec<_>>().join(", "))
 }
+
+/// Seconds as a scenario writes them.
+fn time(seconds: f64) -> Duration {
+    Duration::from_nanos_f64((seconds * 1e9).round())
+}
+
+#[cfg(test)]
+#[path = "model_fit_tests.rs"]
+mod tests;

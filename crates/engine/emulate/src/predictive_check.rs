@@ -19,7 +19,7 @@ use romer_units::{Duration, Timestamp};
 /// The most runs of a scenario.
 const MOST_REPLICATES: usize = 499;
 /// The fewest, however many packets there are.
-const FEWEST_REPLICATES: usize = 99;
+const FEWEST_REPLICATES: usize = 199;
 /// Packets of all runs together that there is time for.
 const WORK: usize = 5_000_000;
 /// Values by which the distribution of all runs is told.
@@ -64,6 +64,16 @@ pub struct Question<'a> {
     pub allowed: Nanos,
     /// Whether to look for an allowance that would explain a difference.
     pub seeks_allowance: bool,
+    /// Of a check of a fitted model: that.
+    pub fit: Option<FittedModel>,
+}
+
+/// A check of a fitted model. It has further figures: loss runs, and the autocorrelation of delays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FittedModel {
+    /// How much wider the ranges of the figures are than in runs of the scenario: the fit has an error too. A model fitted to as many packets
+    /// as it is compared with has twice the variance.
+    pub widening: f64,
 }
 
 /// Compares both directions.
@@ -148,10 +158,12 @@ struct Observed {
     /// Of first copies, in order of departure.
     delays: Vec<f64>,
     sorted: Vec<f64>,
+    /// Of a check of a fitted model: the figures of [`SHAPE`].
+    shape: Option<[f64; SHAPE.len()]>,
 }
 
 impl Observed {
-    fn from_streams(streams: &[Vec<Passage>], absolute: bool) -> Self {
+    fn from_streams(streams: &[Vec<Passage>], absolute: bool, has_shape: bool) -> Self {
         let mut observed = Self::default();
         let mut delays = Vec::new();
         for passage in streams.iter().flatten() {
@@ -176,15 +188,20 @@ impl Observed {
         observed.delays = delays.into_iter().map(|(_, delay)| delay - base).collect();
         observed.sorted.clone_from(&observed.delays);
         observed.sorted.sort_by(f64::total_cmp);
+        if has_shape {
+            let ranks = ranks(&observed.delays, &observed.sorted);
+            let [one, some, many] = LAGS.map(|lag| autocorrelation(&ranks, lag));
+            observed.shape = Some([loss_run(streams), one, some, many]);
+        }
         observed
     }
 
-    /// The figures, in the order of [`NAMES`].
-    fn figures(&self) -> [f64; NAMES.len()] {
+    /// The figures, in the order of [`names`].
+    fn figures(&self) -> Vec<f64> {
         let share = |part: usize, of: usize| if of == 0 { 0.0 } else { count(part) / count(of) };
         let mean = self.delays.iter().sum::<f64>() / count(self.delays.len().max(1));
         let [p25, p50, p75, p90, p95, p99] = QUANTILES.map(|p| quantile(&self.sorted, p));
-        [
+        let base = [
             share(self.lost, self.sent),
             share(self.copies, self.arrived),
             share(self.reordered, self.arrived),
@@ -195,9 +212,11 @@ impl Observed {
             p90,
             p95,
             p99,
-        ]
+        ];
+        base.into_iter().chain(self.shape.into_iter().flatten()).collect()
     }
 
+    /// Of the figures of [`NAMES`]; those of [`SHAPE`] have none.
     fn intervals(&self) -> [Option<[f64; 2]>; NAMES.len()] {
         let statistics = [Statistic::Mean].into_iter().chain(QUANTILES.map(Statistic::Quantile));
         let drawn = resampled(&self.delays, &statistics.collect::<Vec<_>>(), 1);
@@ -233,6 +252,15 @@ const NAMES: [&str; 10] = [
     "delay_ns.p95",
     "delay_ns.p99",
 ];
+/// Further figures of a check of a fitted model.
+const SHAPE: [&str; 4] = [
+    "loss_run.mean",
+    "delay_autocorrelation.lag_1",
+    "delay_autocorrelation.lag_5",
+    "delay_autocorrelation.lag_20",
+];
+/// The lags of [`SHAPE`], in packets that arrived.
+const LAGS: [usize; 3] = [1, 5, 20];
 const QUANTILES: [f64; 6] = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
 /// Of [`NAMES`], the first of delay.
@@ -241,19 +269,22 @@ const FIRST_OF_DELAY: usize = 3;
 /// What all runs of the scenario give together.
 struct Expected {
     /// The mean of each figure over the runs.
-    figures: [f64; NAMES.len()],
+    figures: Vec<f64>,
+    /// How much wider the ranges of figures are than the runs.
+    widening: f64,
     /// The delays of all runs, ascending, thinned to as many as show the distribution to a fraction of what one run can.
     pool: Vec<f64>,
 }
 
 impl Expected {
-    fn new(runs: &[Observed], figures: &[Vec<f64>]) -> Self {
+    fn new(runs: &[Observed], figures: &[Vec<f64>], widening: f64) -> Self {
         let mut pool: Vec<f64> = runs.iter().flat_map(|run| run.sorted.iter().copied()).collect();
         pool.sort_by(f64::total_cmp);
         let step = (pool.len() / FINE).max(1);
         let mean = |place: usize| figures[place].iter().sum::<f64>() / count(figures[place].len().max(1));
         Self {
-            figures: std::array::from_fn(mean),
+            figures: (0..figures.len()).map(mean).collect(),
+            widening,
             pool: pool.into_iter().skip(step / 2).step_by(step).collect(),
         }
     }
@@ -271,23 +302,37 @@ impl Expected {
     /// delays from those of all runs. A figure that is lowered to what is expected equals it to the bit, so rounding does not
     /// rank runs.
     fn judged(&self, run: &Observed, allowed: f64) -> Vec<f64> {
-        let mut figures = run.figures().to_vec();
-        for (figure, expected) in figures.iter_mut().zip(self.figures).skip(FIRST_OF_DELAY) {
-            *figure = lowered(*figure, expected, allowed);
+        let mut figures = run.figures();
+        for (figure, expected) in figures.iter_mut().zip(&self.figures).take(NAMES.len()).skip(FIRST_OF_DELAY)
+        {
+            *figure = lowered(*figure, *expected, allowed);
         }
         figures.push(ks_distance(&self.lowered(run, allowed), &self.pool));
         figures
     }
 
+    /// What a run of the scenario is judged by, farther from the expected by the widening.
+    fn judged_run(&self, run: &Observed, allowed: f64) -> Vec<f64> {
+        let mut figures = self.judged(run, allowed);
+        for (figure, expected) in figures.iter_mut().zip(self.figures.iter().chain([&0.0])) {
+            *figure = expected + self.widening * (*figure - expected);
+        }
+        figures
+    }
+
     /// Compares the measurement with the runs; all are lowered alike, so none has an advantage.
     fn test(&self, measured: &Observed, runs: &[Observed], allowed: f64) -> Test {
-        let made: Vec<Vec<f64>> = runs.iter().map(|run| self.judged(run, allowed)).collect();
+        let made: Vec<Vec<f64>> = runs.iter().map(|run| self.judged_run(run, allowed)).collect();
         let columns = columns(&made);
+        let distance = self.figures.len();
         let each = |figures: &[f64]| -> Vec<f64> {
-            // Only too far is out for the distance.
+            // Only too far is out for the distance, and it counts as one side of two: as much as another figure.
             let p_of = |(place, value): (usize, &f64)| {
-                let test = if place < NAMES.len() { two_sided } else { upper };
-                test(&columns[place], *value)
+                if place < distance {
+                    two_sided(&columns[place], *value)
+                } else {
+                    2.0 * upper(&columns[place], *value)
+                }
             };
             figures.iter().enumerate().map(p_of).collect()
         };
@@ -295,12 +340,24 @@ impl Expected {
         let figures = self.judged(measured, allowed);
         let each_p = each(&figures);
         let farthest = least(&each_p);
-        let as_far = made.iter().filter(|figures| least(&each(figures)) <= farthest).count();
+        let mut farthest_made: Vec<f64> = made.iter().map(|figures| least(&each(figures))).collect();
+        farthest_made.sort_by(f64::total_cmp);
+        let as_far = farthest_made.partition_point(|p| *p <= farthest);
+        // The smallest p of a figure that the verdict accepts: so many runs have a smaller one that p of the whole is at the threshold.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of at most 499 runs"
+        )]
+        let place = (LEVEL * count(runs.len() + 1) - 1.0).ceil().max(1.0) as usize - 1;
+        let critical = farthest_made.get(place).copied().unwrap_or(0.0);
         Test {
             p_value: count(as_far + 1) / count(runs.len() + 1),
+            accepted: columns[..distance].iter().map(|column| accepted(column, critical)).collect(),
+            accepted_distance: accepted(&columns[distance], critical)[1],
             each_p,
-            distance: figures[NAMES.len()],
-            typical_distance: quantile(&columns[NAMES.len()], 0.5),
+            distance: figures[distance],
+            typical_distance: quantile(&columns[distance], 0.5),
         }
     }
 
@@ -347,12 +404,21 @@ fn lowered(value: f64, expected: f64, allowed: f64) -> f64 {
     }
 }
 
+/// The value that `lowered` makes `end`: the greatest one, so that what is measured in the range is accepted.
+fn raised(end: f64, expected: f64, allowed: f64) -> f64 {
+    if end >= expected { end + allowed } else { end }
+}
+
 /// How a measurement lies among runs of the scenario.
 struct Test {
     /// Share of runs that deviate as much.
     p_value: f64,
-    /// Of each of [`NAMES`], and last of the distance of the distributions.
+    /// Of each figure, and last of the distance of the distributions.
     each_p: Vec<f64>,
+    /// Of each figure: the range that does not make the measurement differ.
+    accepted: Vec<[f64; 2]>,
+    /// The greatest distance that does not.
+    accepted_distance: f64,
     distance: f64,
     /// The median of the runs' distances.
     typical_distance: f64,
@@ -366,7 +432,8 @@ struct DirectionCheck<'q> {
 
 impl DirectionCheck<'_> {
     fn compare(&self, name: &str) -> FidelityDirection {
-        let measured = Observed::from_streams(&self.streams, self.question.absolute);
+        let measured =
+            Observed::from_streams(&self.streams, self.question.absolute, self.question.fit.is_some());
         let mut direction = FidelityDirection {
             direction: name.into(),
             packets: measured.sent as u64,
@@ -385,7 +452,8 @@ impl DirectionCheck<'_> {
         let replicates = (WORK / measured.sent).clamp(FEWEST_REPLICATES, MOST_REPLICATES);
         let runs: Vec<Observed> = (0..replicates).map(|number| self.run(number)).collect();
         let figures = columns(&runs.iter().map(|run| run.figures().to_vec()).collect::<Vec<_>>());
-        let expected = Expected::new(&runs, &figures);
+        let widening = self.question.fit.map_or(1.0, |fit| fit.widening);
+        let expected = Expected::new(&runs, &figures, widening);
         let allowed = real(self.question.allowed);
         let test = expected.test(&measured, &runs, allowed);
         direction.p_value = test.p_value;
@@ -394,20 +462,24 @@ impl DirectionCheck<'_> {
         direction.added_ns =
             added.map(|(delay, lowered)| delay - lowered).sum::<f64>() / count(measured.sorted.len());
         let intervals = measured.intervals();
-        for (place, (name, value)) in NAMES.iter().zip(measured.figures()).enumerate() {
+        for (place, (name, value)) in NAMES.iter().chain(&SHAPE).zip(measured.figures()).enumerate() {
             let column = &figures[place];
+            let is_of_delay = (FIRST_OF_DELAY..NAMES.len()).contains(&place);
+            let allowed = if is_of_delay { allowed } else { 0.0 };
             direction.figures.push(FidelityFigure {
                 figure: (*name).into(),
                 asked: if place <= FIRST_OF_DELAY { expected.figures[place] } else { quantile(column, 0.5) },
                 asked_interval: [quantile(column, 0.025), quantile(column, 0.975)],
+                accepted: test.accepted[place].map(|end| raised(end, expected.figures[place], allowed)),
                 measured: value,
-                measured_interval: intervals[place],
+                measured_interval: intervals.get(place).copied().flatten(),
                 p_value: test.each_p[place],
             });
         }
         direction.distribution = Some(Distribution {
             ks_distance: test.distance,
-            p_value: test.each_p[NAMES.len()],
+            accepted: test.accepted_distance,
+            p_value: test.each_p[expected.figures.len()] / 2.0,
             effective_values: if test.typical_distance > 0.0 {
                 (KOLMOGOROV_MEDIAN / test.typical_distance).powi(2).min(count(measured.delays.len()))
             } else {
@@ -422,7 +494,7 @@ impl DirectionCheck<'_> {
     }
 
     fn run(&self, number: usize) -> Observed {
-        Observed::from_streams(&self.made(number), self.question.absolute)
+        Observed::from_streams(&self.made(number), self.question.absolute, self.question.fit.is_some())
     }
 
     /// The scenario once more, with a seed of its own.
@@ -497,7 +569,7 @@ impl DirectionCheck<'_> {
 
 /// The verdict, and its words.
 fn set_verdict(direction: &mut FidelityDirection) {
-    let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
+    let packets = direction.packets;
     let added = if direction.added_ns >= 1.0 {
         format!(
             "; the hosts and links around the emulator added {:.0} µs on average",
@@ -508,19 +580,24 @@ fn set_verdict(direction: &mut FidelityDirection) {
     };
     if direction.p_value >= LEVEL {
         direction.verdict = FidelityVerdict::AsRequested;
-        direction.words = format!("consistent with the scenario ({odds}){added}");
+        direction.words = format!(
+            "consistent with the scenario ({packets} packets; {:.1} % of simulated runs deviate as much, threshold 1 %){added}",
+            direction.p_value * 100.0
+        );
         return;
     }
     direction.verdict = FidelityVerdict::Differs;
     let distribution =
         direction.distribution.iter().map(|found| ("the distribution of delay".to_owned(), found.p_value));
     let figures = direction.figures.iter().map(|figure| {
-        (figure.figure.replace("_ns.", " ").replace("_ratio", "").replace('_', " "), figure.p_value)
+        (figure.figure.replace("_ns.", " ").replace("_ratio", "").replace(['_', '.'], " "), figure.p_value)
     });
     let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
     let what = least.map_or_else(String::new, |(name, _)| name);
-    direction.words =
-        format!("not consistent with the scenario: {what} deviates most ({odds}, threshold {LEVEL}){added}");
+    direction.words = format!(
+        "not consistent with the scenario: {what} deviates most ({packets} packets; fewer than 1 % of simulated runs deviate as \
+         much){added}"
+    );
 }
 
 /// A random point of the timeline, in nanoseconds after its start; 0 where there is none.
@@ -531,6 +608,51 @@ fn phase(config: &Config, seed: Seed) -> Nanos {
     #[expect(clippy::cast_possible_truncation, reason = "a part of the span")]
     let phase = (unit * real(span)) as Nanos;
     phase
+}
+
+/// The values with a two-sided p of at least `critical` among a column, ascending.
+fn accepted(column: &[f64], critical: f64) -> [f64; 2] {
+    // From two_sided: the runs that must lie at or beyond the value on either side. Runs count themselves, so it is at least one.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of at most 499 runs"
+    )]
+    let beyond = (critical * count(column.len() + 1) / 2.0 - 1.0 - 1e-9).ceil().max(1.0) as usize;
+    let beyond = beyond.min(column.len());
+    [column[beyond - 1], column[column.len() - beyond]]
+}
+
+/// The ranks of values, from 0 to 1; equal ones share the mean of theirs.
+fn ranks(values: &[f64], sorted: &[f64]) -> Vec<f64> {
+    let rank = |value: &f64| {
+        let [below, up_to] = [sorted.partition_point(|x| x < value), sorted.partition_point(|x| x <= value)];
+        count(below + up_to) / count(2 * sorted.len())
+    };
+    values.iter().map(rank).collect()
+}
+
+/// Of ranks, so many values apart; 0 where all are equal.
+fn autocorrelation(ranks: &[f64], lag: usize) -> f64 {
+    let square: f64 = ranks.iter().map(|rank| (rank - 0.5).powi(2)).sum();
+    let products = ranks.iter().zip(ranks.iter().skip(lag)).map(|(a, b)| (a - 0.5) * (b - 0.5));
+    if square > 1e-12 { products.sum::<f64>() / square } else { 0.0 }
+}
+
+/// The mean number of packets that are lost in a row; 0 where none is.
+fn loss_run(streams: &[Vec<Passage>]) -> f64 {
+    let (mut lost, mut runs) = (0, 0);
+    for passages in streams {
+        let fates = || {
+            passages.iter().filter(|passage| passage.copy == 0).map(|passage| passage.fate != Fate::Arrived)
+        };
+        lost += fates().filter(|is_lost| *is_lost).count();
+        runs += fates()
+            .zip(std::iter::once(false).chain(fates()))
+            .filter(|(now, before)| *now && !before)
+            .count();
+    }
+    count(lost) / count(runs.max(1))
 }
 
 /// Of each figure what all runs have, ascending.

@@ -38,6 +38,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         waiting: 2_000_000_000,
         allowed: 0,
         seeks_allowance: true,
+        fit: None,
     };
     let side = DirectionCheck { question: &question, port: PortId::A, streams: vec![sent.clone()] };
     side.made(1_000_000).remove(0)
@@ -67,6 +68,7 @@ fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
         waiting: 2_000_000_000,
         allowed,
         seeks_allowance: true,
+        fit: None,
     };
     fidelity(&question)
 }

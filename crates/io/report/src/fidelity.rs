@@ -28,9 +28,9 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
             lines.extend(table(direction, style.unicode, width));
             if let Some(distribution) = &direction.distribution {
                 let words = format!(
-                    "max CDF distance {} (Kolmogorov-Smirnov, p = {:.3}, effective sample size {})",
+                    "max CDF distance {}, accepted up to {} (Kolmogorov-Smirnov, effective sample size {})",
                     percent(distribution.ks_distance),
-                    distribution.p_value,
+                    percent(distribution.accepted),
                     rounded(distribution.effective_values)
                 );
                 lines.extend(wrap(&words, width - 2).into_iter().map(|line| format!("  {line}")));
@@ -64,8 +64,7 @@ fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Ve
 }
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {
-    let mut rows =
-        vec![["", "requested", "expected range (95 %)", "measured", "95 % CI", "p"].map(String::from)];
+    let mut rows = vec![["", "requested", "accepted range", "measured", "95 % CI", "p"].map(String::from)];
     rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
     let widths: Vec<usize> =
         (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
@@ -97,20 +96,24 @@ const fn whole(nanos: f64) -> i64 {
 fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     let is_time = figure.figure.starts_with("delay_ns");
     // The digits show the largest of the differences that the row is about.
-    let steps =
-        [Some([figure.asked, figure.measured]), Some(figure.asked_interval), figure.measured_interval];
+    let steps = [Some([figure.asked, figure.measured]), Some(figure.accepted), figure.measured_interval];
     let step = steps.into_iter().flatten().map(step_of).fold(0.0, f64::max);
-    let value = |value: f64| if is_time { time_to(value, step, unicode) } else { percent_to(value, step) };
+    let is_number = !is_time && !figure.figure.ends_with("_ratio");
+    let value = |value: f64| match (is_time, is_number) {
+        (true, _) => time_to(value, step, unicode),
+        (_, true) => format!("{value:.2}"),
+        _ => percent_to(value, step),
+    };
     let interval = |[low, high]: [f64; 2]| format!("{} to {}", value(low), value(high));
     let name = match figure.figure.strip_suffix("_ratio") {
         Some("loss") => "loss".into(),
         Some(name) => name.replace('_', " "),
-        None => figure.figure.replace("_ns.", " "),
+        None => figure.figure.replace("_ns.", " ").replace(['_', '.'], " "),
     };
     [
         name,
         value(figure.asked),
-        interval(figure.asked_interval),
+        interval(figure.accepted),
         value(figure.measured),
         figure.measured_interval.map_or_else(|| "n/a".into(), interval),
         format!("{:.3}", figure.p_value),
@@ -129,7 +132,8 @@ mod tests {
         let figure = |name: &str, asked: f64, measured: f64| FidelityFigure {
             figure: name.into(),
             asked,
-            asked_interval: [asked * 0.5, asked * 1.5],
+            asked_interval: [asked * 0.6, asked * 1.4],
+            accepted: [asked * 0.5, asked * 1.5],
             measured,
             measured_interval: None,
             p_value: 0.25,
@@ -147,7 +151,12 @@ mod tests {
                 added_ns: 0.0,
                 sufficient_allowance_ns: Some(5e6),
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
-                distribution: Some(Distribution { ks_distance: 0.03, p_value: 0.5, effective_values: 400.0 }),
+                distribution: Some(Distribution {
+                    ks_distance: 0.03,
+                    accepted: 0.05,
+                    p_value: 0.5,
+                    effective_values: 400.0,
+                }),
             }],
             warnings: vec![FidelityWarning::LinksIncluded],
         };
@@ -169,6 +178,7 @@ mod tests {
             figure: "delay_ns.median".into(),
             asked: 150e6,
             asked_interval: [150e6, 150.01e6],
+            accepted: [150e6, 150.01e6],
             measured: 150.4e6,
             measured_interval: None,
             p_value: 0.004,

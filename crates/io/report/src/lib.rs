@@ -29,6 +29,7 @@ pub mod live;
 mod many;
 pub mod note;
 mod number;
+pub mod path_model;
 pub mod replies;
 mod sentence;
 mod setup;

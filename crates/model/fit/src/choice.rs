@@ -172,6 +172,31 @@ pub fn choose(series: &Series) -> Choice {
     Choice { delay, loss, candidates, chosen }
 }
 
+impl Choice {
+    /// The same families, fitted to another series of the same path. What that series cannot show stays.
+    #[must_use]
+    pub fn refitted(&self, series: &Series) -> Self {
+        let spacing = series.spacing(0.5);
+        let whole = [series.observations()];
+        let scores = Scores::new(&series.delays());
+        let delay = match &self.delay {
+            DelayModel::Correlated(time) if !time.is_bound => {
+                let time = correlated::fit(&whole, &scores, spacing);
+                DelayModel::Correlated(time)
+            }
+            DelayModel::Regimes(regimes) => {
+                let fitted = regimes::fit(regimes.regimes.len(), &whole, &scores, regimes.step, false);
+                DelayModel::Regimes(fitted.unwrap_or_else(|| regimes.clone()))
+            }
+            same => same.clone(),
+        };
+        let loss = loss::fit(self.loss.family, &whole, spacing, Some(&self.loss))
+            .or_else(|| loss::fit(LossFamily::Bernoulli, &whole, spacing, None))
+            .unwrap_or(self.loss);
+        Self { delay, loss, candidates: Vec::new(), chosen: 0 }
+    }
+}
+
 /// A value for each block, from a fit to the blocks of the other folds.
 fn held_out<M>(
     series: &Series,

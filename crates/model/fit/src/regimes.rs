@@ -594,6 +594,17 @@ impl Regimes {
         }
     }
 
+    /// The same chain with a step of at least `shortest` seconds: a power of its transitions.
+    #[must_use]
+    pub fn with_step_from(&self, shortest: f64) -> Self {
+        let mut chain = self.clone();
+        while chain.step < shortest {
+            chain.step *= 2.0;
+            chain.transition = multiply(&chain.transition, &chain.transition);
+        }
+        chain
+    }
+
     /// The log-likelihood of a segment of time, less that of independent delays with the same law.
     pub fn log_likelihood(&self, segment: &[Observation], scores: &Scores) -> f64 {
         self.chain().forward(&points(segment, scores, self.step)).log_likelihood

@@ -67,12 +67,16 @@ pub enum FidelityVerdict {
 pub struct FidelityFigure {
     /// `loss_ratio` (of the packets that were sent; those that the scenario damages without repairing their checksums are
     /// among the lost), `duplicated_ratio` and `reordered_ratio` (further copies, and reordered packets of RFC 4737, of the
-    /// packets that arrived), `delay_ns.mean`, `delay_ns.p25`, ...
+    /// packets that arrived), `delay_ns.mean`, `delay_ns.p25`, ... The check of a model also has `loss_run.mean` (packets lost in a row)
+    /// and `delay_autocorrelation.lag_1`, ... (of the ranks of delays, so many packets apart).
     pub figure: String,
     /// What the scenario makes one expect; in the unit that the figure's name says.
     pub asked: f64,
     /// In 95 of 100 runs of the scenario it lies in here, without an allowance.
     pub asked_interval: [f64; 2],
+    /// The verdict accepts a measured value in here. 99 of 100 runs of the scenario have all their figures in these ranges. An allowance is
+    /// included.
+    pub accepted: [f64; 2],
     /// What was measured, without an allowance.
     pub measured: f64,
     /// 95 %: of a share by Wilson, of a delay by moving blocks drawn anew; `null` where the data do not allow one.
@@ -87,6 +91,8 @@ pub struct FidelityFigure {
 pub struct Distribution {
     /// The greatest difference of the cumulative distributions (Kolmogorov and Smirnov).
     pub ks_distance: f64,
+    /// The verdict accepts a distance up to this one.
+    pub accepted: f64,
     /// Share of runs of the scenario that are as far from the distribution of all of them.
     pub p_value: f64,
     /// How many independent delays would lie as far from their distribution as such a run does: successive delays are
@@ -105,10 +111,57 @@ pub struct PathModel {
     pub directions: Vec<DirectionModel>,
     /// The scenario.
     pub scenario: String,
-    /// The measured run compared with what the scenario predicts.
+    /// The measured run compared with what the scenario predicts for the departures of its packets.
     pub check: Option<Fidelity>,
+    /// Stretches of the run compared with what models fitted to the other stretches predict, for every second and every fourth packet.
+    pub held_out: Vec<HeldOutCheck>,
+    /// The measurement that would settle what is unknown, if one is known.
+    pub plan: Option<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
+}
+
+/// A measurement that would settle what a model leaves unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasurementPlan {
+    /// Packet spacing in nanoseconds.
+    pub spacing_ns: f64,
+    /// Duration in nanoseconds.
+    pub duration_ns: f64,
+    /// Why.
+    pub reasons: Vec<PlanReason>,
+}
+
+/// What a model leaves unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanReason {
+    /// Delays are independent at the measured spacing, so their correlation time is unknown.
+    CorrelationTime {
+        /// `forward` or `reverse`.
+        direction: String,
+    },
+    /// The interval of a parameter is wider than a quarter of its value on either side, or unbounded.
+    Parameter {
+        /// `forward` or `reverse`.
+        direction: String,
+        /// The name of the parameter.
+        name: String,
+    },
+    /// A trace replaces the models: a longer run has more of what they did not reproduce.
+    Misfit {
+        /// `forward` or `reverse`.
+        direction: String,
+    },
+}
+
+/// The comparison of held-out stretches with a model that was fitted to the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldOutCheck {
+    /// Every so many packets of the held-out stretches are compared.
+    pub every: u32,
+    /// The comparison. Ranges are wider by the error of the fit.
+    pub fidelity: Fidelity,
 }
 
 /// The model of one direction.
@@ -118,26 +171,67 @@ pub struct DirectionModel {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// `none`, `bernoulli` or `gilbert-elliott`.
+    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
+    /// laws of delay and loss ratios), or `trace` (the recorded delays, by time).
+    pub delay: String,
+    /// The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
+    /// `gilbert-elliott` (some of each), `regimes`, or `trace`.
     pub loss: String,
+    /// For `trace`: the family of delay that did not reproduce the measurement; `null` where the trace was requested.
+    pub replaced: Option<String>,
+    /// The families that were compared.
+    pub candidates: Vec<ModelCandidate>,
     /// Share of packets lost.
     pub loss_ratio: Option<f64>,
-    /// 95 %, by Wilson.
+    /// 95 %: of independent losses by Wilson, of others by moving blocks drawn anew.
     pub loss_ratio_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: chance that a packet after an arrived one is lost.
-    pub p: Option<f64>,
-    /// 95 %, by Wilson.
-    pub p_interval: Option<[f64; 2]>,
-    /// Gilbert-Elliott: chance that a packet after a lost one arrives.
-    pub r: Option<f64>,
-    /// 95 %, by Wilson.
-    pub r_interval: Option<[f64; 2]>,
-    /// Values of the empirical distribution of delay.
+    /// Each parameter of the families of delay and loss.
+    pub parameters: Vec<ModelParameter>,
+    /// Known delays of packets.
     pub delays: u64,
-    /// Lag-one autocorrelation of normal scores of delay that the scenario asks for; 0 where the data show none.
-    pub delay_correlation: f64,
     /// Share of packets displaced.
     pub reordered_ratio: Option<f64>,
     /// Share of packets duplicated.
     pub duplicated_ratio: Option<f64>,
+    /// For which traffic the measurement supports the model.
+    pub supported: Supported,
+}
+
+/// A family of models, and how well it predicts blocks of time that it was not fitted to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelCandidate {
+    /// The families of delay and loss, as `correlated + bursts`, or `regimes 3`.
+    pub family: String,
+    /// The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
+    /// family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
+    pub held_out_log_likelihood: Option<f64>,
+    /// Whether it was chosen.
+    pub is_chosen: bool,
+}
+
+/// A parameter of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelParameter {
+    /// `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
+    /// `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
+    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on.
+    pub name: String,
+    /// In the unit of the name.
+    pub value: f64,
+    /// 95 %, by the profile of the likelihood or its curvature; `null` where the measurement does not bound it.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// For which traffic a measurement supports a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Supported {
+    /// Packet spacings in nanoseconds: from the 5 % quantile of those measured to a tenth of the run.
+    pub spacing_ns: [f64; 2],
+    /// Sizes of IP packets in octets (UDP over IPv4: the payload and 28).
+    pub size_octets: [u32; 2],
+    /// Load in bit/s of IP packets: up to that of the measured packets.
+    pub load_bit_per_s: f64,
+    /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. The
+    /// scenario has a third of the spacing.
+    pub is_correlation_time_bound: bool,
 }

@@ -13,26 +13,33 @@ use crate::values;
 #[derive(Debug, Args)]
 #[command(
     long_about = "Turn a measured path into a scenario for `romer emulate`, or check a scenario against a \
-        measurement.\n\nWith --write the scenario has the measured delay distribution (an empirical distribution in a \
-        file of its own, with the measured correlation), random or bursty loss (Gilbert-Elliott) with confidence \
-        intervals, reordering and duplication. With --trace it replays the fates of the packets one by one.\n\nIn both \
-        cases the scenario is then run many times in virtual time over the measured departures. The report compares \
-        these runs with the measurement, and gives the share of runs that deviate as much (p-value). With --against the \
-        exit code is 6 unless each direction is consistent (p of 0.01 or more).",
+        measurement.\n\nWith --write, romer fits models in time to delay and loss: constant, independent or correlated delay, random or \
+        bursty loss, and chains of regimes. It chooses the smallest family that predicts held-out blocks of time well. The \
+        scenario keeps the order of packets at any packet spacing.\n\nThe scenario is then run many times in virtual time over the measured \
+        departures. Models of one half of the run are also compared with every 2nd and every 4th packet of the other half. \
+        A direction whose models fail replays its recorded delays and losses, by time; --trace always does so. With --limit \
+        fidelity the exit code is 6 if the scenario still differs. With --against the exit code is 6 unless each direction is \
+        consistent.",
     after_help = "Examples:\n  romer measure far.example.net --direction both --duration 1m --out path\n  \
         romer model path --write path.toml\n  romer emulate --port a=eth1 --port b=eth2 --scenario path.toml\n  \
         romer model again --against path.toml"
 )]
 pub(crate) struct ModelArgs {
-    /// Folder of a run
+    /// Folder of a run, or a packet log: CSV, irtt JSON, Qtcp
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Write the scenario, and its data files to the same folder
     #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,
-    /// Replay the fate and delay of each packet, instead of fitting models
+    /// Replay the recorded delays and losses by time, instead of fitting models
     #[arg(long, requires = "write")]
     pub(crate) trace: bool,
+    /// Fail (exit code 6) if the scenario does not reproduce the measurement
+    #[arg(long, value_name = "fidelity", value_parser = ["fidelity"], requires = "write")]
+    pub(crate) limit: Option<String>,
+    /// Propose the measurement that would settle what the model leaves unknown
+    #[arg(long, requires = "write")]
+    pub(crate) plan: bool,
     /// Impair UDP only, and pass all other packets (such as a control channel) unimpaired
     #[arg(long, requires = "write")]
     pub(crate) only_udp: bool,

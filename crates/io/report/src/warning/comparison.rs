@@ -99,12 +99,13 @@ impl Text for ModelWarning {
                     .into()
             }
             Self::Misfit { direction, is_trace: false } => format!(
-                "the model does not reproduce this measurement ({}), for example because its delays have spikes or stalls: use \
-                 --trace, which replays the recorded packets",
+                "neither models nor the recorded delays and losses reproduce this measurement ({}), for example because it is too \
+                 short, or its packets were reordered: compare the accepted ranges with the measured values",
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: true } => format!(
-                "the replayed packets differ from this measurement ({}): compare their expected ranges with the measured values",
+                "the recorded delays and losses, replayed by time, differ from this measurement ({}): compare the accepted ranges with \
+                 the measured values",
                 way(*direction)
             ),
         }

@@ -1,0 +1,56 @@
+//! What was chosen, as the document of a model has it.
+
+use romer_fit::choice::{Choice, DelayModel};
+use romer_fit::{Estimate, Series};
+use romer_record::fidelity::{DirectionModel, ModelCandidate, ModelParameter};
+
+/// Families, candidates and parameters.
+pub(super) fn choice(choice: &Choice, series: &Series, model: &mut DirectionModel) {
+    model.delays = series.delays().len() as u64;
+    model.delay = choice.delay.name().into();
+    model.candidates = candidates(choice);
+    let mut add = |name: String, estimate: Estimate, scale: f64| {
+        let interval = estimate.interval.map(|ends| ends.map(|end| end * scale));
+        model.parameters.push(ModelParameter { name, value: estimate.value * scale, interval });
+    };
+    match &choice.delay {
+        DelayModel::Correlated(time) => add("delay.correlation_time_ns".into(), time.time, 1e9),
+        DelayModel::Regimes(regimes) => {
+            for (number, regime) in (1..).zip(&regimes.regimes) {
+                let name = |what: &str| format!("regime_{number}.{what}");
+                add(name("sojourn_ns"), regime.sojourn, 1e9);
+                add(name("loss_ratio"), regime.loss_ratio, 1.0);
+                add(name("correlation_time_ns"), regime.correlation_time, 1e9);
+                add(name("share"), Estimate { value: regime.share, interval: None }, 1.0);
+            }
+            model.loss = "regimes".into();
+            return;
+        }
+        DelayModel::Unknown | DelayModel::Constant => {}
+    }
+    model.loss = choice.loss.family.name().into();
+    if let Some(states) = choice.loss.states {
+        add("loss.good_ns".into(), states.good, 1e9);
+        add("loss.bad_ns".into(), states.bad, 1e9);
+        add("loss.good_ratio".into(), states.loss_good, 1.0);
+        add("loss.bad_ratio".into(), states.loss_bad, 1.0);
+    }
+}
+
+/// A trace, and what it replaces.
+pub(super) fn trace(replaced: Option<&Choice>, series: &Series, model: &mut DirectionModel) {
+    model.delays = series.delays().len() as u64;
+    model.delay = "trace".into();
+    model.loss = "trace".into();
+    model.replaced = replaced.map(|choice| choice.delay.name().into());
+    model.candidates = replaced.map(candidates).unwrap_or_default();
+}
+
+fn candidates(choice: &Choice) -> Vec<ModelCandidate> {
+    let one = |(place, candidate): (usize, &romer_fit::choice::Candidate)| ModelCandidate {
+        family: candidate.name.clone(),
+        held_out_log_likelihood: Some(candidate.held_out()).filter(|sum| sum.is_finite()),
+        is_chosen: place == choice.chosen,
+    };
+    choice.candidates.iter().enumerate().map(one).collect()
+}

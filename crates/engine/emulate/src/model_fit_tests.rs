@@ -1,0 +1,306 @@
+//! Scenarios from measurements that the emulator's own engine made.
+
+use romer_impair::{Engine, Limits, Packet, PortId};
+
+use super::*;
+
+/// What a scenario makes of packets every 20 ms.
+fn passages(text: &str, packets: u32) -> Vec<Passage> {
+    run(crate::read_scenario(text, "s").unwrap().scenario.config, packets, 20_000_000)
+}
+
+/// What a scenario makes of packets at a spacing.
+fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
+    let mut engine = Engine::new(config, Limits::growing(), 0);
+    let mut arrivals = vec![Vec::new(); packets as usize];
+    let at = |number: u32| i64::from(number) * spacing;
+    for number in 0..=packets {
+        let now = if number == packets { Nanos::MAX } else { at(number) - 1 };
+        while let Some(outcome) = engine.poll(now) {
+            arrivals[outcome.slot as usize].push(outcome.time);
+        }
+        if number < packets {
+            engine.admit(&Packet::new(number, PortId::A, 100, at(number)));
+        }
+    }
+    let mut passages = Vec::new();
+    for (number, arrivals) in (0..packets).zip(&mut arrivals) {
+        arrivals.sort_unstable();
+        let row = |copy: usize, arrival: Option<Nanos>| Passage {
+            sequence: number.into(),
+            copy: u32::try_from(copy).unwrap(),
+            size: 54,
+            fate: if arrival.is_some() { Fate::Arrived } else { Fate::Lost },
+            departure: Some(Timestamp::from_nanos(at(number))),
+            arrival: arrival.map(Timestamp::from_nanos),
+            delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
+            ttl: None,
+            tos: None,
+            leaving: romer_record::Leaving::UNKNOWN,
+        };
+        if arrivals.is_empty() {
+            passages.push(row(0, None));
+        }
+        passages.extend(arrivals.iter().enumerate().map(|(copy, arrival)| row(copy, Some(*arrival))));
+    }
+    passages
+}
+
+fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
+    FitInput {
+        run: "here \"x\"",
+        ways: [passages, &[]],
+        round_trip: &[],
+        ordered: [true; 2],
+        absolute: true,
+        kind,
+        stem: "m",
+        year: 2026,
+        only_udp: false,
+        headers: Headers::default(),
+        waiting: 2_000_000_000,
+        allowed: 0,
+    }
+}
+
+/// Without a check.
+fn fitted_from(source: &FitInput<'_>) -> Fitted {
+    fit(source, &mut [Way::of(source.kind), Way::of(source.kind)]).unwrap()
+}
+
+fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
+    fitted_from(&input(passages, kind))
+}
+
+/// The scenario that was made, with its files.
+fn read(fitted: &Fitted) -> Config {
+    fitted.config().unwrap_or_else(|why| panic!("{why}\n{}", fitted.text))
+}
+
+fn parameter(model: &DirectionModel, name: &str) -> (f64, [f64; 2]) {
+    let found = model.parameters.iter().find(|one| one.name == name);
+    let found = found.unwrap_or_else(|| panic!("{name}: {model:?}"));
+    (found.value, found.interval.unwrap_or([f64::NAN; 2]))
+}
+
+const PATH: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
+    [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
+    [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
+    [a_to_b.reorder]\nmodel = \"bernoulli\"\nprobability = 0.03\n\
+    displacement = { model = \"uniform\", low = 2, high = 2 }\n\
+    [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"gamma\", shape = 2, scale = \"3ms\" }\n";
+
+/// Every family is one that the emulator makes: losses in bursts with their times, reordering, duplication, and delay correlated in time are
+/// found again, and the check of the scenario accepts its own measurement.
+#[test]
+fn a_path_is_found_again() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n\
+        [a_to_b.loss]\nmodel = \"markov\"\nstep = \"time\"\ntransition = [[0.98, 0.02], [0.02, 0.98]]\n\
+        state = [{ duration = \"40ms\", probability = 0 }, { duration = \"4ms\", probability = 1 }]\n\
+        [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { model = \"gamma\", shape = 2, scale = \
+        \"3ms\" }, time = \"100ms\" }\n";
+    let passages = passages(text, 6_000);
+    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let model = &modelled.fitted.directions[0];
+    assert_eq!((model.delay.as_str(), model.loss.as_str()), ("correlated", "bursts"), "{model:#?}");
+    // The intervals of 95 % for this seed, twice as wide.
+    for (name, truth) in [("delay.correlation_time_ns", 100e6), ("loss.good_ns", 2e9), ("loss.bad_ns", 200e6)]
+    {
+        let (value, [low, high]) = parameter(model, name);
+        assert!((value - truth).abs() < high - low, "{name}: {value} {low} {high}");
+    }
+    assert!((model.duplicated_ratio.unwrap() - 0.02).abs() < 0.006, "{model:?}");
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+    assert_eq!(modelled.held_out.iter().map(|check| check.every).collect::<Vec<_>>(), [2, 4]);
+}
+
+/// The fault of per-packet models: at a fifth and at five times the spacing of the probes the model has the delays of the path, and reorders
+/// nothing.
+#[test]
+fn a_model_holds_at_other_spacings() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { \
+        model = \"gamma\", shape = 2, scale = \"5ms\" }, time = \"200ms\" }\n";
+    let fitted = fitted(&passages(text, 6_000), ModelKind::Models);
+    let emulated = |text: &str, files: &Fitted, spacing: Nanos| {
+        let config = if files.files.is_empty() {
+            crate::read_scenario(text, "s").unwrap().scenario.config
+        } else {
+            read(files)
+        };
+        let (mut made, mut arrivals) = (Vec::new(), Vec::new());
+        // Several seeds, because delays within 0.2 s are alike.
+        for seed in 1..=8 {
+            let config = Config { seed: Some(romer_units::random::Seed([seed; 6])), ..config.clone() };
+            let passages = run(config, u32::try_from(60_000_000_000 / spacing).unwrap(), spacing);
+            made.extend(passages.iter().filter_map(|one| Some(real(one.delay?.as_nanos()))));
+            arrivals.extend(passages.windows(2).map(|pair| pair[0].arrival <= pair[1].arrival));
+        }
+        assert!(arrivals.iter().all(|in_order| *in_order));
+        made.sort_by(f64::total_cmp);
+        [0.05, 0.5, 0.95].map(|p| quantile(&made, p))
+    };
+    let none =
+        Fitted { text: String::new(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
+    for spacing in [4_000_000, 20_000_000, 100_000_000] {
+        let [path, model] = [emulated(text, &none, spacing), emulated("", &fitted, spacing)];
+        for (path, model) in path.iter().zip(model) {
+            assert!((path - model).abs() < 1e6_f64.max(0.05 * path), "{spacing}: {path} {model}");
+        }
+    }
+}
+
+/// A regime with losses is found again, and the check of the scenario accepts its own measurement. Packets on the way from one level of
+/// delay to the other may be a regime of their own.
+#[test]
+fn regimes_are_found_again() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.regimes]\nstep = \"20ms\"\n\
+        transition = [[0.99, 0.01], [0.04, 0.96]]\nstate = [\n\
+        { delay = { fixed = \"10ms\", variable = { model = \"correlated\", of = { model = \"exponential\", mean = \"1ms\" }, \
+        time = \"10ms\" } } },\n\
+        { loss = { probability = 0.2 }, delay = { fixed = \"40ms\", variable = { model = \"correlated\", of = { model = \
+        \"exponential\", mean = \"4ms\" }, time = \"10ms\" } } },\n]\n";
+    let passages = passages(text, 6_000);
+    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let model = &modelled.fitted.directions[0];
+    assert_eq!((model.delay.as_str(), model.loss.as_str()), ("regimes", "regimes"), "{model:#?}");
+    let last = model.parameters.iter().filter(|one| one.name.ends_with(".sojourn_ns")).count();
+    // The intervals of 95 % for this seed, twice as wide.
+    for (name, truth) in [("sojourn_ns", 0.5e9), ("loss_ratio", 0.2)] {
+        let (value, [low, high]) = parameter(model, &format!("regime_{last}.{name}"));
+        assert!((value - truth).abs() < high - low, "{name}: {value} {low} {high}");
+    }
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+}
+
+#[test]
+fn independent_losses_and_no_losses_are_named() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n";
+    assert_eq!(fitted(&passages(text, 5_000), ModelKind::Models).directions[0].loss, "bernoulli");
+    let nothing = fitted(&passages("", 100), ModelKind::Models);
+    // 54 octets of payload every 20 ms, for 2 s.
+    let supported =
+        "[about.supported]\nmin_spacing = \"20ms\"\nmax_spacing = \"198ms\"\nmin_size = \"82B\"\n";
+    assert!(nothing.text.contains(supported), "{}", nothing.text);
+    assert_eq!(
+        (nothing.directions[0].loss.as_str(), nothing.directions[0].delay.as_str()),
+        ("none", "constant")
+    );
+    assert_eq!(
+        read(&nothing).base.paths[0][0].as_ref().unwrap().loss,
+        romer_impair::config::Model::default()
+    );
+    assert!(model(&input(&[], ModelKind::Models)).is_err());
+}
+
+#[test]
+fn only_udp_is_impaired_if_requested() {
+    let passages = passages(PATH, 300);
+    for kind in [ModelKind::Models, ModelKind::Trace] {
+        let config = read(&fitted_from(&FitInput { only_udp: true, ..input(&passages, kind) }));
+        assert_eq!(config.flows[0].protocol, Some(17));
+        let [all, udp] = [0, 1].map(|flow| config.base.paths[0][flow].clone().unwrap());
+        assert_eq!((all.longest_hold(), all.trace.clone()), (0, None));
+        assert!(udp.longest_hold() > 20_000_000, "{udp:?}");
+    }
+}
+
+/// Where no family reproduces the delays, the recorded ones are replayed, and the check of these passes.
+#[test]
+fn a_trace_replaces_models_that_fail() {
+    // A delay that rises for a second and falls at once: no process that looks alike in both directions of time.
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
+        [[timeline]]\nat = \"10ms\"\nramp = \"900ms\"\na_to_b.delay.fixed = \"320ms\"\n\
+        [[timeline]]\nat = \"950ms\"\nramp = \"400ms\"\na_to_b.delay.fixed = \"20ms\"\n\
+        [timeline_repeat]\nevery = \"1500ms\"\n";
+    let passages = passages(text, 3_000);
+    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let direction = &modelled.fitted.directions[0];
+    assert_eq!(direction.delay, "trace", "{direction:#?}");
+    assert!(direction.replaced.is_some() && !direction.candidates.is_empty(), "{direction:#?}");
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+    assert!(modelled.held_out.is_empty());
+}
+
+/// Where the delays of a direction are unknown, the scenario has half of each round trip, and says so; an unknown order is no
+/// reordering.
+#[test]
+fn unknown_delays_are_halves_of_round_trips() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"40ms\"\norder = \"independent\"\n\
+                variable = { model = \"exponential\", mean = \"30ms\" }\n";
+    let round_trip = passages(text, 400);
+    let unknown: Vec<Passage> =
+        round_trip.iter().map(|passage| Passage { delay: None, ..*passage }).collect();
+    let of = |round_trip: &[Passage], kind| {
+        fitted_from(&FitInput {
+            ways: [&unknown, &unknown],
+            round_trip,
+            ordered: [true, false],
+            ..input(&[], kind)
+        })
+    };
+    let tables = [(ProbeDirection::Forward, "a_to_b"), (ProbeDirection::Reverse, "b_to_a")];
+    let no_order =
+        ModelWarning::OrderUnknown { direction: ProbeDirection::Reverse, setting: "b_to_a".into() };
+    let halved =
+        tables.map(|(direction, setting)| ModelWarning::DelaysHalved { direction, setting: setting.into() });
+    let models = of(&round_trip, ModelKind::Models);
+    assert_eq!(models.warnings, [&halved[..], std::slice::from_ref(&no_order)].concat());
+    let config = read(&models);
+    let least = round_trip.iter().filter_map(|passage| passage.delay).min().unwrap();
+    for port in 0..2 {
+        let romer_impair::config::Model::Plain(delay) = &config.base.paths[port][0].as_ref().unwrap().delay
+        else {
+            panic!("{}", models.text)
+        };
+        assert_eq!(delay.fixed, least.as_nanos() / 2);
+    }
+    assert!(models.text.contains("[b_to_a.delay] # 400 halves of round trips"), "{}", models.text);
+    assert!(models.text.contains("[a_to_b.reorder]"), "{}", models.text);
+    assert!(!models.text.contains("[b_to_a.reorder]"), "{}", models.text);
+    let trace = of(&round_trip, ModelKind::Trace);
+    let config = read(&trace);
+    let Some(romer_impair::trace::Trace::ByTime { entries, .. }) =
+        config.base.paths[1][0].as_ref().unwrap().trace.as_deref()
+    else {
+        panic!("{}", trace.text)
+    };
+    assert_eq!(entries.iter().filter(|entry| entry.lost).count(), 0, "none was lost");
+    // Without a round trip there is no delay, and that is said.
+    let nothing = of(&[], ModelKind::Models);
+    let none =
+        tables.map(|(direction, setting)| ModelWarning::DelaysUnknown { direction, setting: setting.into() });
+    assert_eq!(nothing.warnings, [&none[..], &[no_order]].concat());
+    assert!(!nothing.text.contains(".delay]"), "{}", nothing.text);
+}
+
+/// Packets of which it is unknown where they were lost are lost forward, and the scenario says so.
+#[test]
+fn unknown_losses_are_forward() {
+    let lost: Vec<Passage> = passages(PATH, 300);
+    let unknown: Vec<Passage> = lost
+        .iter()
+        .map(|one| Passage { fate: if one.fate == Fate::Lost { Fate::Unknown } else { one.fate }, ..*one })
+        .collect();
+    let [known, unknown] = [&lost, &unknown].map(|passages| fitted(passages, ModelKind::Models));
+    let warning = ModelWarning::FatesUnknown { direction: ProbeDirection::Forward, setting: "a_to_b".into() };
+    assert!(lost.iter().any(|one| one.fate == Fate::Lost));
+    assert_eq!(unknown.text, known.text);
+    assert!(unknown.warnings.contains(&warning) && !known.warnings.contains(&warning));
+}
+
+#[test]
+fn a_trace_replays_the_very_fates() {
+    let passages = passages(PATH, 300);
+    let fitted = fitted(&passages, ModelKind::Trace);
+    let config = read(&fitted);
+    let Some(romer_impair::trace::Trace::ByTime { entries, .. }) =
+        config.base.paths[0][0].as_ref().unwrap().trace.as_deref()
+    else {
+        panic!("a trace by time: {}", fitted.text)
+    };
+    assert_eq!(entries.len(), 300);
+    let lost: Vec<bool> = entries.iter().map(|entry| entry.lost).collect();
+    let truth: Vec<bool> = passages.iter().filter(|p| p.copy == 0).map(|p| p.fate == Fate::Lost).collect();
+    assert_eq!(lost, truth);
+}

@@ -1,0 +1,247 @@
+//! A model of a measured path on a terminal: the families, why they were chosen, their parameters and their range.
+
+use romer_record::fidelity::{
+    DirectionModel, FidelityVerdict, MeasurementPlan, ModelCandidate, ModelParameter, PathModel, PlanReason,
+};
+
+use crate::number::{NO_BREAK, capital, percent, time};
+use crate::text::{TextStyle, wrap};
+use crate::{escape, fidelity};
+
+/// The widest that prose is set.
+const WIDEST: usize = 110;
+
+/// `model` for a terminal. The text ends with a newline.
+pub fn text(model: &PathModel, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let mut lines = Vec::new();
+    for direction in &model.directions {
+        lines.extend(wrap(&escape::terminal(&sentence(direction, style.unicode)), width));
+        lines.extend(candidates(direction));
+        for parameter in &direction.parameters {
+            lines.extend(
+                wrap(&parameter_words(parameter, style.unicode), width - 2).iter().map(|line| indented(line)),
+            );
+        }
+        lines.extend(wrap(&supported(direction, style.unicode), width - 2).iter().map(|line| indented(line)));
+        lines.push(String::new());
+    }
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
+    text.push('\n');
+    if let Some(check) = &model.check {
+        text.push_str("Check against the source measurement:\n\n");
+        text.push_str(&fidelity::text(check, style));
+    }
+    for check in &model.held_out {
+        let heading = format!(
+            "Check of models of one half of the run against every {} packet of the other half:",
+            if check.every == 2 { "2nd".to_owned() } else { format!("{}th", check.every) }
+        );
+        text.push('\n');
+        text.push_str(&wrap(&heading, width).join("\n"));
+        text.push_str("\n\n");
+        let has_failed =
+            check.fidelity.directions.iter().any(|direction| direction.verdict == FidelityVerdict::Differs);
+        if has_failed {
+            text.push_str(&fidelity::text(&check.fidelity, style));
+            continue;
+        }
+        for direction in &check.fidelity.directions {
+            let words = format!("{}: {}", capital(&direction.direction), direction.words);
+            text.push_str(&wrap(&escape::terminal(&words), width).join("\n"));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The measurement that would settle what is unknown. The text ends with a newline.
+pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let Some(plan) = plan else {
+        return "\nPlan: no further measurement; each parameter is within a quarter of its value.\n".into();
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "spacings and durations are far below 2^63 ns")]
+    let [spacing, duration] = [plan.spacing_ns, (plan.duration_ns / 1e9).ceil() * 1e9]
+        .map(|nanos| romer_units::Duration::from_nanos(nanos.round() as i64));
+    let mut lines = vec![
+        String::new(),
+        "Plan: measure again to settle what is unknown:".into(),
+        format!("  romer measure TARGET --direction both --interval {spacing} --duration {duration}"),
+    ];
+    for reason in &plan.reasons {
+        let words = match reason {
+            PlanReason::CorrelationTime { direction } => {
+                format!(
+                    "{direction}: the correlation time of delays is unknown, so packets are nearer to each other"
+                )
+            }
+            PlanReason::Parameter { direction, name } => {
+                let name = name.trim_end_matches("_ns").replace(['.', '_'], " ");
+                format!("{direction}: the interval of {name} is wide, so the run is longer")
+            }
+            PlanReason::Misfit { direction } => {
+                format!("{direction}: no model reproduces the measurement, so the run is longer")
+            }
+        };
+        lines.extend(wrap(&format!("- {words}"), width));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn indented(line: &str) -> String {
+    format!("  {line}")
+}
+
+fn sentence(model: &DirectionModel, unicode: bool) -> String {
+    let spacing = time(model.supported.spacing_ns[0], unicode);
+    let delay = match model.delay.as_str() {
+        "constant" => "a constant delay".to_owned(),
+        "independent" => format!("delays that are independent at a spacing of {spacing}"),
+        "correlated" => "delays that are correlated in time".to_owned(),
+        "regimes" => "delay and loss by a chain of regimes in time".to_owned(),
+        "trace" => "the recorded delays and losses, by time".to_owned(),
+        _ => "no known delay".to_owned(),
+    };
+    let loss = match model.loss.as_str() {
+        "none" => ", no loss",
+        "bernoulli" => ", independent losses",
+        "bursts" => ", losses in bursts",
+        "gilbert" | "gilbert-elliott" => ", losses in bursts that lose a part of the packets",
+        _ => "",
+    };
+    let why = match (&model.replaced, model.candidates.len()) {
+        (Some(family), _) => format!("; the best model ({family}) does not reproduce the measurement"),
+        (None, 0 | 1) => String::new(),
+        (None, _) => "; the smallest of the families that predict held-out blocks of time best".to_owned(),
+    };
+    format!("{}: {delay}{loss}{why}.", capital(&model.direction))
+}
+
+/// The families with their likelihoods, if there is more than one.
+fn candidates(model: &DirectionModel) -> Vec<String> {
+    if model.candidates.len() < 2 {
+        return Vec::new();
+    }
+    let longest = model.candidates.iter().map(|one| one.family.chars().count()).max().unwrap_or(0);
+    let heading = format!("  {:longest$}  held-out log-likelihood", "family");
+    let line = |one: &ModelCandidate| {
+        let value = one.held_out_log_likelihood.map_or_else(|| "n/a".into(), |value| format!("{value:.1}"));
+        let mark = match (one.is_chosen, &model.replaced) {
+            (true, None) => "  chosen",
+            (true, Some(_)) => "  best",
+            _ => "",
+        };
+        format!("  {:longest$}  {value:>23}{mark}", one.family)
+    };
+    std::iter::once(heading).chain(model.candidates.iter().map(line)).collect()
+}
+
+fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
+    let is_time = parameter.name.ends_with("_ns");
+    let value = |value: f64| if is_time { time(value, unicode) } else { percent(value) };
+    let interval = match parameter.interval {
+        Some([low, high]) if low < high => format!(" (95 %: {} to {})", value(low), value(high)),
+        Some(_) => String::new(),
+        None if parameter.name.ends_with("share") => String::new(),
+        None => " (not bounded by the measurement)".to_owned(),
+    };
+    let name = parameter.name.trim_end_matches("_ns").replace(['.', '_'], " ");
+    format!("{name}: {}{interval}", value(parameter.value))
+}
+
+fn supported(model: &DirectionModel, unicode: bool) -> String {
+    let range = model.supported;
+    let [low, high] = range.spacing_ns.map(|spacing| time(spacing, unicode));
+    let [small, large] = range.size_octets;
+    let sizes = if small == large { format!("{small} bytes") } else { format!("{small} to {large} bytes") };
+    let bound = if range.is_correlation_time_bound {
+        "; at shorter spacings the correlation of delays is unknown, and a third of the spacing is assumed as its time"
+    } else {
+        ""
+    };
+    format!(
+        "supported by the measurement: packet spacings of {low} to {high}, {sizes}, load up to {:.3} Mbit/s{bound}",
+        range.load_bit_per_s / 1e6
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::fidelity::{MODEL, Supported};
+
+    use super::*;
+
+    fn direction() -> DirectionModel {
+        DirectionModel {
+            direction: "forward".into(),
+            packets: 1_000,
+            delay: "correlated".into(),
+            loss: "bursts".into(),
+            replaced: None,
+            candidates: [("independent + bursts", 0.0, false), ("correlated + bursts", 81.25, true)]
+                .map(|(family, value, is_chosen)| ModelCandidate {
+                    family: family.into(),
+                    held_out_log_likelihood: Some(value),
+                    is_chosen,
+                })
+                .into(),
+            loss_ratio: Some(0.01),
+            loss_ratio_interval: None,
+            parameters: vec![ModelParameter {
+                name: "delay.correlation_time_ns".into(),
+                value: 50e6,
+                interval: Some([40e6, 60e6]),
+            }],
+            delays: 990,
+            reordered_ratio: None,
+            duplicated_ratio: None,
+            supported: Supported {
+                spacing_ns: [20e6, 2e9],
+                size_octets: [172, 172],
+                load_bit_per_s: 68_800.0,
+                is_correlation_time_bound: true,
+            },
+        }
+    }
+
+    /// The text names the family, why it was chosen, its parameters with intervals, and the range; no line is too wide.
+    #[test]
+    fn choice_is_explained() {
+        let mut model = PathModel {
+            schema: MODEL.into(),
+            run: "run".into(),
+            directions: vec![direction()],
+            scenario: String::new(),
+            check: None,
+            held_out: Vec::new(),
+            plan: None,
+            warnings: Vec::new(),
+        };
+        let style = TextStyle { color: false, unicode: true, width: 80 };
+        let found = text(&model, &style);
+        for part in [
+            "Forward: delays that are correlated in time, losses in bursts; the smallest of the families",
+            "81.2  chosen",
+            "delay correlation time: 50.0 ms (95 %: 40.0 ms to 60.0 ms)",
+            "172 bytes",
+            "a third of the spacing",
+        ] {
+            assert!(found.replace("\n  ", " ").replace('\n', " ").contains(part), "{part}:\n{found}");
+        }
+        assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
+        let plan = MeasurementPlan {
+            spacing_ns: 2e6,
+            duration_ns: 600.2e9,
+            reasons: vec![PlanReason::CorrelationTime { direction: "forward".into() }],
+        };
+        let words = super::plan(Some(&plan), &style);
+        assert!(words.contains("--interval 2ms --duration 10m1s"), "{words}");
+        assert!(super::plan(None, &style).contains("no further measurement"));
+        model.directions[0].replaced = Some("correlated".into());
+        model.directions[0].delay = "trace".into();
+        model.directions[0].loss = "trace".into();
+        let found = text(&model, &style).replace('\n', " ");
+        assert!(found.contains("the best model (correlated) does not reproduce the measurement"), "{found}");
+    }
+}
