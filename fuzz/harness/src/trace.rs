@@ -1,7 +1,7 @@
 //! Traces: Pham 2004's fates, mahimahi's delivery opportunities, and packet logs of measurements.
 
 use romer_impair::config::LONGEST_DELAY;
-use romer_impair::trace::{By, Trace, read_mahimahi, read_measurement, read_pham};
+use romer_impair::trace::{Between, By, Trace, read_mahimahi, read_measurement, read_pham};
 
 use crate::{Seed, assert_message};
 
@@ -18,7 +18,9 @@ pub(crate) fn run(octets: &[u8]) {
         Ok(trace) => assert_sound(&trace),
         Err(error) => assert_message(&error, LONGEST_MESSAGE),
     }
-    for (reverse, by) in [(false, By::Packet), (true, By::Time)] {
+    for (reverse, by) in
+        [(false, By::Packet), (true, By::Time(Between::Linear)), (true, By::Time(Between::Hold))]
+    {
         match read_measurement(text, reverse, by, 1_000) {
             Ok(trace) => assert_sound(&trace),
             Err(error) => assert_message(&error, LONGEST_MESSAGE),

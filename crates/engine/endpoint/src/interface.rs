@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn older_messages_are_ignored() {
         assert_eq!(done(state(true, 4), state(false, 3)), None);
-        let another = LinkState { index: 8, ..told(true, 9) };
+        let another = LinkState { index: 8, ..state(true, 9) };
         assert_eq!(done(state(true, 4), another), expected([], false));
         assert_eq!(done(LinkState::unknown(true), state(true, 9)), expected([], false));
-        let gone = LinkState { changes: None, ..told(false, 0) };
+        let gone = LinkState { changes: None, ..state(false, 0) };
         assert_eq!(done(state(true, 4), gone), expected([down(1)], false));
     }
 }

@@ -11,7 +11,7 @@
 //! both distributions are one.
 
 use crate::bootstrap::{FEWEST, RESAMPLES, Statistic, block_length, draw, number, tells};
-use crate::value::{real, whole};
+use crate::value::{real, to_usize};
 
 /// The most values at which cumulative distributions are compared while they are drawn anew.
 const PLACES: usize = 1 << 11;
@@ -141,7 +141,7 @@ fn arms(series: [&[f64]; 2], places: &Places, names: [u32; 2]) -> Option<[f64; 2
     }
     Some(missed.map(|values| {
         let sorted = ascending(&values);
-        sorted[whole((0.95 * real(sorted.len() - 1)).round())]
+        sorted[to_usize((0.95 * real(sorted.len() - 1)).round())]
     }))
 }
 

@@ -7,7 +7,7 @@ use super::figures::{autocorrelation, loss_periods};
 use super::text::{COLUMNS, added, cells, name, notes, verdict};
 use crate::comparison::{Series, Subject};
 use crate::escape::{lines, markup};
-use crate::figure::{Figure, Ink, Laid, Times, overlaid};
+use crate::figure::{Figure, Ink, OverlaidRun, Times, overlaid};
 use crate::html::{charts, page as whole};
 use crate::input::ReportError;
 use crate::number::capital;
@@ -122,7 +122,13 @@ fn figures(runs: [&Subject<'_>; 2], direction: &LoopDirection, way: MeasuredPath
         let least = || Series::Delay.values(passages.passages(way)).into_iter().reduce(f64::min);
         let is_relative = direction.delay_kind == Some(DelayKind::Variable);
         let floor = if is_relative { least().unwrap_or(0.0) } else { 0.0 };
-        laid.push(Laid { name: name.into(), ink, passages, times: Times::from_passages(&passages), floor });
+        laid.push(OverlaidRun {
+            name: name.into(),
+            ink,
+            passages,
+            times: Times::from_passages(&passages),
+            floor,
+        });
     }
     let mut figures = overlaid(&laid, way);
     figures.extend(autocorrelation(direction, way));

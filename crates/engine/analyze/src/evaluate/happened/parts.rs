@@ -85,8 +85,8 @@ mod tests {
             event(too_long(5), 4_432, 4_440),
             event(probes, 3_941, 3_950),
             event(late, 3_941, 3_950),
-            Event { mtu: Some(900), ..told(too_long(5), 3_941, 3_950) },
-            Event { side: EventLocation::Sender, ..told(too_long(5), 3_941, 3_950) },
+            Event { mtu: Some(900), ..event(too_long(5), 3_941, 3_950) },
+            Event { side: EventLocation::Sender, ..event(too_long(5), 3_941, 3_950) },
         ] {
             let both = vec![whole.clone(), apart];
             assert_eq!(joined(both.clone()), both);
