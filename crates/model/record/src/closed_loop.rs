@@ -46,7 +46,7 @@ pub struct ClosedLoop {
 pub enum LoopVerdict {
     /// Every figure that is judged is within its tolerance.
     Reproduced,
-    /// No figure differs, but some are beyond their tolerance, and the data do not tell whether by chance.
+    /// No figure differs, but some are beyond their tolerance, and the data do not show whether by chance.
     Undecided,
     /// A figure differs.
     NotReproduced,
@@ -59,7 +59,7 @@ pub struct LoopDirection {
     pub direction: String,
     /// The verdict: that of the worst figure.
     pub verdict: LoopVerdict,
-    /// The verdict in words.
+    /// The verdict as text.
     pub words: String,
     /// With `variable`, the clock offset of the path is unknown: the delays of both runs are those above the minimum of each.
     pub delay_kind: Option<DelayKind>,

@@ -160,7 +160,7 @@ pub enum PlanReason {
 /// The comparison of held-out stretches with a model that was fitted to the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOutCheck {
-    /// Every so many packets of the held-out stretches are compared.
+    /// Every n-th packet of the held-out stretches is compared; this is n.
     pub every: u32,
     /// The comparison. Ranges are wider by the error of the fit.
     pub fidelity: Fidelity,
