@@ -926,7 +926,7 @@ export interface components {
             verdicts: components["schemas"]["Judgement"][];
             /** @description Warnings about the results. */
             warnings: (components["schemas"]["BenchmarkWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -1702,9 +1702,9 @@ export interface components {
             direction: string;
             /** @description Comparison of each metric. */
             figures: components["schemas"]["ComparedFigure"][];
-            /** @description Verdict by the metric `by`. */
+            /** @description Verdict. */
             verdict: components["schemas"]["ComparisonVerdict"];
-            /** @description Verdict as text, with the significant differences and the metrics without one. */
+            /** @description Verdict as text, with the significant differences and the metrics without an interval. */
             words: string;
         };
         /** @description Comparison of one metric. */
@@ -1749,7 +1749,7 @@ export interface components {
             a: components["schemas"]["ComparedRun"];
             /** @description Measurement B. */
             b: components["schemas"]["ComparedRun"];
-            /** @description Metric that decides the verdicts, such as `delay_ns.median`. */
+            /** @description Metric that is named first, such as `delay_ns.median`. With `--by` it decides the verdicts. */
             by: string;
             /** @description Directions that both measurements have. */
             directions: components["schemas"]["ComparedDirection"][];
@@ -1763,12 +1763,12 @@ export interface components {
             seed: number[];
             /** @description Warnings about the comparison. */
             warnings: (components["schemas"]["ComparisonWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
-        /** @description Verdict on a difference. */
-        ComparisonVerdict: "more" | "less" | "none_shown" | "not_known";
+        /** @description Verdict on B, compared with A. */
+        ComparisonVerdict: "improved" | "worse" | "mixed" | "changed" | "not_significant" | "inconclusive";
         /** @description A warning of a comparison. */
         ComparisonWarning: {
             /** @constant */
@@ -2261,7 +2261,10 @@ export interface components {
              * @description Transmitted packets and duplicates with inverted bits.
              */
             corrupted: number;
-            /** @description Actual minus requested delay, nanoseconds. It includes the wait for packet order (`fifo`). */
+            /**
+             * @description Error of the emulator, nanoseconds: transmission minus the time at which the packet was due. It excludes the wait for packet
+             *     order (`fifo`).
+             */
             delay_error_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
@@ -2292,6 +2295,29 @@ export interface components {
              *     order; `null` if none was delayed.
              */
             order_delayed_ratio: number | null;
+            /**
+             * @description Wait for packet order after the delay, nanoseconds, of packets that waited.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            order_wait_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
              * @description Packets and duplicates transmitted after one that had arrived later, whatever the cause (reordered
@@ -2425,7 +2451,7 @@ export interface components {
              * @default []
              */
             warnings: (components["schemas"]["EmulationWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -3564,7 +3590,7 @@ export interface components {
             files: components["schemas"]["NamedFile"][];
             /** @description Notes and warnings about the scenario. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
@@ -3726,7 +3752,7 @@ export interface components {
             live: components["schemas"]["LiveStream"][];
             /** @description Notes of the run. */
             notes: (components["schemas"]["Note"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /** @description Name of the run in which the measurement is stored. */
@@ -4086,7 +4112,7 @@ export interface components {
              * @default []
              */
             events: (components["schemas"]["Event"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /**
@@ -4159,7 +4185,7 @@ export interface components {
             voice_unrated: components["schemas"]["Unrated"][];
             /** @description Warnings about the results. */
             warnings: (components["schemas"]["MeasurementWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
         };
@@ -4776,7 +4802,17 @@ export interface components {
              * @description Skew, ppm.
              */
             skew_ppm: number;
-        } | components["schemas"]["OneWayContradiction"])) | components["schemas"]["OneWayContradiction"] | {
+        } | components["schemas"]["OneWayContradiction"])) | {
+            /** @constant */
+            code: "clock-movement-included";
+            /**
+             * Format: int64
+             * @description The range of half their difference, nanoseconds: one-way delays include it.
+             */
+            movement_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | components["schemas"]["OneWayContradiction"] | {
             /** @constant */
             code: "order-unknown";
             /**
@@ -6510,7 +6546,7 @@ export interface components {
             files: components["schemas"]["NamedFile"][];
             /** @description Notes and warnings about the scenario. */
             notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description Description as text. */
+                /** @description The same as a sentence. */
                 text: string;
             })[];
             /** @description Scenario as JSON. */
