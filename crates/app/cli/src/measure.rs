@@ -217,7 +217,7 @@ pub(crate) fn exit_code(outcome: &MeasurementOutcome) -> Result<Exit, Failure> {
     }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
-            "no probe was sent ({}): {}",
+            "no probe was sent ({}): {}; check the routes and the packet filter of this host",
             stuck.measurement.target,
             why_stuck(stuck)
         )));

@@ -260,9 +260,9 @@ impl Convolution {
                 break;
             }
             if self.share_of_sums(middle) >= p - PROBABILITY_RESOLUTION {
-                high = middle
+                high = middle;
             } else {
-                low = middle
+                low = middle;
             }
         }
         high

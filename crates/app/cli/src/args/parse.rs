@@ -91,7 +91,7 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
                 {
                     let given = before.get(1..).unwrap_or_default().join(" ");
                     return short(format!(
-                        "missing -- before the command ({argument}): write `romer {given} -- {}`",
+                        "missing -- ({argument}): a command of another program follows --; write `romer {given} -- {}`",
                         after.join(" ")
                     ));
                 }
@@ -121,13 +121,13 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
                         inner.map(clap::Command::get_name).filter(|name| *name != "help").collect();
                     match path.as_str() {
                         "romer" => "see `romer --help`".to_owned(),
-                        path => format!("use one of {}, see `{path} --help`", names.join(", ")),
+                        path => format!("use one of {} (`{path} --help`)", names.join(", ")),
                     }
                 },
                 |name| format!("did you mean {name}?"),
             );
             let name = if name.is_empty() { "\"\"".into() } else { name };
-            format!("unknown command ({name}): {fix}")
+            format!("unknown command ({name}): no command has this name; {fix}")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let (_, path) = called(arguments);
@@ -333,7 +333,10 @@ mod tests {
     #[test]
     fn missing_dashes_before_command() {
         for (words, fix) in [
-            ("romer lab run A ls -l", "(ls): write `romer lab run A -- ls -l`"),
+            (
+                "romer lab run A ls -l",
+                "(ls): a command of another program follows --; write `romer lab run A -- ls -l`",
+            ),
             ("romer lab run A romer measure 198.18.0.3", "`romer lab run A -- romer measure 198.18.0.3`"),
         ] {
             match read(words.split(' ').map(OsString::from)) {
@@ -419,7 +422,7 @@ mod tests {
             // Times that are micro- or milliseconds as often as seconds.
             ("interval", Bare::NeedsUnit),
             ("stream-interval", Bare::NeedsUnit),
-            ("every", Bare::NeedsUnit),
+            ("every", Bare::Accepted),
             ("delay", Bare::NeedsUnit),
             ("allow of model", Bare::NeedsUnit),
             ("jitter-buffer", Bare::NeedsUnit),
