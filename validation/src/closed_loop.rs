@@ -27,14 +27,17 @@ const SECOND: i64 = 1_000 * MILLI;
 /// The measurement.
 const MEASURED: i64 = 120 * SECOND;
 const PROBE_SPACING: i64 = 20 * MILLI;
-/// The emulated path is looked at for longer, so that its own chance matters less, but no more than so many packets.
-const EMULATED: i64 = 1_200 * SECOND;
+/// The emulated path is looked at for so many times as long at most, so that its own chance matters less, and for no more packets than
+/// these. A whole number: a recording that is replayed repeats after the time of the measurement.
+const MOST_TIMES: i64 = 10;
 const MOST_PACKETS: i64 = 400_000;
 /// Spacings at which both paths are compared.
 pub(crate) const SPACINGS: [i64; 4] = [MILLI, 5 * MILLI, PROBE_SPACING, 100 * MILLI];
-/// Octets of a probe's frame, and of one of other traffic.
-const PROBE: u32 = 64;
+/// Octets of a probe's frame, and of one of other traffic. Probes weigh next to nothing, so that a path has the same load at each spacing.
+const PROBE: u32 = 1;
 const OTHER: u32 = 1_500;
+/// Octets of payload of a probe, for the model.
+const PAYLOAD: u32 = 18;
 const SEED: Seed = Seed([1905, 6, 30, 39, 9, 26]);
 
 /// Most difference of mean, median and 95 % quantile; the larger of both counts.
@@ -45,7 +48,8 @@ const MOST_P99_RATIO: f64 = 0.15;
 /// Most distance of the distributions, as a share of the measured one's spread; of recorded links twice as much.
 const MOST_DISTANCE: f64 = 0.1;
 /// Stretches of the measurement in which its losses are counted, and Student's quantile for so many.
-const STRETCHES: i64 = 24;
+const STRETCHES: usize = 24;
+const STRETCH: i64 = MEASURED / 24;
 const STUDENT: f64 = 2.069;
 
 /// Traffic besides the probes.
@@ -151,7 +155,7 @@ pub(crate) struct LoopCell {
     pub(crate) spacing_ns: i64,
     pub(crate) measured: Sample,
     pub(crate) emulated: Sample,
-    /// 95 % of the measured loss ratio, by stretches of time.
+    /// 95 % of the loss ratio that the probes measured, by stretches of time.
     pub(crate) loss_interval: [f64; 2],
     /// Wasserstein's distance of the distributions of delay, and the measured one's spread (5 % to 95 %).
     pub(crate) distance_ns: f64,
@@ -167,6 +171,8 @@ pub(crate) struct LoopPath {
     pub(crate) recorded: bool,
     /// The families of delay and loss.
     pub(crate) model: String,
+    /// The model, without its files.
+    pub(crate) scenario: String,
     pub(crate) cells: Vec<LoopCell>,
 }
 
@@ -254,13 +260,15 @@ fn closed(kind: &Kind, traces: Option<&Path>) -> Result<LoopPath> {
     let path =
         romer_scenario::parse(&kind.scenario, &kind.name, &mut load).map_err(|why| anyhow!("{why}"))?;
     let measured = |spacing| outcomes(&path.config, SEED, spacing, MEASURED, kind.other);
-    let fitted = fit(&kind.name, &measured(PROBE_SPACING))?;
+    let probes = measured(PROBE_SPACING);
+    let fitted = fit(&kind.name, &probes)?;
+    let loss_interval = loss_interval(&probes);
     let emulated = fitted.config().map_err(|why| anyhow!("{why}"))?;
     let limit = if kind.recorded { 2.0 * MOST_DISTANCE } else { MOST_DISTANCE };
     let cell = |spacing: i64| {
-        let span = EMULATED.min(MOST_PACKETS * spacing);
+        let span = MEASURED * (MOST_PACKETS * spacing / MEASURED).clamp(1, MOST_TIMES);
         let again = outcomes(&emulated, Seed([39; 6]), spacing, span, None);
-        compared(spacing, &measured(spacing), &again, limit)
+        compared(spacing, [&measured(spacing), &again], loss_interval, limit)
     };
     let direction = fitted.directions.first();
     Ok(LoopPath {
@@ -268,6 +276,7 @@ fn closed(kind: &Kind, traces: Option<&Path>) -> Result<LoopPath> {
         recorded: kind.recorded,
         model: direction.map_or_else(String::new, |found| format!("{}, {}", found.delay, found.loss)),
         cells: SPACINGS.map(cell).into(),
+        scenario: fitted.text.clone(),
     })
 }
 
@@ -328,7 +337,7 @@ fn fit(name: &str, outcomes: &Outcomes) -> Result<Fitted> {
     let passage = |(sequence, (at, delay)): (u64, &(i64, Option<i64>))| Passage {
         sequence,
         copy: 0,
-        size: PROBE - 46,
+        size: PAYLOAD,
         fate: if delay.is_some() { Fate::Arrived } else { Fate::Lost },
         departure: Some(Timestamp::from_nanos(*at)),
         arrival: delay.map(|delay| Timestamp::from_nanos(at + delay)),
@@ -395,9 +404,8 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     a + (b - a) * (place - lower as f64)
 }
 
-fn compared(spacing: i64, measured: &Outcomes, emulated: &Outcomes, most_distance: f64) -> LoopCell {
-    let loss_interval = loss_interval(measured);
-    let ((measured, delays), (emulated, others)) = (sample(measured), sample(emulated));
+fn compared(spacing: i64, outcomes: [&Outcomes; 2], loss_interval: [f64; 2], most_distance: f64) -> LoopCell {
+    let [(measured, delays), (emulated, others)] = outcomes.map(sample);
     let shares = (0..1_000).map(|place| (f64::from(place) + 0.5) / 1_000.0);
     let distance_ns =
         shares.map(|share| (quantile(&delays, share) - quantile(&others, share)).abs()).sum::<f64>()
@@ -421,9 +429,9 @@ fn compared(spacing: i64, measured: &Outcomes, emulated: &Outcomes, most_distanc
 /// 95 % of the loss ratio, by equal stretches of time.
 #[expect(clippy::cast_precision_loss, reason = "counts")]
 fn loss_interval(outcomes: &Outcomes) -> [f64; 2] {
-    let mut stretches = [[0_u64; 2]; STRETCHES as usize];
+    let mut stretches = [[0_u64; 2]; STRETCHES];
     for (at, delay) in outcomes {
-        let place = usize::try_from(at * STRETCHES / MEASURED).unwrap_or(0).min(stretches.len() - 1);
+        let place = usize::try_from(at / STRETCH).unwrap_or(0).min(STRETCHES - 1);
         stretches[place][0] += 1;
         stretches[place][1] += u64::from(delay.is_none());
     }

@@ -24,9 +24,10 @@ fn share(cell: &LoopCell) -> String {
 pub(crate) fn loops(out: &mut Out, loops: &Loops) {
     out.push_str(&format!(
         "\n## Closed loop\n\nNo packet is sent for this. Each path is measured for 2 minutes with probes every 20 ms, modelled as \
-         `romer model` does it, and emulated. Then the measured path (2 minutes) and the emulated one (20 minutes, at most 400,000 \
-         packets) are compared at four packet spacings: measured / emulated, times in milliseconds. The bounds are 5 % or 1 ms for mean, \
-         median and 95 %, 15 % or 1 ms for 99 %, the 95 % interval of the measured loss, no reordering, and for Wasserstein's distance 10 % of \
+         `romer model` does it, and emulated. Then the measured path (2 minutes) and the emulated one (up to 10 times as long, at most 400,000 \
+         packets) are compared at four packet spacings: measured / emulated, times in milliseconds. Probes weigh nothing, so that each \
+         spacing is the same load. The bounds are 5 % or 1 ms for mean, \
+         median and 95 %, 15 % or 1 ms for 99 %, the 95 % interval of the loss that the probes measured, no reordering, and for Wasserstein's distance 10 % of \
          the spread from 5 % to 95 % (recorded links: 20 %). It took {:.0} s.\n",
         loops.seconds
     ));
