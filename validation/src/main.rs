@@ -6,6 +6,7 @@
 mod analyse;
 mod circumstances;
 mod clock;
+mod closed_loop;
 mod figures;
 mod hosts;
 mod machine;
@@ -81,6 +82,9 @@ struct Arguments {
     /// Packets of a run that is analysed.
     #[arg(long, default_value_t = PACKETS, value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
     packets: u64,
+    /// Folder of recorded links in mahimahi's format (`*.up`, `*.down`), for the closed loop.
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// Look at a voice stream for an hour, not for a minute that an hour is told from.
     #[arg(long)]
     long: bool,
@@ -120,12 +124,14 @@ enum SuitePart {
     Clock,
     /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
     Analyse,
+    /// The closed loop: paths are measured, modelled, emulated and compared at other packet spacings: no packet is sent.
+    Loop,
 }
 
 impl SuitePart {
     /// Whether it is computed, and needs no host.
     const fn is_computed(self) -> bool {
-        matches!(self, Self::Clock | Self::Analyse)
+        matches!(self, Self::Clock | Self::Analyse | Self::Loop)
     }
 }
 
@@ -183,6 +189,9 @@ fn run(arguments: &Arguments) -> Result<u8> {
                 "note: there is no romer beside this program (cargo build --release -p romer): the analysis is left out",
             ),
         }
+    }
+    if matches!(arguments.part, SuitePart::All | SuitePart::Loop) {
+        results.loops = Some(closed_loop::run(arguments.traces.as_deref(), &interrupted, &say)?);
     }
     conclude(arguments, &results, started_unix_s)
 }
@@ -246,6 +255,8 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
         arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
         arguments.packets >= PACKETS
+    } else if group == "loop" {
+        true
     } else {
         arguments.runs >= RUNS && arguments.probes >= PROBES
     };

@@ -11,6 +11,7 @@ pub(crate) use emulated::{Emulation, middle, target};
 use crate::analyse::Analysed;
 use crate::circumstances::Circumstances;
 use crate::clock::Clocks;
+use crate::closed_loop::Loops;
 use crate::figures::{Figures, Lateness, median};
 use crate::parameters::{ACCURACY, PEER_SIZE};
 use crate::scale::fast::Fast;
@@ -197,6 +198,8 @@ pub(crate) struct Results {
     pub(crate) clocks: Option<Clocks>,
     /// Runs that were analysed.
     pub(crate) analysed: Vec<Analysed>,
+    /// The closed loop; `None` where it was not made.
+    pub(crate) loops: Option<Loops>,
 }
 
 impl Results {
@@ -219,6 +222,7 @@ impl Results {
             ("bench", Self { frames: self.frames.clone(), sweep: self.sweep.clone(), ..Self::default() }),
             ("emulate", Self { emulation: self.emulation.clone(), ..Self::default() }),
             ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
+            ("loop", Self { loops: self.loops.clone(), ..Self::default() }),
             ("analyse", Self { analysed: self.analysed.clone(), ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
@@ -334,6 +338,7 @@ impl Results {
         self.claim_sweep(&mut claims);
         self.emulation.claim(&mut claims);
         claims.extend(self.clocks.iter().flat_map(Clocks::claims));
+        claims.extend(self.loops.iter().flat_map(Loops::claims));
         self.claim_analysed(&mut claims);
         claims
     }

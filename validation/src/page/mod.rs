@@ -2,6 +2,7 @@
 
 pub(crate) mod analyse;
 pub(crate) mod clock;
+pub(crate) mod closed_loop;
 mod emulated;
 mod scale;
 mod table;
@@ -107,6 +108,9 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
         clock::clocks(&mut out, clocks);
     }
     analyse::analysed(&mut out, &results.analysed);
+    if let Some(loops) = &results.loops {
+        closed_loop::loops(&mut out, loops);
+    }
     gaps(&mut out, results);
     out
 }
