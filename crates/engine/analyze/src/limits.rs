@@ -339,7 +339,7 @@ mod tests {
         for (text, part) in [
             ("forward.delay_ns.p99", "has no comparison"),
             ("forward.delay_ns.p98<30ms", "p99"),
-            ("latency<30ms", "use one of delay_ns"),
+            ("latency<30ms", "use one of delay"),
             ("forward.delay_ns<30ms", "continue with one of"),
             ("forward.delay_ns.p99<30", "unit"),
             ("forward.loss.ratio<5", "write 5% or 0.05"),

@@ -173,7 +173,7 @@ mod tests {
         let error = super::set(&hanging, Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("did not end within 300ms (--case-time), and was ended"), "{text}");
-        assert!(text.contains(": cannot connect yet; see what"), "{text}");
+        assert!(text.contains(": cannot connect yet; run this command yourself"), "{text}");
         assert!(ends(id()));
     }
 

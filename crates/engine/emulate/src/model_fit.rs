@@ -558,6 +558,7 @@ impl DirectionFit<'_> {
         let series = self.series(&HashSet::new());
         describe::trace(way.replaced.as_ref(), &series, &mut model);
         self.ratio_of_loss(&mut model);
+        model.duplicated_ratio = self.duplicates().0;
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
         let halves: HashMap<u64, Duration> = if is_halved {
             firsts(self.source.round_trip)
@@ -668,7 +669,8 @@ impl DirectionFit<'_> {
         }
     }
 
-    fn copies(&self, model: &mut DirectionModel, text: &mut String) {
+    /// The share of packets that were duplicated, and how much later than the packet each copy arrived, nanoseconds.
+    fn duplicates(&self) -> (Option<f64>, Vec<f64>) {
         let arrived = self.firsts().filter(|passage| passage.fate == Fate::Arrived).count();
         let mut spacings = Vec::new();
         let mut doubled = HashSet::new();
@@ -678,7 +680,12 @@ impl DirectionFit<'_> {
                 spacings.push(real((second - first).as_nanos().max(0)));
             }
         }
-        model.duplicated_ratio = (arrived > 0).then(|| count(doubled.len()) / count(arrived));
+        ((arrived > 0).then(|| count(doubled.len()) / count(arrived)), spacings)
+    }
+
+    fn copies(&self, model: &mut DirectionModel, text: &mut String) {
+        let (ratio, spacings) = self.duplicates();
+        model.duplicated_ratio = ratio;
         let Some(ratio) = model.duplicated_ratio.filter(|ratio| *ratio > 0.0) else { return };
         let _ = writeln!(
             text,

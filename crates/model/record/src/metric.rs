@@ -378,8 +378,10 @@ fn missing(text: &str, rest: &str) -> String {
                 )
             }
             (0, _) => {
-                let known: Vec<&str> = aliases.chain(known).collect();
-                format!("{shown:?} is not a metric; use one of {}; {LIST}", known.join(", "))
+                let mut names: Vec<&str> = aliases.collect();
+                names
+                    .extend(known.into_iter().filter(|name| ALIASES.iter().all(|alias| alias.name != *name)));
+                format!("{shown:?} is not a metric; use one of {}; {LIST}", names.join(", "))
             }
             (_, true) => {
                 format!("{} has no part {shown:?}; leave it out", parts[..depth].join("."))

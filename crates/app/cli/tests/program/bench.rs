@@ -440,7 +440,7 @@ fn an_interrupted_self_test_is_kept_and_does_not_say_that_it_goes_on() {
     std::thread::sleep(std::time::Duration::from_secs(2));
     interrupted.signal("INT");
     let ended = interrupted.wait().with_code(130);
-    assert!(ended.stderr.starts_with("benchmark self-test: "), "{ended:?}");
+    assert!(ended.stderr.starts_with("benchmark self-test from "), "{ended:?}");
     assert!(ended.stdout.contains("; a self-test cannot be resumed"), "{ended:?}");
     assert!(!ended.stdout.contains("--resume"), "{ended:?}");
     assert!(run.join("benchmark.json").is_file());

@@ -145,7 +145,7 @@ fn replies_of_other_length() {
         let names = ["/replies", "/payload_octets_min", "/payload_octets_max"];
         assert_eq!(names.map(of), [other.map(|_| PROBES), other, other], "{fault:?}");
         let warnings = warned(&document);
-        let words = format!("not as long as the request, with {} octets", other.unwrap_or_default());
+        let words = format!("not as long as the request, with {} bytes", other.unwrap_or_default());
         assert_eq!(warnings.contains(&words), other.is_some(), "{fault:?}: {warnings}");
     }
 }

@@ -123,7 +123,7 @@ fn an_output_that_was_closed_from_the_start_is_told_where_something_was_to_be_wr
         [&["--help"], &["--version"], &["analyze", log], &["analyze", log, "--json", "-"], &["doctor"]];
     for arguments in written {
         let ended = process::run(&mut without(">&-", arguments)).with_code(4);
-        let told = "error: cannot write (standard output): it was closed from the start; send it to a file, or to /dev/null\n";
+        let told = "error: cannot write (standard output): it was closed from the start; write to a file, or to /dev/null\n";
         assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error")).count(), 1, "{ended:?}");
         assert!(ended.stderr.ends_with(told), "{arguments:?}: {ended:?}");
         // Who has nothing to say does not need it, and the code is the same without a place for errors.
@@ -155,7 +155,7 @@ fn a_measurement_without_an_output_is_told_so_at_once_and_one_whose_output_is_fu
     let received = |kept: Option<Value>| count(&kept.unwrap(), "/round_trip/packets/received");
     for more in [&[][..], &["--json", "-"], &["--stream"], &["--quiet", "--stream"]] {
         let (ended, kept) = measured(">&-", more, 4);
-        let told = "error: cannot write (standard output): it was closed from the start; send it to a file, or to /dev/null\n";
+        let told = "error: cannot write (standard output): it was closed from the start; write to a file, or to /dev/null\n";
         assert_eq!(ended.stderr, told, "{more:?}: nothing was measured, and nothing else is told");
         assert_eq!(kept, None, "{more:?}");
         // That this is full shows only once something is written.

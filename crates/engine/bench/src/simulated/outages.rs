@@ -392,7 +392,7 @@ fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_wa
     };
     let alone = told(vec![stream("a", destination)]);
     assert!(
-        alone.contains("none came of 1 frames from 198.18.0.2 to 198.19.0.66-198.19.0.69; see"),
+        alone.contains("none came of 1 frames from 198.18.0.2 to 198.19.0.66-198.19.0.69; check"),
         "{alone}"
     );
     assert!(!alone.contains("198.19.0.2;"), "{alone}");
