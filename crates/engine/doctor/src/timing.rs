@@ -234,7 +234,7 @@ mod tests {
         let quiet = Stolen { observed, ..Stolen::default() };
         for (one, verdict, says) in [
             (quiet, CheckVerdict::Good, "No interruption of 1 µs"),
-            (Stolen { share: 0.02, gaps: 9, ..quiet }, CheckVerdict::Limited, "2.00 % of the time"),
+            (Stolen { share: 0.02, gaps: 9, ..quiet }, CheckVerdict::Limited, "2.00 % of the processor time"),
             (
                 Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet },
                 CheckVerdict::Limited,

@@ -236,7 +236,7 @@ mod tests {
             reasons: vec![PlanReason::CorrelationTime { direction: "forward".into() }],
         };
         let words = super::plan(Some(&plan), &style);
-        assert!(words.contains("--interval 2ms --duration 10m1s"), "{words}");
+        assert!(words.contains("--interval 2ms --duration 601s"), "{words}");
         assert!(super::plan(None, &style).contains("no further measurement"));
         model.directions[0].replaced = Some("correlated".into());
         model.directions[0].delay = "trace".into();

@@ -93,7 +93,7 @@ mod tests {
     fn names_that_the_kernel_would_not_take_are_refused() {
         for bad in ["", "/", "/e0", "x/", "a/b/c", "sixteen-letters-", "a b", "a:1", "x/..", "a\0"] {
             let error = bad.parse::<PortName>().unwrap_err();
-            assert!(error.to_string().contains("is no port"), "{bad:?}: {error}");
+            assert!(error.to_string().contains("is not a port"), "{bad:?}: {error}");
         }
     }
 }
