@@ -309,7 +309,7 @@ async function run() {
   const fewer = await received();
   await until('packets pass', async () => (await received()) > fewer);
   await page.getByRole('button', { name: 'Pause' }).click();
-  await page.getByText('Paused: the figures are of').waitFor();
+  await page.getByText('Paused: the values are of').waitFor();
   const ledger = () => page.getByRole('region', { name: 'Packet counts' }).innerText();
   const stood = await ledger();
   const then = await received();
@@ -365,7 +365,7 @@ async function run() {
   await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"6ms\\"\\n"}' }));
   await those.getByText('b → a › Delay › Fixed part: 5ms → 6ms').waitFor();
   await theirs.getByRole('button', { name: 'Use their version' }).click();
-  await page.getByText('The screen shows the settings of the emulation.').waitFor();
+  await page.getByText('The screen shows the settings of the emulator.').waitFor();
   const mine = page.locator('.card', { has: page.getByRole('heading', { name: 'b → a', exact: true }) }).first();
   await until('theirs is on the screen', () => mine.getByLabel('Fixed part').inputValue().then((text) => text === '6ms'));
 
@@ -399,9 +399,9 @@ async function run() {
   assert.equal(askedRate, 'no limit');
   assert(/bit\/s$/.test(didRate) && /bit\/s$/.test(measuredRate), `${didRate}, ${measuredRate}`);
   await beside.getByLabel('Emulation').selectOption('now');
-  await beside.getByText('the scenario in force now').waitFor();
+  await beside.getByText('the current scenario').waitFor();
   await beside.getByLabel('Emulation').selectOption('kept');
-  await beside.getByText('the scenario in force when the measurement began').waitFor();
+  await beside.getByText('the scenario at the start of the measurement').waitFor();
 
   step('its packets are saved as other programs read them');
   for (const [name, begins] of [['Document (JSON)', '{'], ['Packets (CSV)', 'sequence,size'], ['Packets (Parquet)', 'PAR1'], ['Packets (Qtcp .raw)', ''], ['Packets (Qtcp .sta)', '']]) {
@@ -545,7 +545,7 @@ async function run() {
   await runsScreen.getByRole('cell', { name: 'at a⟨U+202E⟩rate' }).waitFor();
   await open(page, 'Emulator');
   await theirs.getByRole('button', { name: 'Use their version' }).click();
-  await page.getByText('The screen shows the settings of the emulation.').waitFor();
+  await page.getByText('The screen shows the settings of the emulator.').waitFor();
 
   step('a trace is entered, and its lines count as changes; other pages and the master switch keep it');
   await open(page, 'Emulator');

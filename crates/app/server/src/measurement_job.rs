@@ -425,8 +425,13 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
 /// A size that probes cannot have: the command line's words without its option.
 fn about_size(error: &EndpointError) -> Problem {
     let text = error.to_string();
-    let name = if text.contains("(--size)") { "size" } else { "traffic" };
-    wrong(name, &text.replacen(" (--size)", "", 1).replacen(" (traffic)", "", 1))
+    // The option stands in parentheses, with its value where it has one.
+    let option =
+        text.split_once(" (--size").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));
+    match option {
+        Some((before, after)) => wrong("size", &format!("{before}{after}")),
+        None => wrong("traffic", &text.replacen(" (traffic)", "", 1)),
+    }
 }
 
 /// The recorded schedule that the traffic names, whose text was sent with it: no file of the server's is read.

@@ -343,8 +343,8 @@ fn excess_reverse_streams_are_refused() {
         (ReverseStreamRequest { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
         (ReverseStreamRequest { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
         (ReverseStreamRequest { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
-        (ReverseStreamRequest { dscp: 64, ..base() }, RefusalCode::Invalid, "code point"),
-        (ReverseStreamRequest { ttl: 0, ..base() }, RefusalCode::Invalid, "live"),
+        (ReverseStreamRequest { dscp: 64, ..base() }, RefusalCode::Invalid, "DSCP"),
+        (ReverseStreamRequest { ttl: 0, ..base() }, RefusalCode::Invalid, "TTL"),
         (
             ReverseStreamRequest {
                 model: "token-bucket:14MBps,1400000B".into(),
