@@ -182,7 +182,7 @@ impl Way {
 }
 
 fn checked(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
-    let fitted = fit(source, ways)?;
+    let fitted = fit(source, ways, false)?;
     let config = fitted.config()?;
     let check = compare(source, &config, source.ways, 1.0);
     let mut held_out = Vec::new();
@@ -194,7 +194,7 @@ fn checked(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, Strin
     let round_trip = half_of(source.round_trip, 0);
     let train = FitInput { ways: [&parts[0][0], &parts[0][1]], round_trip: &round_trip, ..source.clone() };
     if parts.iter().flatten().any(|part| !part.is_empty()) {
-        let config = fit(&train, ways)?.config()?;
+        let config = fit(&train, ways, true)?.config()?;
         for every in THINNED {
             let thinned = [0, 1].map(|way| thin(&parts[1][way], every));
             let is_enough = thinned.iter().any(|part| part.len() >= FEWEST_HELD_OUT);
@@ -245,8 +245,8 @@ fn compare(source: &FitInput<'_>, config: &Config, ways: [&[Passage]; 2], wideni
     })
 }
 
-/// Makes the scenario. Families that `ways` has are fitted again; others are chosen.
-fn fit(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Fitted, String> {
+/// Makes the scenario. Families that `ways` lacks are chosen; to a part of the measurement the chosen ones are fitted again.
+fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitted, String> {
     let mut fitted =
         Fitted { text: String::new(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     let mut are_relative = false;
@@ -269,7 +269,7 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Fitted, String> {
             }
             DelaySource::None => fitted.warnings.push(ModelWarning::DelaysUnknown { direction, setting }),
         }
-        let fit = DirectionFit { table, passages, ordered, delays, source };
+        let fit = DirectionFit { table, passages, ordered, delays, is_part, source };
         match ways[number].kind {
             ModelKind::Models => {
                 if !ordered && passages.iter().any(|passage| passage.fate == Fate::Arrived) {
@@ -375,6 +375,8 @@ struct DirectionFit<'a> {
     /// Whether the order in which the packets arrived is known.
     ordered: bool,
     delays: DelaySource,
+    /// Whether the passages are a part of the measurement, to which the families of the whole are fitted again.
+    is_part: bool,
     source: &'a FitInput<'a>,
 }
 
@@ -386,12 +388,15 @@ impl DirectionFit<'_> {
         let displaced = if self.ordered { self.order(&mut model, &mut text) } else { HashSet::new() };
         let series = self.series(&displaced);
         let choice = match &way.choice {
-            Some(choice) => choice.refitted(&series),
+            Some(choice) if self.is_part => choice.refitted(&series),
+            Some(choice) => choice.clone(),
             None => way.choice.insert(choose(&series)).clone(),
         };
         fitted.text.push_str(&text);
         describe::choice(&choice, &series, &mut model);
-        self.loss_interval(&choice, &mut model);
+        if !self.is_part {
+            self.loss_interval(&choice, &mut model);
+        }
         model.supported.is_correlation_time_bound =
             matches!(&choice.delay, DelayModel::Correlated(time) if time.is_bound);
         if let DelayModel::Regimes(regimes) = &choice.delay {

@@ -65,7 +65,7 @@ fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
 
 /// Without a check.
 fn fitted_from(source: &FitInput<'_>) -> Fitted {
-    fit(source, &mut [Way::of(source.kind), Way::of(source.kind)]).unwrap()
+    fit(source, &mut [Way::of(source.kind), Way::of(source.kind)], false).unwrap()
 }
 
 fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
@@ -205,15 +205,28 @@ fn only_udp_is_impaired_if_requested() {
     }
 }
 
+/// A delay that rises for a second and falls at once: no process that looks alike in both directions of time.
+const SAWTOOTH: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
+    [[timeline]]\nat = \"10ms\"\nramp = \"900ms\"\na_to_b.delay.fixed = \"320ms\"\n\
+    [[timeline]]\nat = \"950ms\"\nramp = \"400ms\"\na_to_b.delay.fixed = \"20ms\"\n\
+    [timeline_repeat]\nevery = \"1500ms\"\n";
+
+/// Where the models of one direction fail, the other direction keeps the families that were compared for it.
+#[test]
+fn other_direction_keeps_its_candidates() {
+    let failing = passages(SAWTOOTH, 1_500);
+    let steady = passages("seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n", 1_500);
+    let source = FitInput { ways: [&failing, &steady], ..input(&failing, ModelKind::Models) };
+    let modelled = model(&source).unwrap();
+    let [failed, kept] = &modelled.fitted.directions[..] else { panic!("{modelled:#?}") };
+    assert_eq!([&failed.delay, &kept.delay], ["trace", "constant"]);
+    assert!(!kept.candidates.is_empty(), "{kept:#?}");
+}
+
 /// Where no family reproduces the delays, the recorded ones are replayed, and the check of these passes.
 #[test]
 fn a_trace_replaces_models_that_fail() {
-    // A delay that rises for a second and falls at once: no process that looks alike in both directions of time.
-    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
-        [[timeline]]\nat = \"10ms\"\nramp = \"900ms\"\na_to_b.delay.fixed = \"320ms\"\n\
-        [[timeline]]\nat = \"950ms\"\nramp = \"400ms\"\na_to_b.delay.fixed = \"20ms\"\n\
-        [timeline_repeat]\nevery = \"1500ms\"\n";
-    let passages = passages(text, 3_000);
+    let passages = passages(SAWTOOTH, 3_000);
     let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
     let direction = &modelled.fitted.directions[0];
     assert_eq!(direction.delay, "trace", "{direction:#?}");
