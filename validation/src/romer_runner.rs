@@ -4,19 +4,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, anyhow, bail};
-use romer_analyze::{WAITING_TIME, reading};
-use romer_endpoint::ThreadOptions;
+use romer_analyze::reading;
 use romer_endpoint::names::Family;
 use romer_host::clock::Realtime;
 use romer_host::netns;
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
 use romer_record::document::StreamInterval;
-use romer_record::manifest::StampRequest;
 use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Clock, Dscp, Duration, Ecn, Timestamp};
+use romer_units::{Clock, Duration, Timestamp};
 
 use crate::figures::Timed;
 use crate::hosts::{FAR, Hosts};
@@ -70,31 +68,12 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
     let target = FAR.to_string().parse().map_err(|error: String| anyhow!(error))?;
     let traffic =
         Request { interval: Some(interval), ..Request::new(TrafficModel::Periodic, Limit::Count(count)) };
+    let location = Location::Folder { path: folder.to_path_buf(), force: false };
+    let streams = vec![StreamOptions { target, traffic, size: ProbeSize::Packet(octets) }];
     Ok(MeasureOptions {
-        direction: romer_record::document::ProbeDirection::RoundTrip,
-        streams: vec![StreamOptions { target, traffic, size: ProbeSize::Packet(octets) }],
         family: Family::V4,
-        stamp_only: false,
-        key: None,
-        stamp: StampRequest::Best,
-        dscp: Dscp::DEFAULT,
-        ecn: Ecn::NotEct,
-        ttl: None,
-        source: None,
-        interface: None,
-        route: false,
-        waiting_time: WAITING_TIME,
-        skew: romer_record::manifest::SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
-        comment: None,
-        command: "romer-validation".into(),
-        calibration: None,
-        location: Location::Folder { path: folder.to_path_buf(), force: false },
-        threads: ThreadOptions::default(),
-        live_delays: false,
-        at: None,
         report_every: Duration::from_secs(3_600),
+        ..MeasureOptions::new(streams, "romer-validation".into(), location)
     })
 }
 

@@ -251,7 +251,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Interfaces usable as ports, in all network namespaces. */
+        /** Interfaces usable as ports, also in named network namespaces. */
         get: operations["interfaces"];
         put?: never;
         post?: never;

@@ -9,33 +9,28 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::reading::{self, RunContents};
 use romer_emulate::model_fit::{Fitted, ModelKind};
 use romer_emulate::read_departures;
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::names::{Family, Target};
-use romer_measure::{MeasureOptions, MeasurementOutcome, StreamOptions};
+use romer_endpoint::names::Target;
+use romer_measure::{MeasureOptions, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopVerdict};
 use romer_record::emulation::{EmulatedPacket, Emulation};
-use romer_record::manifest::{SkewRequest, StampRequest, Stream};
-use romer_record::voice::VoiceRequest;
+use romer_record::manifest::Stream;
 use romer_report::closed_loop::{EmulatedModel, closed_loop, page};
 use romer_report::comparison::Subject;
 use romer_report::escape;
-use romer_report::text::wrap;
 use romer_store::{Location, untrusted};
 use romer_traffic::Trace;
-use romer_units::{Duration, Ecn};
+use romer_units::Duration;
 
 use crate::args::{LoopArgs, LoopLimit};
 use crate::failure::Failure;
 use crate::lab_path::{FAR, LabPath};
-use crate::measure::{exit_code, expected, random_seed, size};
+use crate::measure::{exit_code, random_seed, size, with_progress};
 use crate::output::Color;
-use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::{command, model, output, signals, traffic};
 pub(crate) use folder::LoopFolder;
 
@@ -67,8 +62,13 @@ pub(crate) fn run(arguments: &LoopArgs) -> Result<Exit, Failure> {
     let trace = traffic::trace(&arguments.traffic)?;
     let folder = LoopFolder::make(arguments.out.as_deref(), arguments.output.force, &target.host)?;
     let interrupted = signals::every()?;
-    say(arguments, &format!("Measuring the path to {}.", target.text));
-    let outcome = measure(arguments, &options(arguments, target, trace, &folder), &interrupted)?;
+    output::say(
+        arguments.output.quiet,
+        arguments.output.color,
+        &format!("Measuring the path to {}.", target.text),
+    );
+    let options = options(arguments, target, trace, &folder);
+    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted)?;
     match exit_code(&outcome)? {
         Exit::Success => {}
         // What was measured is kept, and can be continued with.
@@ -76,14 +76,6 @@ pub(crate) fn run(arguments: &LoopArgs) -> Result<Exit, Failure> {
     }
     drop(outcome);
     close(arguments, &folder, &PathRun::read(&folder.path(), 0)?, &interrupted)
-}
-
-/// Says what is being done.
-fn say(arguments: &LoopArgs, text: &str) {
-    if !arguments.output.quiet {
-        let style = output::style_of_stderr(arguments.output.color);
-        wrap(text, style.width).iter().for_each(|line| output::eprint_line(line));
-    }
 }
 
 /// The second host of the lab.
@@ -102,53 +94,21 @@ fn options(
     let seed = given.seed.unwrap_or_else(random_seed);
     let request = traffic::request(given, trace, seed);
     let fresh_seed = (request.is_random() && given.seed.is_none()).then_some(seed);
+    let stream = StreamOptions { target: target.clone(), traffic: request, size: size(given) };
+    let location = Location::Folder { path: folder.path(), force: arguments.output.force };
     MeasureOptions {
-        streams: vec![StreamOptions { target: target.clone(), traffic: request, size: size(given) }],
         direction: arguments.direction.into(),
-        family: Family::Any,
         stamp_only: arguments.stamp_only,
-        key: None,
-        stamp: StampRequest::Best,
         dscp: arguments.dscp,
-        ecn: Ecn::NotEct,
-        ttl: None,
-        source: None,
-        interface: None,
-        route: false,
-        waiting_time: WAITING_TIME,
-        skew: SkewRequest::default(),
-        voice: VoiceRequest::default(),
-        limits: Vec::new(),
-        comment: None,
-        command: command::with_seed(fresh_seed),
-        calibration: None,
-        location: Location::Folder { path: folder.path(), force: arguments.output.force },
-        threads: ThreadOptions::default(),
-        at: None,
-        report_every: Duration::from_millis(250),
-        live_delays: false,
+        ..MeasureOptions::new(vec![stream], command::with_seed(fresh_seed), location)
     }
-}
-
-/// Measures, and tells how it goes on.
-fn measure(
-    arguments: &LoopArgs,
-    options: &MeasureOptions,
-    interrupted: &Arc<AtomicBool>,
-) -> Result<MeasurementOutcome, Failure> {
-    let output = &arguments.output;
-    let talk = ProgressOutput { quiet: output.quiet, stream: false, color: output.color };
-    let mut observer = ProgressPrinter::new(talk, options.direction, expected(options));
-    let outcome = romer_measure::measure(options, interrupted, &mut observer);
-    observer.finish(interrupted);
-    Ok(outcome?)
 }
 
 /// The part on the lab's first host: measures `target` by the plan of `run`, into `out`.
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
     let options = PathRun::read(run, arguments.stream)?.plan(target, out)?;
     let interrupted = signals::interruption()?;
-    exit_code(&measure(arguments, &options, &interrupted)?)
+    exit_code(&with_progress(&arguments.output, false, &options, &interrupted)?.0)
 }
 
 /// A stream of a run.
@@ -165,10 +125,7 @@ impl PathRun {
         let RunContents { run, mut streams, .. } = reading::read(folder)?;
         let place = usize::from(number);
         let Some(manifest) = run.manifest().streams.get(place).filter(|_| place < streams.len()) else {
-            return Err(Failure::usage(format!(
-                "no such stream (--stream {number}): the run has {}, counted from 0; choose one of them",
-                streams.len()
-            )));
+            return Err(Failure::no_stream(number, "the run", streams.len()));
         };
         let manifest = manifest.clone();
         Ok(Self { folder: folder.into(), number, manifest, stream: streams.swap_remove(place) })
@@ -192,7 +149,11 @@ fn close(
     path: &PathRun,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
-    say(arguments, "Modelling the path, and emulating the model in a lab of this machine.");
+    output::say(
+        arguments.output.quiet,
+        arguments.output.color,
+        "Modelling the path, and emulating the model in a lab of this machine.",
+    );
     let quiet = arguments.output.quiet;
     let closed = LabPath::up("loop", PREFIX)
         .and_then(|mut lab| close_in(&mut lab, folder, path, quiet, interrupted))

@@ -6,26 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use romer_analyze::WAITING_TIME;
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::names::{Family, Target};
+use romer_endpoint::names::Target;
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::ClosedLoop;
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, ProbeDirection};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
-use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::text::wrap;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Dscp, Duration, Ecn, counted};
+use romer_units::{Dscp, Duration, counted};
 
 use crate::args::DemoArgs;
 use crate::closed_loop::{self, LoopFolder, PathRun};
 use crate::failure::Failure;
 use crate::lab_path::{FAR, LabPath};
-use crate::measure::{exit_code, expected, location};
-use crate::progress::{ProgressOutput, ProgressPrinter};
+use crate::measure::{exit_code, location, with_progress};
 use crate::{model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
@@ -55,12 +51,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     // Before hosts are made and an emulator is started for nothing.
     location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?.check()?;
     let interrupted = signals::every()?;
-    let say = |text: &str| {
-        if !arguments.output.quiet {
-            let style = output::style_of_stderr(arguments.output.color);
-            wrap(text, style.width).iter().for_each(|line| output::eprint_line(line));
-        }
-    };
+    let say = |text: &str| output::say(arguments.output.quiet, arguments.output.color, text);
     say("1. Lab: two hosts, A and B, in network namespaces, with an emulator between them.");
     let mut path = LabPath::up("demo", PREFIX)?;
     let scratch = Scratch(path.make_scratch()?);
@@ -106,11 +97,7 @@ fn close(
     run: &Path,
     interrupted: &AtomicBool,
 ) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
-    let beside = arguments.keep.out.is_some().then(|| {
-        let mut name = run.file_name().unwrap_or_default().to_owned();
-        name.push("-loop");
-        run.with_file_name(name)
-    });
+    let beside = arguments.keep.out.is_some().then(|| output::with_suffix(run, "-loop"));
     let folder = LoopFolder::make(beside.as_deref(), arguments.output.force, "demo")?;
     let path = PathRun::read(run, LOOP_STREAM)?;
     let closed = closed_loop::close_in(lab, &folder, &path, arguments.output.quiet, interrupted)?;
@@ -191,37 +178,18 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         traffic: Request { interval, ..Request::new(model, Limit::Duration(arguments.duration)) },
         size: ProbeSize::Natural,
     };
+    let streams =
+        vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))];
+    let command = format!("romer demo --duration {}", arguments.duration);
+    let location = location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?;
     let options = MeasureOptions {
         direction: ProbeDirection::Both,
-        streams: vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
-        family: Family::Any,
-        stamp_only: false,
-        key: None,
-        stamp: StampRequest::Best,
         dscp: Dscp::EF,
-        ecn: Ecn::NotEct,
-        ttl: None,
-        source: None,
-        interface: None,
-        route: false,
-        waiting_time: WAITING_TIME,
-        skew: SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
         comment: Some("demonstration between two hosts on this machine".into()),
-        command: format!("romer demo --duration {}", arguments.duration),
-        calibration: None,
-        location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
-        threads: ThreadOptions::default(),
-        at: None,
-        report_every: Duration::from_millis(250),
-        live_delays: false,
+        ..MeasureOptions::new(streams, command, location)
     };
     let interrupted = signals::interruption()?;
-    let talk = ProgressOutput { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
-    let mut observer = ProgressPrinter::new(talk, options.direction, expected(&options));
-    let outcome = romer_measure::measure(&options, &interrupted, &mut observer)?;
-    observer.finish(&interrupted);
+    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted)?;
     conclude(&outcome, arguments)
 }
 

@@ -19,7 +19,7 @@ use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{DirectionOption, MeasureArgs, StampPlace, TrafficArgs};
+use crate::args::{DirectionOption, MeasureArgs, OutputArgs, StampPlace, TrafficArgs};
 use crate::failure::Failure;
 use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
@@ -130,25 +130,28 @@ fn once(
     at: Option<SystemTime>,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(MeasurementOutcome, u64), Failure> {
-    let mut skipped_lines = 0;
     let options = MeasureOptions { at, ..options(arguments, trace)? };
-    let talk = ProgressOutput {
-        quiet: arguments.output.quiet,
-        stream: arguments.stream,
-        color: arguments.output.color,
-    };
-    let outcome = if arguments.tui {
-        let picture = MeasurementPicture::new(options.direction, expected(&options));
-        let screen = Screen::take(&picture, interrupted)?;
-        let outcome = romer_measure::measure(&options, interrupted, &mut Painter::new(picture));
-        drop(screen);
-        outcome
-    } else {
-        let mut observer = ProgressPrinter::new(talk, options.direction, expected(&options));
-        let outcome = romer_measure::measure(&options, interrupted, &mut observer);
-        skipped_lines = observer.finish(interrupted);
-        outcome
-    };
+    if !arguments.tui {
+        return with_progress(&arguments.output, arguments.stream, &options, interrupted);
+    }
+    let picture = MeasurementPicture::new(options.direction, expected(&options));
+    let screen = Screen::take(&picture, interrupted)?;
+    let outcome = romer_measure::measure(&options, interrupted, &mut Painter::new(picture));
+    drop(screen);
+    Ok((outcome?, 0))
+}
+
+/// Measures, and prints the progress; with `stream` as JSON lines, of which the number that was skipped is given.
+pub(crate) fn with_progress(
+    output: &OutputArgs,
+    stream: bool,
+    options: &MeasureOptions,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<(MeasurementOutcome, u64), Failure> {
+    let talk = ProgressOutput { quiet: output.quiet, stream, color: output.color };
+    let mut observer = ProgressPrinter::new(talk, options.direction, expected(options));
+    let outcome = romer_measure::measure(options, interrupted, &mut observer);
+    let skipped_lines = observer.finish(interrupted);
     Ok((outcome?, skipped_lines))
 }
 

@@ -15,13 +15,11 @@ use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
+use romer_wire::ip::protocol::UDP;
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
 use crate::{compare, output};
-
-/// The protocol of probes.
-const UDP: u8 = 17;
 
 /// Does what is asked, and gives the exit code.
 pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {

@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 
 use romer_host::descriptors::{self, Standard};
 use romer_report::escape;
-use romer_report::text::TextStyle;
+use romer_report::text::{TextStyle, wrap};
 
 use crate::failure::Failure;
 
 pub(crate) use files::{
-    begin_file, check_target, put_file, read_from, write_document, write_keeping, write_with,
+    begin_file, check_target, put_file, read_from, with_suffix, write_document, write_keeping, write_with,
 };
 
 /// The system's number for what can be neither read nor written any more.
@@ -92,6 +92,13 @@ pub(crate) fn refusal() -> Option<Failure> {
         };
         Failure::environment(format!("cannot write (standard output): {error}; {advice}"))
     })
+}
+
+/// Says on standard error what is being done, unless it is to be `quiet`.
+pub(crate) fn say(quiet: bool, color: Color, text: &str) {
+    if !quiet {
+        wrap(text, style_of_stderr(color).width).iter().for_each(|line| eprint_line(line));
+    }
 }
 
 /// Writes a line without colours to standard error, escaped as [`print`] does.

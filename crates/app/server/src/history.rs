@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Scenarios that are remembered.
 const MAX_SCENARIOS: usize = 50;
 /// Octets of files that are remembered with them; what several have alike counts once.
-const MAX_FILE_OCTETS: usize = 64 << 20;
+const MAX_TOTAL_FILE_OCTETS: usize = 64 << 20;
 
 /// A scenario that was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -43,7 +43,7 @@ impl History {
         };
         let files = files.iter().map(kept).collect();
         self.0.push_back(HistoryEntry { applied, files });
-        while self.0.len() > 1 && (self.0.len() > MAX_SCENARIOS || self.octets() > MAX_FILE_OCTETS) {
+        while self.0.len() > 1 && (self.0.len() > MAX_SCENARIOS || self.octets() > MAX_TOTAL_FILE_OCTETS) {
             self.0.pop_front();
         }
     }
@@ -108,10 +108,10 @@ mod tests {
         }
         assert_eq!((history.list().len(), history.list()[0].version), (MAX_SCENARIOS, 60));
         for (version, fill) in [(61, "a"), (62, "b"), (63, "c")] {
-            history.push(applied(version), &files(&fill.repeat(MAX_FILE_OCTETS / 2)));
+            history.push(applied(version), &files(&fill.repeat(MAX_TOTAL_FILE_OCTETS / 2)));
         }
         assert_eq!(history.list().iter().map(|one| one.version).collect::<Vec<_>>(), [63, 62]);
-        history.push(applied(64), &files(&"d".repeat(MAX_FILE_OCTETS + 1)));
+        history.push(applied(64), &files(&"d".repeat(MAX_TOTAL_FILE_OCTETS + 1)));
         assert_eq!(history.list().len(), 1);
         assert!(history.files(64).is_some());
     }

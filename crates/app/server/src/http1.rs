@@ -123,7 +123,7 @@ pub(crate) struct Framing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum At {
     #[default]
-    HttpHead,
+    Head,
     /// So many octets of a body.
     Body(u64),
     /// The line with a chunk's size.
@@ -153,13 +153,13 @@ impl Framing {
                     let came = left.min(octets.len() as u64);
                     octets = octets.get(usize::try_from(came).unwrap_or(octets.len())..).unwrap_or_default();
                     self.at = match (self.at, left - came) {
-                        (At::Body(_), 0) => At::HttpHead,
+                        (At::Body(_), 0) => At::Head,
                         (At::Body(_), left) => At::Body(left),
                         (_, 0) => At::Size,
                         (_, left) => At::Chunk(left),
                     };
                 }
-                At::HttpHead | At::Size | At::Trailer => {
+                At::Head | At::Size | At::Trailer => {
                     let end = octets.iter().position(|octet| *octet == b'\n');
                     let (part, rest) = octets.split_at(end.map_or(octets.len(), |end| end + 1));
                     let room = LOOKED_AT.saturating_sub(self.line.len());
@@ -183,17 +183,17 @@ impl Framing {
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end_matches(['\r', '\n']);
         match self.at {
-            At::HttpHead if line.is_empty() && self.head.begun => {
+            At::Head if line.is_empty() && self.head.begun => {
                 let HttpHead { length, is_coded, .. } = std::mem::take(&mut self.head);
                 self.seen.push_back(is_coded && length.is_some());
                 self.at = match length {
                     _ if is_coded => At::Size,
                     Some(octets) if octets > 0 => At::Body(octets),
-                    _ => At::HttpHead,
+                    _ => At::Head,
                 };
             }
-            At::HttpHead if !self.head.begun => self.head.begun = !line.is_empty(),
-            At::HttpHead => {
+            At::Head if !self.head.begun => self.head.begun = !line.is_empty(),
+            At::Head => {
                 let (name, value) = line.split_once(':').unwrap_or((line, ""));
                 if name.eq_ignore_ascii_case("content-length") {
                     match value.trim().parse() {
@@ -213,7 +213,7 @@ impl Framing {
                     Err(_) => At::Lost,
                 };
             }
-            At::Trailer if line.is_empty() => self.at = At::HttpHead,
+            At::Trailer if line.is_empty() => self.at = At::Head,
             At::Trailer | At::Body(_) | At::Chunk(_) | At::Lost => {}
         }
     }

@@ -5,17 +5,17 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `net` | connections: how many, how slow, with TLS or without |
-//! | `wire` | what hyper does by itself, and is to say in words |
-//! | `heads`, `auth`, `strict` | what a request must be before it is looked at: host, origin, size; token; JSON |
+//! | `connections` | connections: how many, how slow, with TLS or without |
+//! | `http1` | what hyper does by itself, and is to say in words |
+//! | `request_guard`, `auth`, `strict_json` | what a request must be before it is looked at: host, origin, size; token; JSON |
 //! | `api` | the table of what can be asked for, its routes and its description |
 //! | `body` | bodies checked without acting on them, for fuzz targets |
 //! | `app` | what requests share |
 //! | `jobs` | work that goes on by itself, told to every page |
-//! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario`, `faults` | what they are about |
-//! | `following` | what can be told of a measurement's delays while it runs, from its packet log |
-//! | `watched` | the same, interval by interval, for pages that come later |
-//! | `through` | what a measurement passes through, kept with it |
+//! | `emulation`, `samples`, `measurement_job`, `benchmark_job`, `runs`, `scenario`, `scenario_diagnostics` | what they are about |
+//! | `log_tail` | what can be told of a measurement's delays while it runs, from its packet log |
+//! | `interval_store` | the same, interval by interval, for pages that come later |
+//! | `linked_emulation` | what a measurement passes through, kept with it |
 //! | `events` | what happens, told to every page |
 //! | `assets` | the page, built from `console/` and embedded |
 //!

@@ -5,21 +5,20 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
-use romer_analyze::WAITING_TIME;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
-use romer_endpoint::names::{Family, Target};
+use romer_endpoint::names::Target;
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::document::{self, Measurement, ProbeDirection, StreamInterval};
 use romer_record::emulation::PortDirection;
-use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::manifest::{CalibrationUse, StampRequest};
 use romer_record::note::{Note, Notice};
 use romer_record::voice::VoiceRequest;
 use romer_store::{CalibrationFile, Runs};
 use romer_traffic::{Request, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
-use romer_units::{Dscp, Duration, Ecn};
+use romer_units::{Dscp, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -353,34 +352,22 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
     }
     let name = targets.first().map_or("run", |target| target.host.as_str()).to_owned();
     let fresh = traffic.is_random() && asked.seed.is_none();
+    let command = command(asked, fresh.then_some(traffic.seed));
+    let streams =
+        targets.into_iter().map(|target| StreamOptions { target, traffic: traffic.clone(), size }).collect();
     Ok(MeasureOptions {
-        command: command(asked, fresh.then_some(traffic.seed)),
-        streams: targets
-            .into_iter()
-            .map(|target| StreamOptions { target, traffic: traffic.clone(), size })
-            .collect(),
         direction: asked.direction,
-        family: Family::Any,
         stamp_only: asked.stamp_only,
-        key: None,
         stamp: asked.stamp,
         dscp: field::<Dscp>("dscp", asked.dscp.as_ref())?.unwrap_or_default(),
-        ecn: Ecn::default(),
-        ttl: None,
-        source: None,
-        interface: None,
         route: true,
-        waiting_time: WAITING_TIME,
-        skew: SkewRequest::default(),
         voice,
         limits,
         comment,
         calibration: calibration(),
-        location: runs.location(&name),
-        at: None,
         report_every: Duration::from_millis(500),
         live_delays: !asked.log_at_end,
-        threads: romer_endpoint::ThreadOptions::default(),
+        ..MeasureOptions::new(streams, command, runs.location(&name))
     })
 }
 

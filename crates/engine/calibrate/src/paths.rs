@@ -5,21 +5,19 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_analyze::{WAITING_TIME, reading};
-use romer_endpoint::ThreadOptions;
+use romer_analyze::reading;
 use romer_endpoint::names::Family;
 use romer_host::link::{LinkShaping, Network};
 use romer_host::{HostError, netns};
 use romer_lab::{Host, Topology};
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
-use romer_record::document::{self, StreamInterval};
-use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_record::document::StreamInterval;
 use romer_record::note::Note;
 use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::Request;
-use romer_units::{Dscp, Duration, Ecn};
+use romer_units::Duration;
 
 use crate::error::CalibrateError;
 
@@ -143,31 +141,12 @@ fn options(
     folder: &Path,
 ) -> Result<MeasureOptions, CalibrateError> {
     let target = target.parse().map_err(romer_endpoint::EndpointError::Usage)?;
+    let location = Location::Folder { path: folder.to_path_buf(), force: false };
+    let streams = vec![StreamOptions { target, traffic, size }];
     Ok(MeasureOptions {
-        streams: vec![StreamOptions { target, traffic, size }],
         family: Family::V4,
-        direction: document::ProbeDirection::RoundTrip,
-        stamp_only: false,
-        stamp: StampRequest::Best,
-        dscp: Dscp::DEFAULT,
-        ttl: None,
-        source: None,
-        interface: None,
-        route: false,
-        waiting_time: WAITING_TIME,
-        skew: SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
-        comment: None,
-        command: "romer calibrate".into(),
-        calibration: None,
-        location: Location::Folder { path: folder.to_path_buf(), force: false },
-        key: None,
-        ecn: Ecn::NotEct,
-        threads: ThreadOptions::default(),
-        live_delays: false,
-        at: None,
         report_every: Duration::from_secs(3_600),
+        ..MeasureOptions::new(streams, "romer calibrate".into(), location)
     })
 }
 

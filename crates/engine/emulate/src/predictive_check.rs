@@ -7,7 +7,7 @@
 
 use romer_impair::{Config, Decision, Engine, Headers, Limits, Nanos, Packet, PortId};
 use romer_metrics::bootstrap::{Statistic, resampled};
-use romer_metrics::{reordering, wilson_interval};
+use romer_metrics::{kolmogorov_smirnov, reordering, wilson_interval};
 use romer_record::fidelity::{
     Distribution, FIDELITY, Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict,
 };
@@ -196,7 +196,7 @@ impl Observed {
         observed
     }
 
-    /// The figures, in the order of [`names`].
+    /// The figures, in the order of [`NAMES`], then of [`SHAPE`].
     fn figures(&self) -> Vec<f64> {
         let share = |part: usize, of: usize| if of == 0 { 0.0 } else { count(part) / count(of) };
         let mean = self.delays.iter().sum::<f64>() / count(self.delays.len().max(1));
@@ -307,7 +307,7 @@ impl Expected {
         {
             *figure = lowered(*figure, *expected, allowed);
         }
-        figures.push(ks_distance(&self.lowered(run, allowed), &self.pool));
+        figures.push(kolmogorov_smirnov(&self.lowered(run, allowed), &self.pool).unwrap_or(0.0));
         figures
     }
 
@@ -451,7 +451,7 @@ impl DirectionCheck<'_> {
         }
         let replicates = (WORK / measured.sent).clamp(FEWEST_REPLICATES, MOST_REPLICATES);
         let runs: Vec<Observed> = (0..replicates).map(|number| self.run(number)).collect();
-        let figures = columns(&runs.iter().map(|run| run.figures().to_vec()).collect::<Vec<_>>());
+        let figures = columns(&runs.iter().map(Observed::figures).collect::<Vec<_>>());
         let widening = self.question.fit.map_or(1.0, |fit| fit.widening);
         let expected = Expected::new(&runs, &figures, widening);
         let allowed = real(self.question.allowed);
@@ -675,18 +675,6 @@ fn two_sided(column: &[f64], value: f64) -> f64 {
 /// Share that is as large or larger.
 fn upper(column: &[f64], value: f64) -> f64 {
     count(column.len() - column.partition_point(|x| *x < value) + 1) / count(column.len() + 1)
-}
-
-/// The greatest distance of the cumulative distributions of two samples, both ascending.
-fn ks_distance(a: &[f64], b: &[f64]) -> f64 {
-    let (mut i, mut j, mut greatest) = (0, 0, 0.0_f64);
-    while i < a.len() && j < b.len() {
-        let x = a[i].min(b[j]);
-        i += a[i..].iter().take_while(|value| **value <= x).count();
-        j += b[j..].iter().take_while(|value| **value <= x).count();
-        greatest = greatest.max((count(i) / count(a.len()) - count(j) / count(b.len())).abs());
-    }
-    greatest
 }
 
 /// By linear interpolation between order statistics; 0 of nothing.

@@ -233,7 +233,6 @@ mod tests {
 
     use super::*;
 
-    /// Displacements that the flush cuts short are noted with their share; the few at the end of a stream are not.
     /// Traffic is compared with the limits that there are, on average.
     #[test]
     fn unsupported_traffic_is_noted() {
@@ -266,6 +265,7 @@ mod tests {
         );
     }
 
+    /// Displacements that the flush cuts short are noted with their share; the few at the end of a stream are not.
     #[test]
     fn flushed_displacements_are_noted() {
         let of = |displaced, flushed| {

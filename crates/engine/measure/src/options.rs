@@ -15,6 +15,7 @@ use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::oneway_probe;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
 
+use romer_analyze::WAITING_TIME;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
@@ -99,6 +100,38 @@ pub struct MeasureOptions {
     pub live_delays: bool,
     /// How the threads that send and receive are run.
     pub threads: ThreadOptions,
+}
+
+impl MeasureOptions {
+    /// Round trips of `streams`, with the best stamps, the usual waiting time and skew estimate, and nothing else that is stated.
+    pub fn new(streams: Vec<StreamOptions>, command: String, location: Location) -> Self {
+        Self {
+            streams,
+            direction: ProbeDirection::RoundTrip,
+            family: Family::Any,
+            stamp_only: false,
+            key: None,
+            stamp: StampRequest::Best,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            ttl: None,
+            source: None,
+            interface: None,
+            route: false,
+            waiting_time: WAITING_TIME,
+            skew: SkewRequest::default(),
+            voice: VoiceRequest::default(),
+            limits: Vec::new(),
+            comment: None,
+            command,
+            calibration: None,
+            location,
+            at: None,
+            report_every: Duration::from_millis(250),
+            live_delays: false,
+            threads: ThreadOptions::default(),
+        }
+    }
 }
 
 /// Octets of IP and UDP header.

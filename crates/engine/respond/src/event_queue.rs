@@ -1,4 +1,4 @@
-//! The queue of events from the reflecting thread to the control thread. Events that do not fit are kept in order, up to a limit.
+//! The queue of events from a reflecting or sending thread to the control thread. Events that do not fit are kept in order, up to a limit.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -7,7 +7,7 @@ use romer_units::Duration;
 
 use super::messages::ThreadEvent;
 
-/// Largest number of queued events: those of 2.6 seconds at 100,000 packets a second. Each takes about
+/// Largest number of events that wait beside those in the channel: those of 2.6 seconds at 100,000 packets a second. Each takes about
 /// 100 octets.
 const MAX_QUEUED_EVENTS: usize = 1 << 18;
 /// The same for a sender of few packets.

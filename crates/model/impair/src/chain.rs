@@ -90,15 +90,7 @@ impl Chain {
                     "row {number} of transition sums to {sum}; write probabilities whose sum is 1"
                 ));
             }
-            let mut running = 0.0;
-            for p in row {
-                running += p;
-                cumulative.push(running);
-            }
-            // What rounding leaves of 1 belongs to the last state that can be entered.
-            let reachable = row.iter().rposition(|p| *p > 0.0).unwrap_or(n - 1);
-            let start = (number - 1) * n;
-            cumulative[start + reachable..].fill(1.0);
+            push_running_sums(&mut cumulative, row);
         }
         let shortest = durations.iter().copied().min().unwrap_or(shortest);
         Ok(Self { step, cumulative, durations: durations.to_vec(), shortest, initial })
@@ -154,10 +146,25 @@ impl Chain {
     }
 
     fn next(&self, state: usize, unit: f64) -> usize {
-        let n = self.durations.len();
-        let row = &self.cumulative[state * n..(state + 1) * n];
-        row.partition_point(|sum| *sum <= unit).min(n - 1)
+        next(&self.cumulative, self.durations.len(), state, unit)
     }
+}
+
+/// Adds the running sums of a row of probabilities. What rounding leaves of 1 belongs to the last state that can be entered.
+pub(crate) fn push_running_sums(cumulative: &mut Vec<f64>, row: &[f64]) {
+    let start = cumulative.len();
+    let mut running = 0.0;
+    cumulative.extend(row.iter().map(|p| {
+        running += p;
+        running
+    }));
+    let reachable = row.iter().rposition(|p| *p > 0.0).unwrap_or(row.len().saturating_sub(1));
+    cumulative[start + reachable..].fill(1.0);
+}
+
+/// The state that a number in (0, 1) gives after `state`, of `n` states with these running sums.
+pub(crate) fn next(cumulative: &[f64], n: usize, state: usize, unit: f64) -> usize {
+    cumulative[state * n..(state + 1) * n].partition_point(|sum| *sum <= unit).min(n - 1)
 }
 
 /// Where a chain is.

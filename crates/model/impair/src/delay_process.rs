@@ -359,7 +359,7 @@ impl ProcessState {
 }
 
 /// The number in (0, 1) of two words of a block.
-fn unit(block: &[u32; 16], place: usize) -> f64 {
+pub(crate) fn unit(block: &[u32; 16], place: usize) -> f64 {
     convert::open_unit(u64::from(block[2 * place]) | (u64::from(block[2 * place + 1]) << 32))
 }
 

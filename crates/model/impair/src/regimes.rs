@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use romer_units::random::{RandomStream, Seed};
 
-use crate::convert;
+use crate::chain::{next, push_running_sums};
+use crate::delay_process::unit;
 use crate::nanos::Nanos;
 
 /// The most regimes.
@@ -41,6 +42,11 @@ pub(crate) struct RegimeState {
     pub(crate) state: usize,
 }
 
+/// The number in (0, 1) of a step.
+fn unit_of(stream: &RandomStream, step: i64) -> f64 {
+    unit(&stream.block(step.cast_unsigned()), 0)
+}
+
 impl<P> Regimes<P> {
     /// A chain with these transition probabilities from one step to the next, and a path for each state.
     ///
@@ -63,15 +69,7 @@ impl<P> Regimes<P> {
                     "has row {number} with the sum {sum}; write probabilities whose sum is 1"
                 ));
             }
-            let mut running = 0.0;
-            let start = cumulative.len();
-            cumulative.extend(row.iter().map(|p| {
-                running += p;
-                running
-            }));
-            // What rounding leaves of 1 belongs to the last state that can be entered.
-            let reachable = row.iter().rposition(|p| *p > 0.0).unwrap_or(n - 1);
-            cumulative[start + reachable..].fill(1.0);
+            push_running_sums(&mut cumulative, row);
         }
         let regimes = Self { step: step.max(SHORTEST_REGIME_STEP), cumulative, states };
         let trial = RandomStream::new(Seed([1; 6]), [0, 0]);
@@ -89,11 +87,9 @@ impl<P> Regimes<P> {
         &self.states
     }
 
-    fn map(&self, stream: &RandomStream, step: i64, state: usize) -> usize {
-        let n = self.states.len();
-        let block = stream.block(step.cast_unsigned());
-        let unit = convert::open_unit(u64::from(block[0]) | (u64::from(block[1]) << 32));
-        self.cumulative[state * n..(state + 1) * n].partition_point(|sum| *sum <= unit).min(n - 1)
+    /// The state after `state`, for the number of the step.
+    fn next(&self, state: usize, unit: f64) -> usize {
+        next(&self.cumulative, self.states.len(), state, unit)
     }
 
     /// The state at a step; `None` where not all states come to one in so many maps.
@@ -105,8 +101,9 @@ impl<P> Regimes<P> {
                 return Some(composed[0]);
             }
             let before = composed;
+            let number = unit_of(stream, step - back);
             for (state, to) in composed[..n].iter_mut().enumerate() {
-                *to = before[self.map(stream, step - back, state)];
+                *to = before[self.next(state, number)];
             }
         }
         None
@@ -117,7 +114,8 @@ impl<P> Regimes<P> {
         let step = moment.div_euclid(self.step);
         let state = match known {
             Some(known) if (0..=SINGLE).contains(&(step - known.step)) && known.state < self.states.len() => {
-                (known.step + 1..=step).fold(known.state, |state, step| self.map(stream, step, state))
+                (known.step + 1..=step)
+                    .fold(known.state, |state, step| self.next(state, unit_of(stream, step)))
             }
             _ => self.coalesced(stream, step, MOST_MAPS).unwrap_or(0),
         };
@@ -128,7 +126,7 @@ impl<P> Regimes<P> {
     pub(crate) fn next_change(&self, stream: &RandomStream, known: RegimeState) -> Nanos {
         let mut state = known.state;
         let ahead = (known.step + 1..known.step + LOOKED_AHEAD).find(|step| {
-            state = self.map(stream, *step, state);
+            state = self.next(state, unit_of(stream, *step));
             state != known.state
         });
         ahead.unwrap_or(known.step + LOOKED_AHEAD).saturating_mul(self.step)

@@ -1,10 +1,9 @@
 //! The plan of a run, so that it can be measured again: what its manifest says of its packets.
 
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::names::{Family, Target};
+use romer_endpoint::names::Target;
 use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::{Measurement, ProbeDirection};
-use romer_record::manifest::{SkewRequest, Stream};
+use romer_record::manifest::Stream;
 use romer_store::Location;
 use romer_traffic::{Limit, Request, SPEECH_INTERVAL, Schedule, TrafficModel};
 use romer_units::random::Seed;
@@ -32,32 +31,21 @@ pub(super) fn of_stream(
         None => ProbeSize::Payload(traffic.payload_octets),
         Some(_) => ProbeSize::Natural,
     };
-    let with_size = |size| MeasureOptions {
-        streams: vec![StreamOptions { target: target.clone(), traffic: request.clone(), size }],
-        direction: traffic.direction,
-        family: Family::Any,
-        // Without a log of the responder the path was measured as any STAMP reflector is.
-        stamp_only: !stream.responder_log && traffic.direction == ProbeDirection::RoundTrip,
-        key: None,
-        stamp: stream.stamp_request,
-        dscp: traffic.dscp.and_then(Dscp::new).unwrap_or_default(),
-        ecn: traffic.ecn.as_deref().and_then(|ecn| ecn.parse().ok()).unwrap_or(Ecn::NotEct),
-        ttl: traffic.ttl,
-        source: None,
-        interface: None,
-        route: false,
-        waiting_time: Duration::from_nanos(traffic.waiting_time_ns),
-        skew: SkewRequest::default(),
-        voice: stream.voice.clone(),
-        limits: Vec::new(),
-        comment: Some("emulation of a measured path".into()),
-        command: crate::command::as_given(),
-        calibration: None,
-        location: location.clone(),
-        threads: ThreadOptions::default(),
-        at: None,
-        report_every: Duration::from_millis(250),
-        live_delays: false,
+    let with_size = |size| {
+        let streams = vec![StreamOptions { target: target.clone(), traffic: request.clone(), size }];
+        MeasureOptions {
+            direction: traffic.direction,
+            // Without a log of the responder the path was measured as any STAMP reflector is.
+            stamp_only: !stream.responder_log && traffic.direction == ProbeDirection::RoundTrip,
+            stamp: stream.stamp_request,
+            dscp: traffic.dscp.and_then(Dscp::new).unwrap_or_default(),
+            ecn: traffic.ecn.as_deref().and_then(|ecn| ecn.parse().ok()).unwrap_or(Ecn::NotEct),
+            ttl: traffic.ttl,
+            waiting_time: Duration::from_nanos(traffic.waiting_time_ns),
+            voice: stream.voice.clone(),
+            comment: Some("emulation of a measured path".into()),
+            ..MeasureOptions::new(streams, crate::command::as_given(), location.clone())
+        }
     };
     // A codec has a size of its own, and refuses another.
     let [stated, natural] = [size, ProbeSize::Natural].map(with_size);

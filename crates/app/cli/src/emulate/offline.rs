@@ -16,6 +16,7 @@ use romer_scenario::Scenario;
 use romer_store::untrusted;
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
+use romer_wire::ip::protocol::UDP;
 
 use super::run_folder::RunFolder;
 use super::text;
@@ -120,10 +121,8 @@ fn figures(scenario: &Scenario, text: &str) -> io::Result<String> {
     const PACKETS: i64 = 3_000;
     const INTERVAL_NS: i64 = 20_000_000;
     const FRAME_BYTES: u32 = 218;
-    const UDP: u8 = 17;
-    let ports = [PortId::A, PortId::B];
     let packets = (0..PACKETS)
-        .flat_map(|number| ports.map(|port| Arrival::new(number * INTERVAL_NS, port, FRAME_BYTES)))
+        .flat_map(|number| PortId::BOTH.map(|port| Arrival::new(number * INTERVAL_NS, port, FRAME_BYTES)))
         .collect();
     let headers = vec![Headers { protocol: Some(UDP), ..Headers::default() }];
     let arrivals = Arrivals { packets, headers, ..Arrivals::default() };

@@ -297,7 +297,7 @@ fn buffered<T>(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) 
 }
 
 /// The name of `path` with more at its end.
-fn with_suffix(path: &Path, more: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, more: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(more);
     path.with_file_name(name)

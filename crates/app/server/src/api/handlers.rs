@@ -121,7 +121,7 @@ pub(super) fn table() -> Vec<Endpoint> {
         get::<Vec<Interface>>(
             "/api/interfaces",
             "interfaces",
-            "Interfaces usable as ports, in all network namespaces.",
+            "Interfaces usable as ports, also in named network namespaces.",
             |app, _| HandlerReply::json(&app.interfaces()),
         ),
     ];

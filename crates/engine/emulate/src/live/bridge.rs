@@ -143,7 +143,7 @@ impl Bridge {
             asked: monotonic_now(),
             outbox: VecDeque::with_capacity(slots),
             leaving: VecDeque::with_capacity(slots),
-            gathered: DirectionTotals::new(),
+            gathered: DirectionTotals::default(),
             refused: [0; Cause::ALL.len()],
             homeless: 0,
         });

@@ -39,8 +39,8 @@ pub(super) struct NanosHistogram {
     alike: Box<Correlation>,
 }
 
-impl NanosHistogram {
-    pub(super) fn new() -> Self {
+impl Default for NanosHistogram {
+    fn default() -> Self {
         Self {
             bins: vec![0; BINS].into_boxed_slice(),
             first: Vec::with_capacity(EXACT),
@@ -52,7 +52,9 @@ impl NanosHistogram {
             alike: Box::default(),
         }
     }
+}
 
+impl NanosHistogram {
     pub(super) fn clear(&mut self) {
         self.bins.fill(0);
         self.first.clear();
@@ -177,7 +179,7 @@ const fn real_count(count: u64) -> f64 {
 }
 
 /// What is gathered of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DirectionTotals {
     requested: NanosHistogram,
     actual: NanosHistogram,
@@ -195,35 +197,6 @@ pub(super) struct DirectionTotals {
 }
 
 impl DirectionTotals {
-    pub(super) fn new() -> Self {
-        let [
-            requested,
-            actual,
-            total,
-            error,
-            inter_arrival,
-            inter_departure,
-            queue_depth,
-            rate_queue,
-            order_wait,
-        ] = std::array::from_fn(|_| NanosHistogram::new());
-        Self {
-            requested,
-            actual,
-            total,
-            error,
-            inter_arrival,
-            inter_departure,
-            queue_depth,
-            rate_queue,
-            order_wait,
-            last_arrival: None,
-            last_departure: None,
-            latest: None,
-            overtaken: 0,
-        }
-    }
-
     fn tallies(&mut self) -> [&mut NanosHistogram; 9] {
         [
             &mut self.requested,
@@ -367,7 +340,7 @@ impl Raw {
     /// With nothing in it yet.
     pub(super) fn new() -> Self {
         let side = || RawDirection {
-            gathered: DirectionTotals::new(),
+            gathered: DirectionTotals::default(),
             ledger: Ledger::default(),
             homeless: 0,
             link: LinkHistory::new(LinkState::Up),
@@ -486,7 +459,7 @@ mod tests {
     #[test]
     fn median_interval_covers_bin_error() {
         for (value, few) in [(20_000, 1), (20_000, 90_000), (1_234_567, 5)] {
-            let mut tally = NanosHistogram::new();
+            let mut tally = NanosHistogram::default();
             (0..100_000).for_each(|n| tally.add(if n % 1_000 == 0 { few } else { value }));
             let summary = tally.summary();
             let [low, high] = summary.median_interval.unwrap();
@@ -498,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_summarised_to_within_the_stated_error() {
-        let mut tally = NanosHistogram::new();
+        let mut tally = NanosHistogram::default();
         let values: Vec<i64> = (0..10_001).map(|n| (n * 7_919 % 10_001 + 1) * 997).collect();
         values.iter().for_each(|value| tally.add(*value));
         let summary = tally.summary();
@@ -533,7 +506,7 @@ mod tests {
             corruption: None,
             lost: None,
         };
-        let mut gathered = DirectionTotals::new();
+        let mut gathered = DirectionTotals::default();
         let at = Timestamp::from_nanos;
         gathered.departed(&outcome(0, 30, 30, false), at(32));
         gathered.departed(&outcome(1, 30, 130, true), at(133));
@@ -626,7 +599,7 @@ mod tests {
             let mut found = [[0, 0]; 3];
             for seed in 1..=SEEDS {
                 let (delays, noted) = emulated(variable.clone(), order, gap, packets, seed);
-                let mut tally = NanosHistogram::new();
+                let mut tally = NanosHistogram::default();
                 delays.iter().for_each(|delay| tally.add(*delay));
                 let own = tally.mean;
                 let noted = noted.and_then(|noted| noted.spread()).map(|spread| {

@@ -1,7 +1,7 @@
 //! A measured path beside the emulation of its model: what differs, by how much, and whether that is more than tolerated.
 
 use romer_metrics::bootstrap::{RESAMPLES, SEED};
-use romer_metrics::{autocorrelation, distances, loss_pattern, summary};
+use romer_metrics::{autocorrelation, distances, kolmogorov_smirnov, loss_pattern, summary, wasserstein};
 use romer_record::closed_loop::{
     ClosedLoop, LOOP, LoopDirection, LoopFigure, LoopLag, LoopLossPeriod, LoopResult, LoopVerdict,
 };
@@ -347,9 +347,12 @@ fn reordering(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<Loop
 /// The distances of the distributions of delay.
 fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Vec<LoopFigure> {
     let [of_a, of_b] = [a, b].map(|side| side.values(Series::Delay));
-    let [first, second] = [&halves[0], &halves[1]].map(|half| half.values(Series::Delay));
+    let [first, second] = [&halves[0], &halves[1]].map(|half| {
+        let mut values = half.values(Series::Delay);
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    });
     let Some(found) = distances(&of_a, &of_b, [0, 1]) else { return Vec::new() };
-    let of_halves = distances(&first, &second, [2, 3]);
     let mut sorted = of_a;
     sorted.sort_unstable_by(f64::total_cmp);
     let [low, high] = SPREAD.map(|p| crate::figure::quantile(&sorted, p).unwrap_or(0.0));
@@ -364,11 +367,10 @@ fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Vec<LoopF
             tolerance,
             result: tolerance.map(|tolerance| judged(of.value, of.interval, tolerance)),
         };
-    let halves = |of: fn(&romer_metrics::Distances) -> f64| of_halves.as_ref().map(of);
     let tolerance = (DISTANCE * (high - low)).max(LEAST);
     vec![
-        row("wasserstein_ns", &found.wasserstein, halves(|of| of.wasserstein.value), Some(tolerance)),
-        row("kolmogorov_smirnov", &found.kolmogorov_smirnov, halves(|of| of.kolmogorov_smirnov.value), None),
+        row("wasserstein_ns", &found.wasserstein, wasserstein(&first, &second), Some(tolerance)),
+        row("kolmogorov_smirnov", &found.kolmogorov_smirnov, kolmogorov_smirnov(&first, &second), None),
     ]
 }
 
