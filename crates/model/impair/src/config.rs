@@ -58,7 +58,7 @@ pub struct Duplicate {
     pub delay: Nanos,
 }
 
-/// How far a packet is displaced: the number of packets that go past it.
+/// How far a packet is displaced: by a number of packets that go past it, or for a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Displacement {
     /// Every whole number from `low` to `high` alike.
@@ -74,6 +74,13 @@ pub enum Displacement {
         mean: f64,
         /// Standard deviation.
         stddev: f64,
+    },
+    /// Until a time is up, whatever goes past meanwhile: every time from `low` to `high` alike.
+    Time {
+        /// Shortest.
+        low: Nanos,
+        /// Longest.
+        high: Nanos,
     },
 }
 
@@ -335,14 +342,18 @@ impl Path {
             delay.fixed.saturating_add(crate::convert::nanos(variable).min(LONGEST_DELAY))
         });
         let copy = self.duplicate.all().filter(|copy| copy.decision.ratio() > 0.0).map(|copy| copy.delay);
-        let displaced = self.reorder.all().any(|reorder| reorder.decision.ratio() > 0.0);
+        let displaced = self.reorder.all().filter(|reorder| reorder.decision.ratio() > 0.0);
+        let displaced = displaced.map(|reorder| match reorder.displacement {
+            Displacement::Time { high, .. } => high,
+            Displacement::Uniform { .. } | Displacement::Normal { .. } => self.flush,
+        });
         let traced = self.trace.as_ref().map_or(0, |trace| trace.longest_delay());
         delay
             .max()
             .unwrap_or(0)
             .max(traced)
             .saturating_add(copy.max().unwrap_or(0))
-            .saturating_add(if displaced { self.flush } else { 0 })
+            .saturating_add(displaced.max().unwrap_or(0))
     }
 }
 
@@ -376,6 +387,10 @@ impl Displacement {
             }
             Self::Uniform { high, .. } if high > MOST_DISPLACED => {
                 Err(format!("displacement is up to {high}; at most {MOST_DISPLACED} packets go past"))
+            }
+            Self::Time { low, high } if low > high => Err("displacement has low above high".to_owned()),
+            Self::Time { low, high } => {
+                within_an_hour("displacement", low).and_then(|()| within_an_hour("displacement", high))
             }
             _ => Ok(()),
         }

@@ -91,3 +91,31 @@ fn a_displaced_packet_that_nobody_passes_leaves_when_its_time_is_up() {
     assert_eq!(engine.ledger(PortId::A).reordered, 0, "none went past another");
     assert_eq!((engine.ledger(PortId::A).displaced, engine.ledger(PortId::A).flushed), (2, 2));
 }
+
+/// A packet that waits for a time is overtaken by those that come within it, at any spacing, and by no others.
+#[test]
+fn displacement_in_time_is_alike_at_any_spacing() {
+    let reorder = Reorder {
+        decision: Decision::Bernoulli { probability: 0.1 },
+        displacement: Displacement::Time { low: 20_000, high: 40_000 },
+    };
+    for spacing in [1_000, 25_000, 50_000] {
+        let path = Path { reorder: Model::Plain(reorder.clone()), flush: 500, ..Path::default() };
+        let (engine, _, out) = run(config(path), every(spacing).take(100_000));
+        let waits: Vec<_> = out.iter().map(|o| o.time - o.arrival).filter(|wait| *wait > 0).collect();
+        claims::binomial("displaced", waits.len() as u64, 100_000, 0.1);
+        assert!(waits.iter().all(|wait| (20_000..=40_000).contains(wait)));
+        // Uniform: of 10,000 waits the mean has a standard error of 58 ns.
+        let mean = waits.iter().sum::<i64>() as f64 / waits.len() as f64;
+        claims::near("mean wait", mean, 30_000.0, 300.0);
+        let ledger = engine.ledger(PortId::A);
+        assert_eq!((ledger.displaced, ledger.flushed), (waits.len() as u64, 0));
+        let overtaken = waits.iter().filter(|wait| **wait > spacing).count() as f64 / waits.len() as f64;
+        let reordered = ledger.reordered as f64 / waits.len() as f64;
+        // Where the packets are close together, later ones that are displaced too go past less often.
+        assert!(
+            reordered <= overtaken && reordered >= 0.85 * overtaken,
+            "{spacing}: {reordered} {overtaken}"
+        );
+    }
+}

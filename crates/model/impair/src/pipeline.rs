@@ -351,8 +351,8 @@ impl Pipeline {
     ) {
         let InFlight { ordinal, copy, .. } = *self.pieces.at(place);
         let corruption = self.corruption(path, ordinal, copy);
-        let displacement = match fate {
-            Some(fate) => fate.entry.displacement,
+        let (displacement, longest) = match fate {
+            Some(fate) => (fate.entry.displacement, None),
             None => self.displacement(&path.reorder, ordinal, copy, now),
         };
         let piece = self.pieces.at_mut(place);
@@ -362,7 +362,8 @@ impl Pipeline {
         piece.displacement = displacement;
         if displacement > 0 {
             ledger.displaced += 1;
-            self.displaced.hold(place, displacement, now.saturating_add(path.flush));
+            let longest = longest.unwrap_or(path.flush);
+            self.displaced.hold(place, displacement, now.saturating_add(longest));
             return;
         }
         self.delay(path, place, now, ledger);
@@ -380,24 +381,36 @@ impl Pipeline {
         }
     }
 
-    fn displacement(&mut self, model: &Model<Reorder>, ordinal: u64, copy: u8, now: Nanos) -> u32 {
+    /// How many packets are to go past this one, 0 for none; and for how long it waits, if that is drawn.
+    fn displacement(
+        &mut self,
+        model: &Model<Reorder>,
+        ordinal: u64,
+        copy: u8,
+        now: Nanos,
+    ) -> (u32, Option<Nanos>) {
         let (reorder, _) = self.reorder.select(model, now, self.start);
         if matches!(reorder.decision, Decision::Never) {
-            return 0;
+            return (0, None);
         }
         let unit = self.draws.unit(Lane::Reorder, ordinal, copy);
         if !self.reorder.decide(&reorder.decision, unit) {
-            return 0;
+            return (0, None);
         }
         match reorder.displacement {
             Displacement::Uniform { low, high } => {
                 let word = self.draws.word(Lane::Displacement, ordinal, copy);
-                low.saturating_add(convert::below(word, high.saturating_sub(low).saturating_add(1)))
+                let packets = convert::below(word, high.saturating_sub(low).saturating_add(1));
+                (low.saturating_add(packets), None)
             }
             Displacement::Normal { mean, stddev } => {
                 let distance =
                     convert::nanos(mean + stddev * self.draws.normal(Lane::Displacement, ordinal, copy));
-                u32::try_from(distance.max(0)).unwrap_or(MOST_DISPLACED).min(MOST_DISPLACED)
+                (u32::try_from(distance.max(0)).unwrap_or(MOST_DISPLACED).min(MOST_DISPLACED), None)
+            }
+            Displacement::Time { low, high } => {
+                let share = self.draws.unit(Lane::Displacement, ordinal, copy);
+                (u32::MAX, Some(low + convert::nanos(share * convert::real(high.saturating_sub(low)))))
             }
         }
     }
@@ -502,7 +515,7 @@ impl Pipeline {
             let path = Arc::clone(self.timeline.path(self.front));
             if self.displaced.flush_at() == at {
                 if let Some((due, place, passed)) = self.displaced.flush(at) {
-                    ledger.flushed += 1;
+                    ledger.flushed += u64::from(self.pieces.at(place).displacement < u32::MAX);
                     ledger.reordered += u64::from(passed);
                     self.delay(&path, place, due, ledger);
                     self.release_displaced(&path, due, ledger);

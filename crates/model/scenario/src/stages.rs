@@ -264,8 +264,8 @@ fn reorder(table: &mut TableReader<'_>, decision: Decision) -> Read<Reorder> {
         return Ok(Reorder { decision, displacement: Displacement::default() });
     };
     let mut inner = item.table()?;
-    let displacement = match inner.need("model")?.word(&[("uniform", true), ("normal", false)])? {
-        true => {
+    let displacement = match inner.need("model")?.word(&[("uniform", 0), ("normal", 1), ("time", 2)])? {
+        0 => {
             let most = u64::from(MOST_DISPLACED);
             let whole = |item: Item<'_>| item.whole(0, most).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
             let (low, high) = (whole(inner.need("low")?)?, whole(inner.need("high")?)?);
@@ -274,12 +274,21 @@ fn reorder(table: &mut TableReader<'_>, decision: Decision) -> Read<Reorder> {
             }
             Displacement::Uniform { low, high }
         }
-        false => {
+        1 => {
             let packets = "a number of packets from 0 to 65535";
             Displacement::Normal {
                 mean: inner.need("mean")?.number(0.0, 65_535.0, packets)?,
                 stddev: inner.need("stddev")?.number(0.0, 65_535.0, packets)?,
             }
+        }
+        _ => {
+            let [low, high] =
+                [inner.need("low")?, inner.need("high")?].map(|item| item.time(0, LONGEST_DELAY));
+            let (low, high) = (low?, high?);
+            if low > high {
+                return Err(inner.error("low is above high; exchange them"));
+            }
+            Displacement::Time { low, high }
         }
     };
     inner.finish()?;

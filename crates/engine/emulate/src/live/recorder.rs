@@ -175,8 +175,11 @@ fn comment(packet: &Sampled, fate: &PacketFate, port: PortId) -> String {
         format!("romer: duplicate {}", fate.copy)
     };
     let asked = fate.requested.map_or(String::new(), |nanos| format!(", requested {}", ms(nanos)));
-    let moved =
-        if fate.displacement > 0 { format!(", displaced by {}", fate.displacement) } else { String::new() };
+    let moved = match fate.displacement {
+        0 => String::new(),
+        u32::MAX => ", displaced for a time".to_owned(),
+        packets => format!(", displaced by {packets}"),
+    };
     let damaged = if fate.corrupted { ", corrupted" } else { "" };
     match (fate.departure, fate.lost) {
         (Some((departure, rank)), _) => {
