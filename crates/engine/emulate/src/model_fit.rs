@@ -5,7 +5,7 @@
 //! | delay | the measured distribution, as a process in time with the correlation time of the normal scores |
 //! | loss | none; Bernoulli; or a chain of two states in time |
 //! | delay and loss together | a chain in time over regimes, each with its distribution and loss ratio |
-//! | reordering | displacement by as many packets as RFC 4737's extents say |
+//! | reordering | displacement in time: what reordered packets (RFC 4737) took longer than the others |
 //! | duplication | Bernoulli, with the copies' median distance |
 //!
 //! `romer-fit` chooses the families of delay and loss by the likelihood of held-out blocks of time. The scenario is then run over the
@@ -29,13 +29,16 @@ use romer_fit::regimes::Regimes;
 use romer_fit::{Observation, Scores, Series};
 use romer_impair::{Config, Headers, Nanos};
 use romer_metrics::bootstrap::{Statistic, resampled};
-use romer_metrics::{reordering, wilson_interval};
+use romer_metrics::{autocorrelation, reordering, wilson_interval};
 use romer_record::document::ProbeDirection;
-use romer_record::fidelity::{DirectionModel, Fidelity, FidelityVerdict, HeldOutCheck, Supported};
+use romer_record::fidelity::{
+    DirectionModel, Fidelity, FidelityDirection, FidelityVerdict, HeldOutCheck, Supported,
+};
 use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
+use self::describe::Misfits;
 use crate::predictive_check::{self, FittedModel, MeasuredStream, Question, count, quantile, real};
 
 /// Steps of a chain in the mean time that a state lasts: so many make the time as good as exponential.
@@ -48,6 +51,8 @@ const SHORTEST: f64 = 1e-6;
 const SHORTEST_STEP: f64 = 1e-3;
 /// The longest time that a scenario may state for delays and spacings, in seconds.
 const LONGEST_TIME: f64 = 3_600.0;
+/// The least standard deviation of interpolated delays, as a share of the measured one: the tolerance of a reproduced delay.
+const LEAST_KEPT: f64 = 0.95;
 /// Packets of the held-out stretches that are compared: every so many.
 const THINNED: [u32; 2] = [2, 4];
 /// A held-out stretch is compared if it has this many packets after thinning.
@@ -136,48 +141,70 @@ impl Modelled {
     pub fn misfits(&self) -> Vec<ProbeDirection> {
         [(ProbeDirection::Forward, "forward"), (ProbeDirection::Reverse, "reverse")]
             .into_iter()
-            .filter(|(_, name)| self.differs(name))
+            .filter(|(_, name)| self.refusals(name).next().is_some())
             .map(|(direction, _)| direction)
             .collect()
     }
 
-    fn differs(&self, name: &str) -> bool {
+    /// What the checks that refuse a direction found.
+    fn refusals(&self, name: &str) -> impl Iterator<Item = &FidelityDirection> {
         let all = std::iter::once(&self.check).chain(self.held_out.iter().map(|check| &check.fidelity));
-        let mut directions = all.flat_map(|fidelity| &fidelity.directions);
-        directions.any(|one| one.direction == name && one.verdict == FidelityVerdict::Differs)
+        let directions = all.flat_map(|fidelity| &fidelity.directions);
+        directions.filter(move |one| one.direction == name && one.verdict == FidelityVerdict::Differs)
+    }
+
+    /// The figure in which a direction deviates most.
+    fn misfit(&self, name: &str) -> Option<String> {
+        let worst = self.refusals(name).min_by(|a, b| a.p_value.total_cmp(&b.p_value))?;
+        predictive_check::deviates_most(worst).map(str::to_owned)
     }
 }
 
-/// Fits, checks, and keeps the recorded delays and losses of each direction whose models fail.
+/// Fits and checks. Of a direction whose model fails, the next best family is tried; where all fail, the recorded delays and losses are kept.
 ///
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
 pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
     let mut ways = [Way::of(source.kind), Way::of(source.kind)];
-    let modelled = checked(source, &mut ways)?;
-    let mut has_failed = false;
-    for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
-        if way.kind == ModelKind::Models && modelled.differs(name) {
-            has_failed = true;
-            *way = Way { kind: ModelKind::Trace, choice: None, replaced: way.choice.take() };
+    loop {
+        let modelled = checked(source, &mut ways)?;
+        let mut has_failed = false;
+        for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
+            if way.kind == ModelKind::Models && modelled.refusals(name).next().is_some() {
+                has_failed = true;
+                way.refuse(modelled.misfit(name));
+            }
+        }
+        if !has_failed {
+            return Ok(modelled);
         }
     }
-    if has_failed { checked(source, &mut ways) } else { Ok(modelled) }
 }
 
 /// How one direction is kept.
 #[derive(Clone, Debug)]
 struct Way {
     kind: ModelKind,
-    /// The families, once they are chosen.
+    /// The families, once they are chosen: of a trace, those that it replaces.
     choice: Option<Choice>,
-    /// Those that a trace replaces.
-    replaced: Option<Choice>,
+    /// The figures in which refused families deviated most.
+    misfits: Misfits,
 }
 
 impl Way {
     const fn of(kind: ModelKind) -> Self {
-        Self { kind, choice: None, replaced: None }
+        Self { kind, choice: None, misfits: Misfits::new() }
+    }
+
+    /// Refuses the chosen families; where none is left, a trace replaces them.
+    fn refuse(&mut self, misfit: Option<String>) {
+        let Some(choice) = &mut self.choice else { return };
+        if let (Some(candidate), Some(misfit)) = (choice.candidates.get(choice.chosen), misfit) {
+            self.misfits.insert(candidate.name.clone(), misfit);
+        }
+        if !choice.refuse() {
+            self.kind = ModelKind::Trace;
+        }
     }
 }
 
@@ -387,13 +414,18 @@ impl DirectionFit<'_> {
         self.copies(&mut model, &mut text);
         let displaced = if self.ordered { self.order(&mut model, &mut text) } else { HashSet::new() };
         let series = self.series(&displaced);
-        let choice = match &way.choice {
-            Some(choice) if self.is_part => choice.refitted(&series),
-            Some(choice) => choice.clone(),
+        let choice = match way.choice.take() {
+            Some(choice) if self.is_part => {
+                let refitted = choice.refitted(&series);
+                way.choice = Some(choice);
+                refitted
+            }
+            Some(choice) if choice.is_refused() => way.choice.insert(choice.with_best(&series)).clone(),
+            Some(choice) => way.choice.insert(choice).clone(),
             None => way.choice.insert(choose(&series)).clone(),
         };
         fitted.text.push_str(&text);
-        describe::choice(&choice, &series, &mut model);
+        describe::choice(&choice, &way.misfits, &series, &mut model);
         if !self.is_part {
             self.loss_interval(&choice, &mut model);
         }
@@ -486,17 +518,18 @@ impl DirectionFit<'_> {
             time(median(&delays))
         );
         if let DelayModel::Correlated(correlation) = &choice.delay {
-            let variable = self.variable(&delays, least, correlation.time.value, "", fitted);
+            let time = (!correlation.is_bound).then_some(correlation.time.value);
+            let variable = self.variable(&delays, least, time, "", fitted);
             let _ = writeln!(fitted.text, "variable = {variable}");
         }
     }
 
-    /// A law of delays, in a file of its own, with a correlation time in seconds.
+    /// A law of delays, in a file of its own: with a correlation time in seconds, or as independent as packet order allows.
     fn variable(
         &self,
         delays: &[f64],
         least: f64,
-        correlation: f64,
+        correlation: Option<f64>,
         name: &str,
         fitted: &mut Fitted,
     ) -> String {
@@ -505,12 +538,13 @@ impl DirectionFit<'_> {
         for delay in delays {
             let _ = writeln!(content, "{:.0}", (delay - least) * 1e9);
         }
-        let text = format!(
-            "{{ model = \"correlated\", of = {{ model = \"empirical\", file = \"{file}\" }}, time = \"{}\" }}",
-            time(correlation.clamp(SHORTEST, LONGEST_TIME))
-        );
+        let law = format!("{{ model = \"empirical\", file = \"{file}\" }}");
         fitted.files.push((file, content));
-        text
+        let correlation = correlation.map_or_else(
+            || "coefficient = 0".to_owned(),
+            |seconds| format!("time = \"{}\"", time(seconds.clamp(SHORTEST, LONGEST_TIME))),
+        );
+        format!("{{ model = \"correlated\", of = {law}, {correlation} }}")
     }
 
     /// A chain over regimes; each has the delays of the packets that are most probably in it.
@@ -547,7 +581,7 @@ impl DirectionFit<'_> {
                         _ => regimes.step / romer_fit::correlated::INDEPENDENT_FROM,
                     };
                     let name = format!(".{}", number + 1);
-                    let variable = self.variable(&delays, least, correlation, &name, fitted);
+                    let variable = self.variable(&delays, least, Some(correlation), &name, fitted);
                     let _ = write!(delay, ", variable = {variable}");
                 }
                 delay.push_str(" }");
@@ -561,7 +595,7 @@ impl DirectionFit<'_> {
     fn trace(&self, name: &str, way: &Way, fitted: &mut Fitted) {
         let mut model = self.blank(name);
         let series = self.series(&HashSet::new());
-        describe::trace(way.replaced.as_ref(), &series, &mut model);
+        describe::trace(way.choice.as_ref(), &way.misfits, &series, &mut model);
         self.ratio_of_loss(&mut model);
         model.duplicated_ratio = self.duplicates().0;
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
@@ -597,13 +631,21 @@ impl DirectionFit<'_> {
         let fixed = least.filter(|_| self.is_absolute()).unwrap_or(Duration::ZERO);
         let what =
             if is_halved { " # halves of round trips, because one-way delays are unknown" } else { "" };
+        let between = if is_smooth(&series.delays()) { "linear" } else { "hold" };
         let _ = writeln!(
             fitted.text,
-            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"time\"\nbetween = \"linear\"\n\
+            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"time\"\nbetween = \"{between}\"\n\
              fixed = \"{}\"",
             self.header(),
             Duration::from_nanos_f64(real(fixed.as_nanos().max(0)))
         );
+        if self.ordered {
+            let reordered = reordering(self.passages).len();
+            if reordered > 0 {
+                let _ = writeln!(fitted.text, "order = \"independent\" # {reordered} packets were reordered");
+            }
+            model.reordered_ratio = self.ratio_of_arrived(reordered);
+        }
         fitted.files.push((file, content));
         fitted.directions.push(model);
     }
@@ -674,9 +716,17 @@ impl DirectionFit<'_> {
         }
     }
 
+    fn arrived(&self) -> usize {
+        self.firsts().filter(|passage| passage.fate == Fate::Arrived).count()
+    }
+
+    fn ratio_of_arrived(&self, packets: usize) -> Option<f64> {
+        let arrived = self.arrived();
+        (arrived > 0).then(|| count(packets) / count(arrived))
+    }
+
     /// The share of packets that were duplicated, and how much later than the packet each copy arrived, nanoseconds.
     fn duplicates(&self) -> (Option<f64>, Vec<f64>) {
-        let arrived = self.firsts().filter(|passage| passage.fate == Fate::Arrived).count();
         let mut spacings = Vec::new();
         let mut doubled = HashSet::new();
         for pair in self.passages.windows(2).filter(|pair| pair[0].sequence == pair[1].sequence) {
@@ -685,7 +735,7 @@ impl DirectionFit<'_> {
                 spacings.push(real((second - first).as_nanos().max(0)));
             }
         }
-        ((arrived > 0).then(|| count(doubled.len()) / count(arrived)), spacings)
+        (self.ratio_of_arrived(doubled.len()), spacings)
     }
 
     fn copies(&self, model: &mut DirectionModel, text: &mut String) {
@@ -702,26 +752,40 @@ impl DirectionFit<'_> {
 
     /// The reorder stage; the packets that it displaced.
     fn order(&self, model: &mut DirectionModel, text: &mut String) -> HashSet<u64> {
-        let reordered = reordering(self.passages);
-        let arrived = self.firsts().filter(|passage| passage.fate == Fate::Arrived).count();
-        model.reordered_ratio = (arrived > 0).then(|| count(reordered.len()) / count(arrived));
-        let mut extents: Vec<u64> = reordered.iter().map(|packet| packet.extent.clamp(1, 65_535)).collect();
-        extents.sort_unstable();
-        if let (Some(ratio), false) = (model.reordered_ratio, extents.is_empty()) {
-            // All but the rarest tenth on either side.
-            let at = |tenths: usize| extents[(extents.len() - 1) * tenths / 10];
-            let _ = writeln!(
-                text,
-                "[{}.reorder] # {} of {arrived}\nmodel = \"bernoulli\"\nprobability = {ratio:.6}\n\
-                 displacement = {{ model = \"uniform\", low = {}, high = {} }}",
-                self.header(),
-                reordered.len(),
-                at(1),
-                at(9)
-            );
-        }
-        reordered.iter().map(|packet| packet.sequence).collect()
+        let reordered: HashSet<u64> =
+            reordering(self.passages).iter().map(|packet| packet.sequence).collect();
+        model.reordered_ratio = self.ratio_of_arrived(reordered.len());
+        let (Some(ratio), false) = (model.reordered_ratio, reordered.is_empty()) else { return reordered };
+        // The mean and the variance.
+        let moments = |is_displaced: bool| {
+            let of = self.firsts().filter(|passage| reordered.contains(&passage.sequence) == is_displaced);
+            let delays: Vec<f64> = of.filter_map(|passage| Some(real(passage.delay?.as_nanos()))).collect();
+            let of = count(delays.len().max(1));
+            let mean = delays.iter().sum::<f64>() / of;
+            (mean, delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / of)
+        };
+        // The delay of displaced packets is that of the others and the time for which they waited: a uniform one with these moments.
+        let [(displaced, displaced_variance), (usual, usual_variance)] = [true, false].map(moments);
+        let (wait, half) = (displaced - usual, (3.0 * (displaced_variance - usual_variance).max(0.0)).sqrt());
+        let [low, high] = [wait - half, wait + half].map(|nanos| time(nanos.max(0.0) / 1e9));
+        let _ = writeln!(
+            text,
+            "[{}.reorder] # {} of {}\nmodel = \"bernoulli\"\nprobability = {ratio:.6}\n\
+             displacement = {{ model = \"time\", low = \"{low}\", high = \"{high}\" }}",
+            self.header(),
+            reordered.len(),
+            self.arrived(),
+        );
+        reordered
     }
+}
+
+/// Whether lines between successive delays keep the variation of the delays. Halfway on average, an interpolated delay has the variance
+/// (2 + r) / 3 of theirs, where r is the correlation of successive delays.
+fn is_smooth(delays: &[f64]) -> bool {
+    let delays: Vec<Option<f64>> = delays.iter().copied().map(Some).collect();
+    let correlation = autocorrelation(&delays, &[1])[0].unwrap_or(1.0);
+    ((2.0 + correlation) / 3.0).sqrt() >= LEAST_KEPT
 }
 
 fn median(series: &[f64]) -> f64 {

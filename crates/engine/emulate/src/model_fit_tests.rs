@@ -13,11 +13,14 @@ fn passages(text: &str, packets: u32) -> Vec<Passage> {
 fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
     let mut engine = Engine::new(config, Limits::growing(), 0);
     let mut arrivals = vec![Vec::new(); packets as usize];
+    let mut last = 0;
     let at = |number: u32| i64::from(number) * spacing;
     for number in 0..=packets {
         let now = if number == packets { Nanos::MAX } else { at(number) - 1 };
         while let Some(outcome) = engine.poll(now) {
-            arrivals[outcome.slot as usize].push(outcome.time);
+            // On a wire, one packet follows another.
+            last = outcome.time.max(last + 1);
+            arrivals[outcome.slot as usize].push(last);
         }
         if number < packets {
             engine.admit(&Packet::new(number, PortId::A, 100, at(number)));
@@ -173,6 +176,22 @@ fn regimes_are_found_again() {
     assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
 }
 
+/// A path whose delays are independent and that reorders packets is modelled as such, and no trace is needed.
+#[test]
+fn independent_delays_are_reproduced() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n\
+        [a_to_b.reorder]\nprobability = 0.03\ndisplacement = { model = \"time\", low = \"25ms\", high = \"55ms\" }\n\
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { model = \"gamma\", shape = 2, scale = \
+        \"3ms\" }, coefficient = 0 }\n";
+    let passages = passages(text, 3_000);
+    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let direction = &modelled.fitted.directions[0];
+    assert_eq!(direction.delay, "independent", "{direction:#?}");
+    let time = parameter(direction, "delay.correlation_time_ns");
+    assert!(time.0 < 1.0 && time.1[1] < 20e6, "{time:?}");
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+}
+
 #[test]
 fn independent_losses_and_no_losses_are_named() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n";
@@ -231,6 +250,8 @@ fn a_trace_replaces_models_that_fail() {
     let direction = &modelled.fitted.directions[0];
     assert_eq!(direction.delay, "trace", "{direction:#?}");
     assert!(direction.replaced.is_some() && !direction.candidates.is_empty(), "{direction:#?}");
+    assert!(direction.candidates.iter().filter(|one| one.misfit.is_some()).count() > 1, "{direction:#?}");
+    assert!(modelled.fitted.text.contains("between = \"linear\""), "{}", modelled.fitted.text);
     assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
     assert!(modelled.held_out.is_empty());
 }
@@ -302,11 +323,19 @@ fn unknown_losses_are_forward() {
     assert!(unknown.warnings.contains(&warning) && !known.warnings.contains(&warning));
 }
 
+/// A trace of unlike delays and of reordered packets does to the same packets what the path did.
 #[test]
 fn a_trace_replays_the_very_fates() {
     let passages = passages(PATH, 300);
     let fitted = fitted(&passages, ModelKind::Trace);
+    assert!(fitted.text.contains("between = \"hold\""), "{}", fitted.text);
     let config = read(&fitted);
+    let replayed = run(config.clone(), 300, 20_000_000);
+    let arrivals =
+        |passages: &[Passage]| passages.iter().map(|one| (one.sequence, one.arrival)).collect::<Vec<_>>();
+    assert!(!reordering(&passages).is_empty());
+    assert_eq!(reordering(&replayed), reordering(&passages));
+    assert_eq!(arrivals(&replayed), arrivals(&passages));
     let Some(romer_impair::trace::Trace::ByTime { entries, .. }) =
         config.base.paths[0][0].as_ref().unwrap().trace.as_deref()
     else {

@@ -16,6 +16,8 @@ use romer_record::{Fate, Passage};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
+/// The distribution of delay as a whole, among the names of figures.
+pub(crate) const DISTRIBUTION: &str = "delay_distribution";
 /// The most runs of a scenario.
 const MOST_REPLICATES: usize = 499;
 /// The fewest, however many packets there are.
@@ -587,17 +589,23 @@ fn set_verdict(direction: &mut FidelityDirection) {
         return;
     }
     direction.verdict = FidelityVerdict::Differs;
-    let distribution =
-        direction.distribution.iter().map(|found| ("the distribution of delay".to_owned(), found.p_value));
-    let figures = direction.figures.iter().map(|figure| {
-        (figure.figure.replace("_ns.", " ").replace("_ratio", "").replace(['_', '.'], " "), figure.p_value)
-    });
-    let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
-    let what = least.map_or_else(String::new, |(name, _)| name);
+    let what = match deviates_most(direction) {
+        Some(DISTRIBUTION) => "the distribution of delay".to_owned(),
+        figure => {
+            figure.unwrap_or_default().replace("_ns.", " ").replace("_ratio", "").replace(['_', '.'], " ")
+        }
+    };
     direction.words = format!(
         "not consistent with the scenario: {what} deviates most ({packets} packets; fewer than 1 % of simulated runs deviate as \
          much){added}"
     );
+}
+
+/// The figure with the smallest p-value, or [`DISTRIBUTION`].
+pub(crate) fn deviates_most(direction: &FidelityDirection) -> Option<&str> {
+    let distribution = direction.distribution.iter().map(|found| (DISTRIBUTION, found.p_value));
+    let figures = direction.figures.iter().map(|figure| (figure.figure.as_str(), figure.p_value));
+    figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
 /// A random point of the timeline, in nanoseconds after its start; 0 where there is none.

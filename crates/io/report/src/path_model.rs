@@ -118,6 +118,11 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
     format!("{}: {delay}{loss}{why}.", capital(&model.direction))
 }
 
+/// The name of a figure of the check, as text.
+fn figure_words(figure: &str) -> String {
+    figure.replace("_ns.", " ").replace("_ratio", "").replace(['_', '.'], " ")
+}
+
 /// The families with their likelihoods, if there is more than one.
 fn candidates(model: &DirectionModel) -> Vec<String> {
     if model.candidates.len() < 2 {
@@ -127,10 +132,10 @@ fn candidates(model: &DirectionModel) -> Vec<String> {
     let heading = format!("  {:longest$}  held-out log-likelihood", "family");
     let line = |one: &ModelCandidate| {
         let value = one.held_out_log_likelihood.map_or_else(|| "n/a".into(), |value| format!("{value:.1}"));
-        let mark = match (one.is_chosen, &model.replaced) {
-            (true, None) => "  chosen",
-            (true, Some(_)) => "  best",
-            _ => "",
+        let mark = match &one.misfit {
+            Some(figure) => format!("  refused: {}", figure_words(figure)),
+            None if one.is_chosen => "  chosen".to_owned(),
+            None => String::new(),
         };
         format!("  {:longest$}  {value:>23}{mark}", one.family)
     };
@@ -156,7 +161,7 @@ fn supported(model: &DirectionModel, unicode: bool) -> String {
     let [small, large] = range.size_octets;
     let sizes = if small == large { format!("{small} bytes") } else { format!("{small} to {large} bytes") };
     let bound = if range.is_correlation_time_bound {
-        "; at shorter spacings the correlation of delays is unknown, and a third of the spacing is assumed as its time"
+        "; whether delays are independent at shorter spacings is unknown"
     } else {
         ""
     };
@@ -184,6 +189,7 @@ mod tests {
                     family: family.into(),
                     held_out_log_likelihood: Some(value),
                     is_chosen,
+                    misfit: None,
                 })
                 .into(),
             loss_ratio: Some(0.01),
@@ -225,7 +231,7 @@ mod tests {
             "81.2  chosen",
             "delay correlation time: 50.0 ms (95 %: 40.0 ms to 60.0 ms)",
             "172 bytes",
-            "a third of the spacing",
+            "independent at shorter spacings is unknown",
         ] {
             assert!(found.replace("\n  ", " ").replace('\n', " ").contains(part), "{part}:\n{found}");
         }
@@ -239,6 +245,7 @@ mod tests {
         assert!(words.contains("--interval 2ms --duration 601s"), "{words}");
         assert!(super::plan(None, &style).contains("no further measurement"));
         model.directions[0].replaced = Some("correlated".into());
+        model.directions[0].candidates[1].misfit = Some("delay_ns.p99".into());
         model.directions[0].delay = "trace".into();
         model.directions[0].loss = "trace".into();
         let found = text(&model, &style).replace('\n', " ");

@@ -61,9 +61,15 @@ pub struct Candidate {
     pub name: String,
     /// The log-likelihood of each block left out, less that of independent delays with the same law.
     pub blocks: Vec<f64>,
+    /// Whether a check of it failed, so that it is not chosen.
+    pub is_refused: bool,
 }
 
 impl Candidate {
+    const fn new(name: String, blocks: Vec<f64>) -> Self {
+        Self { name, blocks, is_refused: false }
+    }
+
     /// The sum over the blocks.
     pub fn held_out(&self) -> f64 {
         self.blocks.iter().sum()
@@ -86,7 +92,6 @@ pub struct Choice {
 /// Chooses a family for delay and loss, and fits it to the whole series.
 pub fn choose(series: &Series) -> Choice {
     let spacing = series.spacing(0.5);
-    let whole = [series.observations()];
     let (loss, losses) = choose_loss(series, spacing);
     let delays = series.delays();
     let scores = Scores::new(&delays);
@@ -96,15 +101,15 @@ pub fn choose(series: &Series) -> Choice {
     if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
         let delay = if delays.is_empty() { DelayModel::Unknown } else { DelayModel::Constant };
         let name = format!("{} + {}", delay.name(), loss.family.name());
-        return Choice { delay, loss, candidates: vec![Candidate { name, blocks: losses }], chosen: 0 };
+        return Choice { delay, loss, candidates: vec![Candidate::new(name, losses)], chosen: 0 };
     }
-    let time = correlated::fit(&whole, &scores, spacing);
     let mut candidates =
-        vec![Candidate { name: format!("independent + {}", loss.family.name()), blocks: losses.clone() }];
+        vec![Candidate::new(format!("independent + {}", loss.family.name()), losses.clone())];
     if delays.len() < FEWEST_DELAYS {
-        let bound = spacing / correlated::INDEPENDENT_FROM;
-        let value = crate::Estimate { value: bound, interval: None };
-        let delay = DelayModel::Correlated(CorrelationTime { time: value, is_bound: true });
+        let delay = DelayModel::Correlated(CorrelationTime {
+            time: crate::Estimate { value: 0.0, interval: None },
+            is_bound: true,
+        });
         return Choice { delay, loss, candidates, chosen: 0 };
     }
     // Larger models cost more time, and are compared on fewer packets.
@@ -130,10 +135,8 @@ pub fn choose(series: &Series) -> Choice {
             correlated::log_likelihood(&correlated::scored(block, &scores), time.time.value)
         },
     );
-    candidates.push(Candidate {
-        name: format!("correlated + {}", loss.family.name()),
-        blocks: losses.iter().zip(&correlated).map(|(a, b)| a + b).collect(),
-    });
+    let both = losses.iter().zip(&correlated).map(|(a, b)| a + b).collect();
+    candidates.push(Candidate::new(format!("correlated + {}", loss.family.name()), both));
     let mut best = f64::NEG_INFINITY;
     for states in 2..=regimes::MOST_REGIMES {
         let blocks = held_out(
@@ -144,7 +147,7 @@ pub fn choose(series: &Series) -> Choice {
                 regimes.map_or(f64::NEG_INFINITY, |regimes| regimes.log_likelihood(block, &scores))
             },
         );
-        let candidate = Candidate { name: format!("regimes {states}"), blocks };
+        let candidate = Candidate::new(format!("regimes {states}"), blocks);
         let sum = candidate.held_out();
         candidates.push(candidate);
         if sum <= best || !sum.is_finite() {
@@ -152,27 +155,50 @@ pub fn choose(series: &Series) -> Choice {
         }
         best = sum;
     }
-    let mut chosen = smallest_of_the_best(&candidates);
-    let fitted =
-        (chosen > 1).then(|| regimes::fit(chosen, &[thinned.observations()], &scores, step, true)).flatten();
-    let delay = match fitted {
-        Some(regimes) => DelayModel::Regimes(regimes),
-        None => {
-            chosen = chosen.min(1);
-            let bound = CorrelationTime {
-                time: crate::Estimate {
-                    value: spacing / correlated::INDEPENDENT_FROM,
-                    interval: time.time.interval.map(|[_, high]| [0.0, high]),
-                },
-                is_bound: true,
-            };
-            DelayModel::Correlated(if chosen == 0 { bound } else { time })
-        }
-    };
-    Choice { delay, loss, candidates, chosen }
+    Choice { delay: DelayModel::Unknown, loss, candidates, chosen: 0 }.with_best(series)
 }
 
 impl Choice {
+    /// Whether the chosen family is refused.
+    pub fn is_refused(&self) -> bool {
+        self.candidates.get(self.chosen).is_some_and(|candidate| candidate.is_refused)
+    }
+
+    /// Refuses the chosen family, because a check of it failed: of regimes, all numbers of them. `false` if none is left.
+    pub fn refuse(&mut self) -> bool {
+        let is_regimes = matches!(self.delay, DelayModel::Regimes(_));
+        for (place, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.is_refused |= if is_regimes { place > 1 } else { place == self.chosen };
+        }
+        self.candidates.iter().any(|candidate| !candidate.is_refused)
+    }
+
+    /// The best family of those that are not refused, fitted to the series.
+    #[must_use]
+    pub fn with_best(self, series: &Series) -> Self {
+        let Self { loss, mut candidates, .. } = self;
+        let scores = Scores::new(&series.delays());
+        let thinned = series.thinned(series.observations().len().div_ceil(MOST_COMPARED));
+        loop {
+            let chosen = smallest_of_the_best(&candidates);
+            if chosen > 1 {
+                let step = thinned.spacing(0.5);
+                let Some(regimes) = regimes::fit(chosen, &[thinned.observations()], &scores, step, true)
+                else {
+                    candidates[chosen].is_refused = true;
+                    continue;
+                };
+                return Self { delay: DelayModel::Regimes(regimes), loss, candidates, chosen };
+            }
+            let spacing = series.spacing(0.5);
+            let mut time = correlated::fit(&[series.observations()], &scores, spacing);
+            if chosen == 0 {
+                time = CorrelationTime::independent(spacing, time.time.interval.map(|[_, high]| high));
+            }
+            return Self { delay: DelayModel::Correlated(time), loss, candidates, chosen };
+        }
+    }
+
     /// The same families, fitted to another series of the same path. What that series cannot show stays.
     #[must_use]
     pub fn refitted(&self, series: &Series) -> Self {
@@ -214,11 +240,13 @@ fn held_out<M>(
     values
 }
 
-/// The first candidate that is within two standard errors, or [`LEAST_DIFFERENCE`], of the best one.
+/// Of the candidates that are not refused, the first one within two standard errors, or [`LEAST_DIFFERENCE`], of the best one.
 fn smallest_of_the_best(candidates: &[Candidate]) -> usize {
     let sums: Vec<f64> = candidates.iter().map(Candidate::held_out).collect();
-    let best = (0..sums.len()).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap_or(0);
+    let is_left = |place: &usize| !candidates[*place].is_refused;
+    let best = (0..sums.len()).filter(is_left).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap_or(0);
     (0..best)
+        .filter(is_left)
         .find(|place| {
             let differences =
                 candidates[best].blocks.iter().zip(&candidates[*place].blocks).map(|(a, b)| a - b);
@@ -252,7 +280,7 @@ fn choose_loss(series: &Series, spacing: f64) -> (LossModel, Vec<f64>) {
             LossModel::log_likelihood,
         );
         models.push(model);
-        candidates.push(Candidate { name: family.name().into(), blocks });
+        candidates.push(Candidate::new(family.name().into(), blocks));
     }
     let mut chosen = smallest_of_the_best(&candidates);
     let packets = (series.observations().len().max(1) as f64).ln();

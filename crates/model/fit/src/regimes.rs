@@ -17,6 +17,9 @@ use crate::series::Observation;
 
 /// The most regimes.
 pub const MOST_REGIMES: usize = 8;
+/// The least probability with which a regime lasts until the next packet. Regimes that last for less than two packets on average are a pattern
+/// of single packets, and nothing in time.
+const LEAST_STAY: f64 = 0.5;
 /// Rounds of expectation and maximisation from each start; then the best of them goes on.
 const FIRST_ROUNDS: usize = 6;
 /// Rounds at most.
@@ -522,7 +525,7 @@ pub fn fit(
         }
         regime
     };
-    let is_sound = (0..states).all(|state| share[state] > 0.002);
+    let is_sound = (0..states).all(|state| share[state] > 0.002 && chain.rows[state][state] >= LEAST_STAY);
     is_sound.then(|| Regimes {
         step,
         regimes: (0..states).map(|state| estimates(state, has_intervals)).collect(),

@@ -207,8 +207,10 @@ pub struct ModelCandidate {
     /// The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
     /// family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
     pub held_out_log_likelihood: Option<f64>,
-    /// Whether it was chosen.
+    /// Whether it was chosen, or is the best of those that a trace replaces.
     pub is_chosen: bool,
+    /// Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless a check refused it.
+    pub misfit: Option<String>,
 }
 
 /// A parameter of a model.
@@ -233,7 +235,7 @@ pub struct Supported {
     pub size_octets: [u32; 2],
     /// Load in bit/s of IP packets: up to that of the measured packets.
     pub load_bit_per_s: f64,
-    /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. The
-    /// scenario has a third of the spacing.
+    /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. In
+    /// the scenario they are then independent at shorter spacings too, as far as packet order allows.
     pub is_correlation_time_bound: bool,
 }

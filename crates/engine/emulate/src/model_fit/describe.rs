@@ -4,11 +4,14 @@ use romer_fit::choice::{Choice, DelayModel};
 use romer_fit::{Estimate, Series};
 use romer_record::fidelity::{DirectionModel, ModelCandidate, ModelParameter};
 
+/// Figures in which families deviated, by the families' names.
+pub(super) type Misfits = std::collections::BTreeMap<String, String>;
+
 /// Families, candidates and parameters.
-pub(super) fn choice(choice: &Choice, series: &Series, model: &mut DirectionModel) {
+pub(super) fn choice(choice: &Choice, misfits: &Misfits, series: &Series, model: &mut DirectionModel) {
     model.delays = series.delays().len() as u64;
     model.delay = choice.delay.name().into();
-    model.candidates = candidates(choice);
+    model.candidates = candidates(choice, misfits);
     let mut add = |name: String, estimate: Estimate, scale: f64| {
         let interval = estimate.interval.map(|ends| ends.map(|end| end * scale));
         model.parameters.push(ModelParameter { name, value: estimate.value * scale, interval });
@@ -38,19 +41,25 @@ pub(super) fn choice(choice: &Choice, series: &Series, model: &mut DirectionMode
 }
 
 /// A trace, and what it replaces.
-pub(super) fn trace(replaced: Option<&Choice>, series: &Series, model: &mut DirectionModel) {
+pub(super) fn trace(
+    replaced: Option<&Choice>,
+    misfits: &Misfits,
+    series: &Series,
+    model: &mut DirectionModel,
+) {
     model.delays = series.delays().len() as u64;
     model.delay = "trace".into();
     model.loss = "trace".into();
     model.replaced = replaced.map(|choice| choice.delay.name().into());
-    model.candidates = replaced.map(candidates).unwrap_or_default();
+    model.candidates = replaced.map(|choice| candidates(choice, misfits)).unwrap_or_default();
 }
 
-fn candidates(choice: &Choice) -> Vec<ModelCandidate> {
+fn candidates(choice: &Choice, misfits: &Misfits) -> Vec<ModelCandidate> {
     let one = |(place, candidate): (usize, &romer_fit::choice::Candidate)| ModelCandidate {
         family: candidate.name.clone(),
         held_out_log_likelihood: Some(candidate.held_out()).filter(|sum| sum.is_finite()),
         is_chosen: place == choice.chosen,
+        misfit: misfits.get(&candidate.name).cloned(),
     };
     choice.candidates.iter().enumerate().map(one).collect()
 }
