@@ -22,7 +22,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
         row("skew", &proof.skew_ppm, |value| format!("{value:+.4} ppm")),
     ];
     for step in &proof.steps {
-        let name = match step.found_at_ns {
+        let name = match step.detected_at_ns {
             Some(found) => format!("step at {} s (est. {})", seconds(step.at_ns), seconds(found)),
             None => format!("step at {} s", seconds(step.at_ns)),
         };

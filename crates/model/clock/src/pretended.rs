@@ -101,13 +101,13 @@ impl SimulatedClock {
                     let (size, error) = (event.size_ns as f64, event.error_ns);
                     PretendedStep {
                         at_ns: *at_ns,
-                        found_at_ns: Some(event.at_ns - origin_ns),
+                        detected_at_ns: Some(event.at_ns - origin_ns),
                         size_ns: figure(asked, size, [size - error, size + error], PATH_NS),
                     }
                 }
                 None => PretendedStep {
                     at_ns: *at_ns,
-                    found_at_ns: None,
+                    detected_at_ns: None,
                     size_ns: ProofFigure { asked, found: None, interval: None, held: false },
                 },
             };

@@ -61,7 +61,7 @@ pub struct PretendedStep {
     /// Simulated time of the step, nanoseconds after the first packet.
     pub at_ns: i64,
     /// Estimated time of the step, nanoseconds after the first packet; `null` if it was not detected.
-    pub found_at_ns: Option<i64>,
+    pub detected_at_ns: Option<i64>,
     /// Size of the step: simulated, estimated and their agreement, nanoseconds.
     pub size_ns: ProofFigure,
 }

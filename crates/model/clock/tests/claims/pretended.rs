@@ -112,7 +112,7 @@ fn an_estimate_that_is_wrong_is_said_to_be() {
     let never = against(&SimulatedClock { steps: vec![], ..clock.clone() });
     assert!(!never.held() && never.invented_at_ns.len() == 1, "{never:?}");
     let elsewhere = against(&SimulatedClock { steps: vec![(10 * SECOND, 5 * MS)], ..clock.clone() });
-    assert!(!elsewhere.held() && elsewhere.steps[0].found_at_ns.is_none(), "{elsewhere:?}");
+    assert!(!elsewhere.held() && elsewhere.steps[0].detected_at_ns.is_none(), "{elsewhere:?}");
     let larger = against(&SimulatedClock { steps: vec![(30 * SECOND, 9 * MS)], ..clock.clone() });
     assert!(!larger.held() && !larger.steps[0].size_ns.held, "{larger:?}");
     let silent =
