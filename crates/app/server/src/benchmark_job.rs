@@ -134,7 +134,7 @@ pub(crate) struct BenchmarkProgress {
     of: u64,
     /// Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
     /// until that has ended.
-    left_ns: i64,
+    remaining_ns: i64,
     /// Description of the current trial, or of the self-test.
     now: String,
 }
@@ -346,7 +346,7 @@ fn far(progress: &Progress<'_>) -> BenchmarkProgress {
     BenchmarkProgress {
         trial: progress.trial,
         of: progress.of[1],
-        left_ns: progress.left[1].as_nanos(),
+        remaining_ns: progress.left[1].as_nanos(),
         now: words,
     }
 }
@@ -403,7 +403,7 @@ impl TrialObserver<'_> {
             job.points = points;
             job.broken = broken;
             job.error = error;
-            job.far.left_ns = 0;
+            job.far.remaining_ns = 0;
             job.state = if partial { JobState::Partial } else { JobState::Done };
         });
     }
@@ -459,10 +459,10 @@ mod tests {
             })
         };
         let mut now = progress(26);
-        assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!((now.remaining_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
         course.on_self_test(&mut now);
         assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
         now = progress(6);
-        assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!((now.remaining_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
     }
 }
