@@ -139,7 +139,7 @@ mod tests {
             settled: 8,
             lost: 1,
             outstanding: 0,
-            kept_entries: 0,
+            durable_entries: 0,
             durable_sent: 0,
             round_trip_delay_ns: Summary { median: Some(5.0), p99: Some(7.0), ..Summary::default() },
             forward: None,

@@ -473,7 +473,7 @@ pub struct StreamInterval {
     #[serde(default)]
     pub outstanding: u64,
     /// Entries of the packet log that are stored, even if the process is killed.
-    pub kept_entries: u64,
+    pub durable_entries: u64,
     /// The departures of all probes with numbers below this one are stored.
     pub durable_sent: u64,
     /// Round-trip delays within this interval, nanoseconds, with the time stamps available during the run:

@@ -65,7 +65,7 @@ impl Victim {
                     continue;
                 }
                 acknowledged.sent = acknowledged.sent.max(line["durable_sent"].as_u64().unwrap());
-                acknowledged.entries = acknowledged.entries.max(line["kept_entries"].as_u64().unwrap());
+                acknowledged.entries = acknowledged.entries.max(line["durable_entries"].as_u64().unwrap());
                 if line["sent"] == probes {
                     let _ = tell.send(());
                 }

@@ -23,7 +23,7 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
     let intervals: Vec<&Value> = lines.iter().filter(|line| at(line, "/type") == "interval").collect();
     assert!(count(intervals[0], "/elapsed_ns") <= 1_000_000_000, "{}", intervals[0]);
     for pair in intervals.windows(2) {
-        for name in ["/elapsed_ns", "/sent", "/returned", "/kept_entries", "/durable_sent"] {
+        for name in ["/elapsed_ns", "/sent", "/returned", "/durable_entries", "/durable_sent"] {
             assert!(count(pair[0], name) <= count(pair[1], name), "{name} went back: {pair:?}");
         }
     }
