@@ -103,7 +103,7 @@ pub(crate) struct Standing {
     /// Name of the run in which the emulation is stored, once it has ended.
     pub(crate) run: Option<String>,
     /// Reason why the ended emulation is not stored.
-    pub(crate) not_kept: Option<String>,
+    pub(crate) not_stored: Option<String>,
 }
 
 /// State of the emulation, each second: counters since the start, and means since the last reset.
@@ -390,14 +390,14 @@ impl Emulation {
     pub(crate) fn standing(&self) -> Standing {
         let [a, b] = self.ports().map(ToString::to_string);
         let (room, scenario) = (self.control.room(), self.control.scenario());
-        let (run, not_kept) = match locked(&self.run).clone() {
+        let (run, not_stored) = match locked(&self.run).clone() {
             Some(Ok(run)) => (Some(run), None),
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
         Standing {
             run,
-            not_kept,
+            not_stored,
             running: self.is_running(),
             started: time::rfc3339(self.control.started()),
             a,
