@@ -88,8 +88,8 @@ impl Text for EmulationWarning {
                 "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still exists, use \
                  `{command}` in its namespace"
             ),
-            Self::BufferShortForFrames { held_bytes, buffer_frames, mean_frame_bytes } => format!(
-                "the rates and queues hold up to {held_bytes} bytes, and the buffer has {buffer_frames} frames: if the mean frame size is \
+            Self::BufferShortForFrames { max_queued_bytes, buffer_frames, mean_frame_bytes } => format!(
+                "the rates and queues hold up to {max_queued_bytes} bytes, and the buffer has {buffer_frames} frames: if the mean frame size is \
                  below {mean_frame_bytes} bytes, some frames are lost (cause: queue)"
             ),
             Self::BufferShortForDelay { delay_ns, buffer_frames, limit_pps, direction } => {

@@ -166,7 +166,7 @@ EmulationWarning {
     /// With short frames, the queues and rate limits of the scenario need more buffer than is available.
     Warning BufferShortForFrames {
         /// Maximum number of queued bytes.
-        held_bytes: u64,
+        max_queued_bytes: u64,
         /// Capacity of the buffer, frames.
         buffer_frames: u64,
         /// Mean frame size below which frames are lost, bytes.
