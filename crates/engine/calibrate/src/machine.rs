@@ -70,7 +70,7 @@ mod tests {
 
     fn record() -> CalibrationRecord {
         let share =
-            Share { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, greatest_ns: 5_000.0 };
+            Share { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, max_ns: 5_000.0 };
         CalibrationRecord {
             schema: CALIBRATION.into(),
             software: SOFTWARE.into(),

@@ -85,7 +85,7 @@ impl Page {
     }
 
     fn cells(self, share: &Share) -> [String; 4] {
-        [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.greatest_ns]
+        [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.max_ns]
             .map(|nanos| self.time(nanos))
     }
 

@@ -30,7 +30,7 @@ pub fn share(rounds: &[Vec<i64>]) -> Option<Share> {
         baseline_ns: over(|round| round.min)?,
         median_ns: over(|round| round.median)?,
         uncertainty_ns: over(|round| Some(round.p99? - round.min?))?,
-        greatest_ns: over(|round| Some(round.max? - round.min?))?,
+        max_ns: over(|round| Some(round.max? - round.min?))?,
     })
 }
 

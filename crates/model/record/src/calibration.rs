@@ -74,7 +74,7 @@ pub struct Share {
     /// 99 % quantile minus baseline of a round.
     pub uncertainty_ns: f64,
     /// Maximum minus baseline of a round, including scheduling delays.
-    pub greatest_ns: f64,
+    pub max_ns: f64,
 }
 
 /// Test of FOWD = ROWD = RTT/2 on a symmetric path: medians of the one-way delays and of half the round-trip

@@ -104,7 +104,7 @@ fn each_figure_of_a_share_is_the_median_of_the_rounds() {
     close(found.baseline_ns, 210.0, 1e-9);
     close(found.median_ns, 260.0, 1e-9);
     close(found.uncertainty_ns, 99.0, 1e-9);
-    close(found.greatest_ns, 100.0, 1e-9);
+    close(found.max_ns, 100.0, 1e-9);
     assert_eq!(share(&[Vec::new()]), None);
 }
 
@@ -125,7 +125,7 @@ fn error(place: Place, forward: f64, reverse: f64) -> PlaceError {
         baseline_ns: nanos,
         median_ns: nanos + 100.0,
         uncertainty_ns: 900.0,
-        greatest_ns: 5_000.0,
+        max_ns: 5_000.0,
     };
     PlaceError { place, forward: of(forward), reverse: of(reverse), round_trip: of(forward + reverse) }
 }
