@@ -118,7 +118,7 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
             percent(run.iperf3_lost_ratio),
             us(run.lateness_p50_ns),
             us(run.lateness_p99_ns),
-            own(run.baseline.least_ns),
+            own(run.baseline.min_ns),
             own(run.baseline.median_ns),
             own(run.baseline.stddev_ns),
             us(run.floor.figures.min_ns),

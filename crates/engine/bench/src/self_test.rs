@@ -446,7 +446,7 @@ fn latency_words(latency: &Summary) -> String {
 
 fn baseline_of(latency: &Summary) -> Baseline {
     Baseline {
-        least_ns: latency.min,
+        min_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
         method: format!("tester alone, over a link between its ports: {LATENCY_FRAMES}"),
@@ -486,7 +486,7 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
         claims.push(format!(
             "tester latency: median {}, minimum {}{}",
             micros(baseline.median_ns.unwrap_or_default()),
-            micros(baseline.least_ns.unwrap_or_default()),
+            micros(baseline.min_ns.unwrap_or_default()),
             if subtracted { "; the median is subtracted from every reported latency" } else { "" }
         ));
     }
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_is_subtracted_is_told_to_be() {
-        let baseline = Baseline { median_ns: Some(8_692.0), least_ns: Some(7_001.0), ..Baseline::default() };
+        let baseline = Baseline { median_ns: Some(8_692.0), min_ns: Some(7_001.0), ..Baseline::default() };
         let told =
             |subtracted| claims(&SelfTest::default(), None, Some(&baseline), subtracted).pop().unwrap();
         let plain = "tester latency: median 8.7 µs, minimum 7.0 µs";

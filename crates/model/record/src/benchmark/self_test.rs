@@ -9,7 +9,7 @@ use crate::document::Summary;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// Minimum latency of a direct connection, nanoseconds.
-    pub least_ns: Option<f64>,
+    pub min_ns: Option<f64>,
     /// Median latency of a direct connection, nanoseconds.
     pub median_ns: Option<f64>,
     /// Standard deviation of this latency, nanoseconds.
