@@ -515,9 +515,9 @@ pub struct StreamResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeResult {
     /// Smallest frame size of the row in bytes, including FCS.
-    pub least_octets: u32,
+    pub min_octets: u32,
     /// Largest frame size of the row in bytes, including FCS.
-    pub most_octets: u32,
+    pub max_octets: u32,
     /// Frames sent to the device.
     pub offered: u64,
     /// Frames that did not arrive.

@@ -218,7 +218,7 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
     for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
         for row in trial.per_stream.iter().flat_map(|stream| &stream.per_size) {
             let [offered, lost] =
-                rows.entry((trial.case.as_str(), row.least_octets, row.most_octets)).or_default();
+                rows.entry((trial.case.as_str(), row.min_octets, row.max_octets)).or_default();
             *offered = offered.saturating_add(row.offered);
             *lost = lost.saturating_add(row.lost);
         }

@@ -206,7 +206,7 @@ fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
 
 #[test]
 fn what_a_mixture_lost_is_listed_by_size() {
-    let size = |least_octets, most_octets, lost| SizeResult { least_octets, most_octets, offered: 100, lost };
+    let size = |min_octets, max_octets, lost| SizeResult { min_octets, max_octets, offered: 100, lost };
     let mut document = document();
     assert!(!page(&document).contains("by size"), "of one size there is nothing to list");
     let stream = StreamResult {
