@@ -95,9 +95,9 @@ pub(crate) struct Standing {
     /// Packet I/O: `packet`, `xdp-native` or `xdp-generic`.
     pub(crate) data_plane: String,
     /// Capacity of the packet buffer, frames.
-    pub(crate) room_frames: u32,
+    pub(crate) buffer_frames: u32,
     /// Memory of the packet buffer, bytes.
-    pub(crate) room_octets: u64,
+    pub(crate) buffer_octets: u64,
     /// Number of the current scenario.
     pub(crate) version: u64,
     /// Name of the run in which the emulation is stored, once it has ended.
@@ -403,8 +403,8 @@ impl Emulation {
             a,
             b,
             data_plane: self.control.data_plane().into(),
-            room_frames: room.slots,
-            room_octets: room.octets,
+            buffer_frames: room.slots,
+            buffer_octets: room.octets,
             passing: scenario.passing,
             version: scenario.revision,
         }
