@@ -37,7 +37,7 @@ struct Early {
     /// The packets with a delay, forward and in reverse, and those of them that are early.
     all: [u64; 2],
     count: [u64; 2],
-    most_ns: i64,
+    max_ns: i64,
 }
 
 impl Early {
@@ -58,7 +58,7 @@ impl Early {
             forward_compared: self.all[0],
             reverse: self.count[1],
             reverse_compared: self.all[1],
-            most_ns: self.most_ns,
+            max_ns: self.max_ns,
         }
     }
 }
@@ -202,7 +202,7 @@ impl Related {
                 early.all[place] += 1;
                 if early.is(delay) {
                     early.count[place] += 1;
-                    early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+                    early.max_ns = early.max_ns.max(delay.as_nanos().saturating_neg());
                 }
             }
         }

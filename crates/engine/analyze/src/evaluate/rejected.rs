@@ -70,7 +70,7 @@ impl ResponderStampFaults {
             replies,
             compared: self.rejected.compared.saturating_add(replies),
             first_sequence: first?,
-            most_ns,
+            max_ns: most_ns,
         })
     }
 
@@ -93,11 +93,11 @@ impl ResponderStampFaults {
             (rule.replies > 0).then(|| kind(rule.replies, rule.most_ns))
         };
         let broken = [
-            rule(&rejected.early, |replies, most_ns| Contradiction::ReplyBeforeRequest { replies, most_ns }),
-            rule(&rejected.long, |replies, most_ns| Contradiction::StayAboveRoundTrip { replies, most_ns }),
-            rule(&rejected.apart, |replies, most_ns| Contradiction::OneWayBelowNeighbours {
+            rule(&rejected.early, |replies, max_ns| Contradiction::ReplyBeforeRequest { replies, max_ns }),
+            rule(&rejected.long, |replies, max_ns| Contradiction::StayAboveRoundTrip { replies, max_ns }),
+            rule(&rejected.apart, |replies, max_ns| Contradiction::OneWayBelowNeighbours {
                 replies,
-                most_ns,
+                max_ns,
             }),
         ];
         let first =

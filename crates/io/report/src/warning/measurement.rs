@@ -177,10 +177,10 @@ impl Text for Warning {
                      place of {right}; {WITHOUT_TIME_STAMPS}"
                 )
             }
-            Self::RepliesBeforeDeparture { replies, compared, first_sequence, most_ns } => format!(
+            Self::RepliesBeforeDeparture { replies, compared, first_sequence, max_ns } => format!(
                 "t4 is before t1 in {replies} of {compared} replies (by up to {}; first: packet {first_sequence}): their time stamps \
                  are discarded, and they have no delay{}",
-                length(*most_ns),
+                length(*max_ns),
                 if *replies == *compared { "; the columns or ends may be interchanged" } else { "" }
             ),
             Self::ResponderTimeStampsAbsent { replies, first_sequence } => {
@@ -671,21 +671,21 @@ const fn first_and_rest(replies: u64) -> (&'static str, &'static str) {
 }
 
 fn contradiction(found: &Contradiction) -> String {
-    let (replies, what, most_ns) = match *found {
-        Contradiction::ReplyBeforeRequest { replies, most_ns } => {
-            (replies, "left before the request came (t3 before t2)", most_ns)
+    let (replies, what, max_ns) = match *found {
+        Contradiction::ReplyBeforeRequest { replies, max_ns } => {
+            (replies, "left before the request came (t3 before t2)", max_ns)
         }
-        Contradiction::StayAboveRoundTrip { replies, most_ns } => {
-            (replies, "stayed at the responder for longer than the round trip (t3-t2 above t4-t1)", most_ns)
+        Contradiction::StayAboveRoundTrip { replies, max_ns } => {
+            (replies, "stayed at the responder for longer than the round trip (t3-t2 above t4-t1)", max_ns)
         }
-        Contradiction::OneWayBelowNeighbours { replies, most_ns } => (
+        Contradiction::OneWayBelowNeighbours { replies, max_ns } => (
             replies,
             "took less time one way than the probes before and after, but not less there and back, as by false time stamps (or, \
              rarely, by a path that was faster one way and slower the other)",
-            most_ns,
+            max_ns,
         ),
     };
-    format!("{replies} {what}, by up to {}", length(most_ns))
+    format!("{replies} {what}, by up to {}", length(max_ns))
 }
 
 fn slow(cause: ResponderDelayCause, stopped_ns: Option<i64>) -> String {

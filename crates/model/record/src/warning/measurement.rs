@@ -229,7 +229,7 @@ MeasurementWarning {
         /// Sequence number of the first such packet.
         first_sequence: u64,
         /// Largest time between arrival and later departure, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// Some replies have no time stamps of the responder, and thus no one-way delays.
     Warning ResponderTimeStampsAbsent {
@@ -809,21 +809,21 @@ pub enum Contradiction {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// The processing time of the responder exceeds the round trip (t3-t2 above t4-t1).
     StayAboveRoundTrip {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// A one-way delay is below those of neighbouring probes, but the round-trip delay is not.
     OneWayBelowNeighbours {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
 }
 
