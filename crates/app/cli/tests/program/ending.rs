@@ -63,7 +63,7 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
         let document = ended.document();
         schema::assert_valid(&document, "respond");
         assert_eq!(count(&document, "/replies/sent"), 10);
-        assert_eq!(count(&document, "/sessions/granted"), 1);
+        assert_eq!(count(&document, "/sessions/accepted"), 1);
         assert_eq!(received, "10");
     }
     let quiet = Process::start(lab.romer("B", ["respond"]).args(["--quiet", "--listen", "198.18.0.3:862"]));

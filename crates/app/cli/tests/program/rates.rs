@@ -152,8 +152,9 @@ fn open_responders_send_10_mbit_per_network() {
         responder.wait().with_code(0);
         let totals: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(count(&totals, "/sessions/refused/rate"), u64::from(allow.is_empty()));
-        let [sent, network_bits, packet_rate] = ["sent", "held_back/network_bits", "held_back/packet_rate"]
-            .map(|name| count(&totals, &format!("/probes/{name}")));
+        let [sent, network_bits, packet_rate] =
+            ["sent", "rate_limited/network_bits", "rate_limited/packet_rate"]
+                .map(|name| count(&totals, &format!("/probes/{name}")));
         assert_eq!((network_bits, packet_rate), (0, 0), "{totals:#}");
         assert_eq!(count(&totals, "/probes/octets"), sent * 1_200);
         let packets = |name: &str| count(&document, &format!("/reverse/packets/{name}"));

@@ -61,7 +61,7 @@ impl ControlThread {
         if stream.set_patience(None).is_err()
             || self.poller.add(stream.descriptor(), token(index), Interest::Read).is_err()
         {
-            self.totals().refused_sessions.unheard += 1;
+            self.totals().refused_sessions.overload += 1;
             return;
         }
         let now = clock::monotonic_now();
@@ -110,7 +110,7 @@ impl ControlThread {
         let places: Vec<ConnectionPlace> =
             self.connections.iter().map(|(index, one)| one.place(index)).collect();
         if let Some(index) = to_close(&places, newcomer, scope) {
-            self.totals().refused_sessions.unheard += 1;
+            self.totals().refused_sessions.overload += 1;
             self.remove(index);
         }
     }
