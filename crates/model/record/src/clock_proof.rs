@@ -36,23 +36,23 @@ pub struct ClockProof {
     /// Steps of the simulated clock, in order of time.
     pub steps: Vec<PretendedStep>,
     /// Times of reported clock events that were not simulated, nanoseconds after the first packet.
-    pub invented_at_ns: Vec<i64>,
+    pub false_events_at_ns: Vec<i64>,
     /// Whether the estimator found all simulated values, and nothing else.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A simulated value and its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofFigure {
     /// Simulated value.
-    pub asked: f64,
+    pub simulated: f64,
     /// Estimated value; `null` if there is none.
-    pub found: Option<f64>,
+    pub estimated: Option<f64>,
     /// 95 % confidence interval of the estimate.
     pub interval: Option<[f64; 2]>,
     /// Whether the simulated value is in the interval, or outside by at most its width, or by the effect of a
     /// change of 10 us of the path's minimum delay.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A step of the simulated clock.

@@ -145,7 +145,7 @@ pub struct CalibrationUse {
     /// Time of the calibration, UTC (RFC 3339).
     pub measured: String,
     /// Measurement error by the source of the time stamps.
-    pub places: Vec<PlaceError>,
+    pub stamp_errors: Vec<PlaceError>,
     /// Whether the baseline is to be subtracted (`--subtract-baseline`).
     pub subtract: bool,
     /// Reason why the calibration is not used: it is of another machine; `null` if it is used.
