@@ -223,7 +223,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     }
     tells_enough(&document, kept.folder())?;
     let not_held = document.self_test.iter().filter(|_| tests_itself);
-    let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.held).count();
+    let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.passed).count();
     if not_held > 0 {
         return Err(Failure::with_exit(
             Exit::Environment,
@@ -252,7 +252,7 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
         let mut such = claims.iter().filter(|claim| claim.holds == holds);
         let count = such.clone().count();
         if let Some(Judgement { case, subject, found, holds, .. }) = such.next() {
-            let failed = document.limits.iter().filter(|limit| !limit.held).count();
+            let failed = document.limits.iter().filter(|limit| !limit.passed).count();
             let and_limits = match failed {
                 0 => String::new(),
                 _ => format!(", {failed} of {} failed", counted(document.limits.len() as u64, "limit")),

@@ -53,7 +53,7 @@ pub(crate) const UNKNOWN: &str = "the value is unknown";
 /// Whether every stated limit held, as an exit code.
 pub(crate) fn check_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
     let unknown = measurements.iter().find_map(|one| {
-        let first = one.limits.iter().find(|limit| !limit.held)?;
+        let first = one.limits.iter().find(|limit| !limit.passed)?;
         let limit: romer_analyze::limits::Limit = first.limit.parse().ok()?;
         limit.why_unknown(one).filter(|_| first.value.is_none())
     });
@@ -69,8 +69,8 @@ pub(crate) fn hold<'a>(
     unknown: &str,
 ) -> Result<Exit, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
-    let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(Exit::Success) };
-    let failed = limits.iter().filter(|limit| !limit.held).count();
+    let Some(first) = limits.iter().find(|limit| !limit.passed) else { return Ok(Exit::Success) };
+    let failed = limits.iter().filter(|limit| !limit.passed).count();
     let found = shown(first).unwrap_or_else(|| unknown.into());
     Err(Failure::with_exit(
         Exit::LimitFailed,

@@ -418,7 +418,7 @@ pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial
         )
     });
     // Of one that has ended before its time, what is not known may still hold.
-    let broken = limits.iter().filter(|limit| !limit.held);
+    let broken = limits.iter().filter(|limit| !limit.passed);
     let broken = broken.filter(|limit| limit.value.is_some() || !partial);
     let limits = broken.map(|limit| limit.limit.clone());
     verdicts.chain(limits).collect()

@@ -254,7 +254,7 @@ impl SelfTestRun<'_> {
     /// was interrupted.
     fn make(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
         match self.once(test)? {
-            Some((first, is_slow)) if !first.held && !is_slow => {
+            Some((first, is_slow)) if !first.passed && !is_slow => {
                 Ok(Some(self.once(test)?.map_or(first, |(again, _)| again)))
             }
             first => Ok(first.map(|(item, _)| item)),
@@ -428,7 +428,7 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
     };
     let item = SelfTestItem {
         name: test.name.into(),
-        held: whole && marked && near,
+        passed: whole && marked && near,
         asked: test.asked.clone(),
         found: format!("{counted}; {words}"),
         values_ns: values,
@@ -476,7 +476,7 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
         None => claims
             .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),
     }
-    for test in found.tests.iter().filter(|test| !test.held) {
+    for test in found.tests.iter().filter(|test| !test.passed) {
         claims.push(format!("self-test failed: {}: {}", test.name, affected_results(test)));
     }
     if let Some(off) = off {

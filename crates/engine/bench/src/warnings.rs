@@ -24,7 +24,7 @@ pub(crate) fn warnings(
             let interrupted = options.self_test.is_some();
             warnings.push(BenchmarkWarning::SelfTestMissing { interrupted });
         }
-        Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
+        Some(proof) if proof.found.tests.iter().any(|test| !test.passed) => {
             warnings.push(BenchmarkWarning::SelfTestFailed);
         }
         Some(_) => {}

@@ -117,7 +117,7 @@ fn direction(
     let test = held.map(|held| DistributionTest {
         distance: held.distance,
         p_value: held.p_value,
-        held: held.p_value >= LEVEL,
+        passed: held.p_value >= LEVEL,
     });
     let delay_kind = if absolute { DelayKind::Absolute } else { DelayKind::Variable };
     Some(ConcatenatedDirection {
@@ -239,7 +239,7 @@ fn verdict_text(
         None => format!("{}: the independence of the delays of A and B was not tested.", way.name()),
     };
     match test {
-        Some(test) if test.held => {
+        Some(test) if test.passed => {
             let but = beyond(kind, figures).map_or_else(String::new, |but| format!(", but {but}"));
             text.push_str(&format!(
                 " C does not differ significantly from the sum A + B (Kolmogorov-Smirnov distance {:.3}, {}){but}.",
@@ -409,7 +409,7 @@ mod tests {
             difference_ns: Some(524e3),
             difference_interval_ns: Some(interval),
         };
-        let test = DistributionTest { distance: 0.03, p_value: 0.17, held: true };
+        let test = DistributionTest { distance: 0.03, p_value: 0.17, passed: true };
         let say = |interval| {
             let figures = [figure("p95", interval)];
             verdict_text(MeasuredPath::Forward, DelayKind::Variable, None, Some(&test), &figures)

@@ -76,7 +76,7 @@ pub struct DistributionTest {
     /// Probability of a distance at least as large if both had one distribution.
     pub p_value: f64,
     /// Whether the distributions agree: `p_value` is at least 5 %.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A statistic of the prediction and of the measurement.

@@ -240,7 +240,7 @@ pub struct Limit {
     /// The measured value.
     pub value: Option<f64>,
     /// Whether it passed.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// Sources of the time stamps; `null` if the responder does not state them.

@@ -256,12 +256,12 @@ const BITS: &str = "bits";
 /// The results of the self-test: each, if the self-test is the procedure; else those that failed.
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
-        let held = if test.held { "PASS" } else { "FAIL" };
+        let held = if test.passed { "PASS" } else { "FAIL" };
         let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.asked, test.found);
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
-    for test in found.tests.iter().filter(|test| !alone && !test.held) {
+    for test in found.tests.iter().filter(|test| !alone && !test.passed) {
         match failed.iter_mut().find(|(affects, _)| *affects == affected_results(test)) {
             Some((_, names)) => names.push(&test.name),
             None => failed.push((affected_results(test), vec![&test.name])),
@@ -614,9 +614,9 @@ mod tests {
 
     #[test]
     fn what_of_the_tester_was_not_held_is_told_once_and_shortly() {
-        let item = |name: &str, held| SelfTestItem {
+        let item = |name: &str, passed| SelfTestItem {
             name: name.into(),
-            held,
+            passed,
             found: "half of the gaps left within 3 us".into(),
             ..SelfTestItem::default()
         };

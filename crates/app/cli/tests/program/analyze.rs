@@ -119,7 +119,7 @@ fn a_run_gives_the_document_again_that_it_ended_with() {
     // Another limit takes the place of the run's own.
     let again = analyzed(&run.folder(), &["--limit", "forward.packets.sent>=50"]);
     assert_eq!(at(&again, "/limits/0/limit"), "forward.packets.sent>=50");
-    assert_eq!(at(&again, "/limits/0/held"), true);
+    assert_eq!(at(&again, "/limits/0/passed"), true);
 }
 
 #[test]
@@ -516,7 +516,7 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let place = directions.iter().position(|one| one["direction"] == "round_trip").unwrap();
     let of = |document: &Value, what: &str| at(document, &format!("/directions/{place}/{what}")).clone();
     assert_eq!(of(&same, "independence/independent"), true, "{same:#}");
-    assert_eq!(of(&same, "test/held"), true, "{same:#}");
+    assert_eq!(of(&same, "test/passed"), true, "{same:#}");
     // Of delays above the median there is no median.
     let medians =
         |one: &Value| one["figures"].as_array().unwrap().iter().any(|figure| figure["name"] == "median");
@@ -526,7 +526,7 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let mean = of(&same, "predicted_delay_ns/mean").as_f64().unwrap();
     assert!((mean - 10e6).abs() < 0.5e6, "{mean}");
     let differs = concatenated(&other);
-    assert_eq!(of(&differs, "test/held"), false, "{differs:#}");
+    assert_eq!(of(&differs, "test/passed"), false, "{differs:#}");
     let text = process::run(romer(["analyze", "--concatenate"]).args([&a, &b])).with_code(0).stdout;
     assert!(text.contains("A + B") && text.contains("no significant correlation"), "{text}");
 }

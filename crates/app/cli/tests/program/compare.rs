@@ -134,7 +134,7 @@ fn a_difference_beyond_its_limit_has_a_code_of_its_own() {
     let limits = ["--limit", "round_trip.delay_ns.p99<1us", "--limit", "round_trip.packets.lost<=0"];
     let document = compare(&a, &b, &limits, 6);
     let held: Vec<bool> = serde_json::from_value(
-        at(&document, "/limits").as_array().unwrap().iter().map(|limit| limit["held"].clone()).collect(),
+        at(&document, "/limits").as_array().unwrap().iter().map(|limit| limit["passed"].clone()).collect(),
     )
     .unwrap();
     assert_eq!(held, [false, true]);

@@ -157,7 +157,7 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     // What was not answered is lost, and nobody was there any more; a busy machine may lose one itself.
     let gone = lost_by(&document, "round_trip", "responder-restart");
     assert!(sent == 200 && received >= 20 && unknown <= 3 && gone > 0, "{document:#}");
-    assert_eq!(at(&document, "/limits/0/held"), false, "{document:#}");
+    assert_eq!(at(&document, "/limits/0/passed"), false, "{document:#}");
     for direction in ["forward", "reverse"] {
         assert!(at(&document, &format!("/{direction}/packets/lost")).is_null(), "{direction}");
     }

@@ -81,7 +81,7 @@ fn probes_over_the_rate_are_lost_round_trips() {
     assert!(unknown <= 3 && known > 10, "{document:#}");
     assert!(losses(&document, "forward").iter().sum::<u64>() <= 3, "{document:#}");
     assert!(count(&document, "/reverse/packets/not_sent") >= known, "{document:#}");
-    assert_eq!(at(&document, "/limits/0/held"), false);
+    assert_eq!(at(&document, "/limits/0/passed"), false);
 }
 
 #[test]

@@ -163,7 +163,7 @@ mod tests {
                 "forward": {"delay_kind": "absolute", "delay_ns": {"median": median, "p99": 2.0 * median}, "loss": {"ratio": ratio}},
                 "reverse": {"delay_ns": {"median": null}, "loss": {"ratio": null}},
                 "voice": [{"direction": "forward", "mos": mos}, {"direction": "reverse", "mos": 1.0}],
-                "limits": [{"limit": "forward.loss.ratio<0.01", "held": ratio < 0.01, "value": ratio}],
+                "limits": [{"limit": "forward.loss.ratio<0.01", "passed": ratio < 0.01, "value": ratio}],
             })
         };
         let document = json!({"schema": "x", "measurements": [stream(5.0, 0.0, 4.1), stream(3.0, 0.5, 4.4)]});
@@ -196,7 +196,7 @@ mod tests {
         let document = json!({
             "trials": [{}],
             "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "found": "half", "holds": false}],
-            "limits": [{"limit": "loss_ratio<0.01", "held": true, "value": 0.0}],
+            "limits": [{"limit": "loss_ratio<0.01", "passed": true, "value": 0.0}],
         });
         std::fs::write(folder.path().join(BENCHMARK_FILE), document.to_string()).unwrap();
         let found = benchmark(folder.path());

@@ -116,7 +116,7 @@ fn verdicts(document: &Benchmark) -> Vec<(String, bool)> {
 }
 
 fn limits(document: &Benchmark) -> Vec<(String, bool)> {
-    document.limits.iter().map(|one| (limit_words(one), !one.held)).collect()
+    document.limits.iter().map(|one| (limit_words(one), !one.passed)).collect()
 }
 
 /// A section with a line for each, and whether that is bad; nothing where there is none.

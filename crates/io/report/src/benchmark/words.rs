@@ -113,7 +113,7 @@ pub fn limit_words(one: &Limit) -> String {
 
 /// Whether a limit held; `None` where its value is unknown.
 pub(super) fn limit_holds(one: &Limit) -> Option<bool> {
-    (one.held || one.value.is_some()).then_some(one.held)
+    (one.passed || one.value.is_some()).then_some(one.passed)
 }
 
 const fn outcome(holds: Option<bool>) -> &'static str {

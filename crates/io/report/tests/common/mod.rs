@@ -269,8 +269,8 @@ fn document(path: &Path) -> Measurement {
         let missing = MissingStamps { responder_departure: 3, ..MissingStamps::default() };
         m.warnings.push(MeasurementWarning::TimeStampsMissing(missing));
         m.limits = vec![
-            Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), held: true },
-            Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), held: false },
+            Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), passed: true },
+            Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), passed: false },
         ];
         m.findings = findings();
         let answer = |address: &str| HopAnswer { address: address.into(), target: address == "203.0.113.17" };

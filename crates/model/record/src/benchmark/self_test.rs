@@ -56,7 +56,7 @@ pub struct SelfTestItem {
     /// `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
     pub name: String,
     /// Whether the test passed.
-    pub held: bool,
+    pub passed: bool,
     /// Requirement, as text.
     pub asked: String,
     /// Observed result, as text.
