@@ -249,9 +249,9 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
         (None, "claim inconclusive (--require-verdicts; ", "inconclusive"),
     ];
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
-        let mut such = claims.iter().filter(|claim| claim.holds == holds);
+        let mut such = claims.iter().filter(|claim| claim.passed == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, found, holds, .. }) = such.next() {
+        if let Some(Judgement { case, subject, found, passed: holds, .. }) = such.next() {
             let failed = document.limits.iter().filter(|limit| !limit.passed).count();
             let and_limits = match failed {
                 0 => String::new(),
@@ -416,7 +416,7 @@ mod tests {
                 subject: subject.into(),
                 expected: "frames arrive in order".into(),
                 found: "3 frames were reordered".into(),
-                holds: Some(false),
+                passed: Some(false),
             };
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
             hold(&document, false).unwrap_err().text().to_owned()

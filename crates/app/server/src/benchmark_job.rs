@@ -411,7 +411,7 @@ impl TrialObserver<'_> {
 
 /// Claims and limits that do not hold, in words.
 pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial: bool) -> Vec<String> {
-    let verdicts = verdicts.iter().filter(|verdict| verdict.holds == Some(false)).map(|verdict| {
+    let verdicts = verdicts.iter().filter(|verdict| verdict.passed == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
             verdict.case, verdict.subject, verdict.expected, verdict.found

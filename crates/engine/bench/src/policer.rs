@@ -116,7 +116,7 @@ fn bucket(
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
                 found: stood.explained(found, holds),
-                holds,
+                passed: holds,
             }
         };
     tested.map(judgement).collect()

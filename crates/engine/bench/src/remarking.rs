@@ -122,7 +122,7 @@ fn judgement(case: &str, subject: String, out: &str, found: String, holds: Optio
         subject,
         expected: expected(out),
         found,
-        holds,
+        passed: holds,
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             found: text(&of, trials_of(what, trials))
                 + &open.map(words_of_others).unwrap_or_default()
                 + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
-            holds: if open.is_some() { None } else { Some(false) },
+            passed: if open.is_some() { None } else { Some(false) },
         }
     };
     let certain = found.into_iter().map(|of| judgement(of, None));

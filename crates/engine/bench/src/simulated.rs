@@ -432,7 +432,7 @@ fn value(document: &Benchmark, quantity: &str) -> f64 {
 }
 
 fn broken(document: &Benchmark) -> Vec<&str> {
-    document.verdicts.iter().filter(|one| one.holds == Some(false)).map(|one| one.subject.as_str()).collect()
+    document.verdicts.iter().filter(|one| one.passed == Some(false)).map(|one| one.subject.as_str()).collect()
 }
 
 #[test]

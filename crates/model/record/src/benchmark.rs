@@ -639,7 +639,7 @@ pub struct Judgement {
     pub found: String,
     /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
     /// there are too few frames (see `found`).
-    pub holds: Option<bool>,
+    pub passed: Option<bool>,
 }
 
 /// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.

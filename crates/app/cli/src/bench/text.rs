@@ -384,7 +384,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
 /// The number of inconclusive claims, and their effect on the exit code.
 fn not_known(document: &Benchmark, required: bool) -> String {
     let all = document.verdicts.len() as u64;
-    let open = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count() as u64;
+    let open = document.verdicts.iter().filter(|verdict| verdict.passed.is_none()).count() as u64;
     if open == 0 {
         return String::new();
     }
@@ -565,7 +565,7 @@ mod tests {
         verdicts: Vec<Option<bool>>,
         self_test: Option<SelfTest>,
     ) -> String {
-        let judged = |holds| Judgement { case: "baseline".into(), holds, ..Judgement::default() };
+        let judged = |passed| Judgement { case: "baseline".into(), passed, ..Judgement::default() };
         let result = |quantity: &str| BenchmarkResult {
             quantity: quantity.into(),
             mean: Some(2e6),

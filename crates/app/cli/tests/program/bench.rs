@@ -201,7 +201,7 @@ fn verdicts(document: &Value) -> Vec<(String, bool)> {
     let all = at(document, "/verdicts").as_array().unwrap();
     // Where a busy machine stood still, some are not known.
     all.iter()
-        .filter_map(|one| Some((one["subject"].as_str().unwrap().to_owned(), one["holds"].as_bool()?)))
+        .filter_map(|one| Some((one["subject"].as_str().unwrap().to_owned(), one["passed"].as_bool()?)))
         .collect()
 }
 

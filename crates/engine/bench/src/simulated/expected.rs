@@ -27,7 +27,7 @@ fn filter(device: Device) -> Simulated {
 fn declared_drop_holds() {
     let asked = BenchOptions { repeats: 3, ..filtered(sweep(&[0.2, 0.4, 0.6])) };
     let document = run(&asked, filter(carries(1.0, 100)));
-    let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.holds)).collect();
+    let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.passed)).collect();
     assert_eq!(told, [("stream udp", Some(true))], "{:?}", document.verdicts);
     assert!(
         document.events.is_empty() && document.soft_spots.is_empty(),
@@ -130,5 +130,5 @@ fn labelled_frames_are_carried() {
     let told = BenchmarkWarning::HeadersChanged { headers: trial.other_headers.clone() };
     assert!(document.warnings.contains(&told), "{:#?}", document.warnings);
     // What code point the packet has behind the label nobody read.
-    assert!(document.verdicts.iter().all(|verdict| verdict.holds.is_none()), "{:#?}", document.verdicts);
+    assert!(document.verdicts.iter().all(|verdict| verdict.passed.is_none()), "{:#?}", document.verdicts);
 }

@@ -97,7 +97,7 @@ fn heading(document: &Benchmark, body: &mut String) {
 
 /// Whether all claims and limits held, as a badge: nothing where none was judged.
 fn judged(document: &Benchmark) -> String {
-    let claims = document.verdicts.iter().map(|one| one.holds);
+    let claims = document.verdicts.iter().map(|one| one.passed);
     let limits = document.limits.iter().map(limit_holds);
     let all: Vec<Option<bool>> = claims.chain(limits).collect();
     let number = |holds: Option<bool>| all.iter().filter(|one| **one == holds).count();
@@ -112,7 +112,7 @@ fn judged(document: &Benchmark) -> String {
 }
 
 fn verdicts(document: &Benchmark) -> Vec<(String, bool)> {
-    document.verdicts.iter().map(|one| (verdict_words(one), one.holds != Some(true))).collect()
+    document.verdicts.iter().map(|one| (verdict_words(one), one.passed != Some(true))).collect()
 }
 
 fn limits(document: &Benchmark) -> Vec<(String, bool)> {

@@ -110,7 +110,7 @@ fn a_size_that_the_router_drops_is_its_loss_and_hinders_no_other() {
         bench(&lab, &[&["load-sweep"], &load[..], &["--settle", "100ms"]].concat()).with_code(6).document();
     let verdict = &at(&found, "/verdicts")[0];
     assert_eq!(
-        (&verdict["frame_size"], &verdict["holds"]),
+        (&verdict["frame_size"], &verdict["passed"]),
         (&Value::from(64), &Value::from(false)),
         "{verdict}"
     );
