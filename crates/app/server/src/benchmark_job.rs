@@ -294,7 +294,7 @@ impl Kept {
                 started: self.started.clone(),
                 arguments: vec![copy.display().to_string()],
                 seed: options.seed.0,
-                asked: options.asked(),
+                settings: options.settings(),
             };
             let location = Location::Folder { path: self.folder.clone(), force: false };
             let run = BenchmarkRun::create(&location, &plan)?;

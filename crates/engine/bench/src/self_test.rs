@@ -60,7 +60,7 @@ const HALVINGS: u32 = 4;
 /// One test: what is sent, and what is to come of it.
 struct Test {
     name: &'static str,
-    asked: String,
+    requested: String,
     pace: Pace,
     dscp: Dscp,
     load: f64,
@@ -339,7 +339,7 @@ fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64, words
     let gap = nanos(options.line.frame_time(FrameSize::MINIMUM)) / load;
     Test {
         name,
-        asked: format!("frames of 64 B {words}, {gap:.0} ns apart"),
+        requested: format!("frames of 64 B {words}, {gap:.0} ns apart"),
         pace: Pace::Constant,
         dscp,
         load,
@@ -363,7 +363,7 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
     for (name, micros) in [("gap-100us", 100), ("gap-150us", 150), ("gap-200us", 200)] {
         tests.push(Test {
             name,
-            asked: format!("{micros} us between frames of 64 B"),
+            requested: format!("{micros} us between frames of 64 B"),
             pace: Pace::Gap(Duration::from_micros(micros)),
             dscp: Dscp::DEFAULT,
             load: 1.0,
@@ -372,7 +372,7 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
     }
     tests.push(Test {
         name: "loopback-latency",
-        asked: "the latency of the link alone, at a tenth of the line's rate".into(),
+        requested: "the latency of the link alone, at a tenth of the line's rate".into(),
         pace: Pace::Constant,
         dscp: Dscp::DEFAULT,
         load: LIGHT,
@@ -429,7 +429,7 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
     let item = SelfTestItem {
         name: test.name.into(),
         passed: whole && marked && near,
-        asked: test.asked.clone(),
+        requested: test.requested.clone(),
         found: format!("{counted}; {words}"),
         values_ns: values,
     };

@@ -468,8 +468,12 @@ impl DirectionCheck<'_> {
             let allowed = if is_of_delay { allowed } else { 0.0 };
             direction.figures.push(FidelityFigure {
                 figure: (*name).into(),
-                asked: if place <= FIRST_OF_DELAY { expected.figures[place] } else { quantile(column, 0.5) },
-                asked_interval: [quantile(column, 0.025), quantile(column, 0.975)],
+                requested: if place <= FIRST_OF_DELAY {
+                    expected.figures[place]
+                } else {
+                    quantile(column, 0.5)
+                },
+                requested_interval: [quantile(column, 0.025), quantile(column, 0.975)],
                 accepted: test.accepted[place].map(|end| raised(end, expected.figures[place], allowed)),
                 measured: value,
                 measured_interval: intervals.get(place).copied().flatten(),

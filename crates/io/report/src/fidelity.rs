@@ -96,7 +96,7 @@ const fn whole(nanos: f64) -> i64 {
 fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     let is_time = figure.figure.starts_with("delay_ns");
     // The digits show the largest of the differences that the row is about.
-    let steps = [Some([figure.asked, figure.measured]), Some(figure.accepted), figure.measured_interval];
+    let steps = [Some([figure.requested, figure.measured]), Some(figure.accepted), figure.measured_interval];
     let step = steps.into_iter().flatten().map(step_of).fold(0.0, f64::max);
     let is_number = !is_time && !figure.figure.ends_with("_ratio");
     let value = |value: f64| match (is_time, is_number) {
@@ -112,7 +112,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     };
     [
         name,
-        value(figure.asked),
+        value(figure.requested),
         interval(figure.accepted),
         value(figure.measured),
         figure.measured_interval.map_or_else(|| "n/a".into(), interval),
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn requested_and_measured_are_shown() {
-        let figure = |name: &str, asked: f64, measured: f64| FidelityFigure {
+        let figure = |name: &str, requested: f64, measured: f64| FidelityFigure {
             figure: name.into(),
-            asked,
-            asked_interval: [asked * 0.6, asked * 1.4],
-            accepted: [asked * 0.5, asked * 1.5],
+            requested,
+            requested_interval: [requested * 0.6, requested * 1.4],
+            accepted: [requested * 0.5, requested * 1.5],
             measured,
             measured_interval: None,
             p_value: 0.25,
@@ -176,8 +176,8 @@ mod tests {
         // A measured value and the range that excludes it read differently.
         let figure = FidelityFigure {
             figure: "delay_ns.median".into(),
-            asked: 150e6,
-            asked_interval: [150e6, 150.01e6],
+            requested: 150e6,
+            requested_interval: [150e6, 150.01e6],
             accepted: [150e6, 150.01e6],
             measured: 150.4e6,
             measured_interval: None,

@@ -34,7 +34,7 @@ pub struct BenchmarkPlan {
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
     /// Settings on which the trials depend. A benchmark continues only if all of them are unchanged.
-    pub asked: BTreeMap<String, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// What is kept of a benchmark while it goes on, in its order.

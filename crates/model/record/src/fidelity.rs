@@ -72,9 +72,9 @@ pub struct FidelityFigure {
     /// packets apart).
     pub figure: String,
     /// Value expected from the scenario, in the unit of the figure.
-    pub asked: f64,
+    pub requested: f64,
     /// Range of 95 % of the simulated runs, without an allowance, in the unit of the figure.
-    pub asked_interval: [f64; 2],
+    pub requested_interval: [f64; 2],
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],

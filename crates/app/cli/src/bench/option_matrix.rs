@@ -158,7 +158,7 @@ mod tests {
             .map_err(|failure| failure.text().to_owned())?;
         let ParsedWords::Procedure(asked) = read else { panic!("{all:?}") };
         let options = options(&asked).map_err(|failure| failure.text().to_owned())?;
-        Ok(format!("{:?} {} {}", options.asked(), options.patience, options.case_time))
+        Ok(format!("{:?} {} {}", options.settings(), options.patience, options.case_time))
     }
 
     /// Every option of a procedure has an effect on it, and every other option is unknown to it.

@@ -257,7 +257,7 @@ const BITS: &str = "bits";
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
         let held = if test.passed { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.asked, test.found);
+        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.found);
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();

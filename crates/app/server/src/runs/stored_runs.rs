@@ -81,8 +81,8 @@ fn listed(folder: &Path, kind: FolderKind) -> Listed {
 fn benchmark(folder: &Path, listed: &mut Listed) -> Result<(), Problem> {
     let plan = BenchmarkRun::plan(folder)?;
     listed.created = plan.started;
-    listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.asked.get(*port).cloned()).collect();
-    listed.traffic = plan.asked.get("procedure").cloned();
+    listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.settings.get(*port).cloned()).collect();
+    listed.traffic = plan.settings.get("procedure").cloned();
     listed.state = if BenchmarkRun::is_complete(folder)? { "complete" } else { "partial" }.into();
     let outline = run_summary::benchmark(folder);
     listed.limits = outline.limits;

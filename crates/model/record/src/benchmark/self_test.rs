@@ -58,7 +58,7 @@ pub struct SelfTestItem {
     /// Whether the test passed.
     pub passed: bool,
     /// Requirement, as text.
-    pub asked: String,
+    pub requested: String,
     /// Observed result, as text.
     pub found: String,
     /// Gaps between departures, or latency, nanoseconds.
