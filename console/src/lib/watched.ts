@@ -85,9 +85,9 @@ export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: P
 }
 
 /** How a measurement stands, in words, and in which colour. */
-export function standing(job: Parameters<typeof come>[0] & { broken?: readonly string[] }): { words: string; tone: string } {
-  const broken = job.broken?.length ?? 0;
-  if (broken > 0 && job.state !== 'running') return { words: `${job.state}, ${broken === 1 ? '1 limit' : `${broken} limits`} failed`, tone: 'bad' };
+export function standing(job: Parameters<typeof come>[0] & { failed_limits?: readonly string[] }): { words: string; tone: string } {
+  const failed = job.failed_limits?.length ?? 0;
+  if (failed > 0 && job.state !== 'running') return { words: `${job.state}, ${failed === 1 ? '1 limit' : `${failed} limits`} failed`, tone: 'bad' };
   if (come(job) === 'nothing') return { words: 'done, no reply', tone: 'bad' };
   return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
 }

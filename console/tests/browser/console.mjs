@@ -260,7 +260,7 @@ async function run() {
   await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid').getByText('FAIL', { exact: true }).waitFor();
   await open(page, 'Measure');
   const [listed] = await page.evaluate(async () => (await fetch('/api/runs')).json());
-  assert.equal(listed.broken.length, 2, JSON.stringify(listed));
+  assert.equal(listed.failed_limits.length, 2, JSON.stringify(listed));
   await page.getByLabel('Limits', { exact: true }).fill('');
   await clean(page, 'a measurement of both ways at once');
   assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, twofold.run), 204);

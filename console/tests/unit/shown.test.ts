@@ -82,8 +82,8 @@ describe('what came of a measurement', () => {
     const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], asked: { direction } }) as unknown as Parameters<typeof standing>[0];
     expect(standing(job(0, 'done', 'round_trip'))).toEqual({ words: 'done, no reply', tone: 'bad' });
     expect(standing(job(1, 'done', 'round_trip'))).toEqual({ words: 'done', tone: 'good' });
-    expect(standing({ ...job(1, 'done', 'round_trip'), broken: ['a', 'b'] })).toEqual({ words: 'done, 2 limits failed', tone: 'bad' });
-    expect(standing({ ...job(1, 'done', 'round_trip'), broken: [] }).tone).toBe('good');
+    expect(standing({ ...job(1, 'done', 'round_trip'), failed_limits: ['a', 'b'] })).toEqual({ words: 'done, 2 limits failed', tone: 'bad' });
+    expect(standing({ ...job(1, 'done', 'round_trip'), failed_limits: [] }).tone).toBe('good');
     expect(come(job(0, 'done', 'forward'))).toBe('something');
     expect(standing(job(0, 'partial', 'round_trip'))).toEqual({ words: 'partial', tone: 'warn' });
   });

@@ -131,12 +131,12 @@ pub(crate) struct BenchmarkProgress {
     /// Number of the current trial, from 1.
     trial: u64,
     /// Current estimate of the maximum number of trials.
-    of: u64,
+    max_trials: u64,
     /// Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
     /// until that has ended.
     remaining_ns: i64,
     /// Description of the current trial, or of the self-test.
-    now: String,
+    activity: String,
 }
 
 /// A benchmark that this server started.
@@ -159,11 +159,11 @@ pub(crate) struct BenchmarkJob {
     /// Start time, RFC 3339.
     started: String,
     /// Progress.
-    far: BenchmarkProgress,
+    progress: BenchmarkProgress,
     /// Completed trials.
     points: Vec<TrialPoint>,
     /// Failed limits and claims, as text.
-    broken: Vec<String>,
+    failed_limits: Vec<String>,
     /// Reason why the benchmark failed or is incomplete.
     error: Option<String>,
 }
@@ -260,9 +260,9 @@ impl Plans {
             ports: [options.tx.to_string(), options.rx.to_string()],
             state: JobState::Running,
             started: started.clone(),
-            far: BenchmarkProgress::default(),
+            progress: BenchmarkProgress::default(),
             points: Vec::new(),
-            broken: Vec::new(),
+            failed_limits: Vec::new(),
             error: None,
         };
         let running = options.clone();
@@ -328,14 +328,15 @@ impl Course {
         Self { before }
     }
 
-    fn on_self_test(&self, far: &mut BenchmarkProgress) {
+    fn on_self_test(&self, progress: &mut BenchmarkProgress) {
         let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
-        far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
+        progress.activity =
+            format!("before the first trial the tester itself is tested, for {seconds} s or so");
     }
 }
 
 /// A trial begins, or would but for the tester's own test, which is in what is left.
-fn far(progress: &Progress<'_>) -> BenchmarkProgress {
+fn to_progress(progress: &Progress<'_>) -> BenchmarkProgress {
     let words = format!(
         "{}, {}, {:.2} % for {}",
         progress.case,
@@ -345,29 +346,29 @@ fn far(progress: &Progress<'_>) -> BenchmarkProgress {
     );
     BenchmarkProgress {
         trial: progress.trial,
-        of: progress.of[1],
+        max_trials: progress.of[1],
         remaining_ns: progress.left[1].as_nanos(),
-        now: words,
+        activity: words,
     }
 }
 
 impl Watcher for TrialObserver<'_> {
     fn on_self_test(&mut self) -> Result<(), BenchError> {
         let course = &self.course;
-        self.hand.change(|job| course.on_self_test(&mut job.far));
+        self.hand.change(|job| course.on_self_test(&mut job.progress));
         // From here on there is something to go on with.
         self.kept.open(self.options).map(drop).map_err(|error| not_kept(&error))
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
         self.hand.change(|job| {
-            job.far = far(progress);
+            job.progress = to_progress(progress);
             job.points.extend(progress.last.map(TrialPoint::from));
         });
     }
 
     fn on_forecast(&mut self, progress: &Progress<'_>) {
-        self.hand.change(|job| job.far = far(progress));
+        self.hand.change(|job| job.progress = to_progress(progress));
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
@@ -394,16 +395,16 @@ impl TrialObserver<'_> {
         let page = romer_report::benchmark::page(&document);
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<TrialPoint> = document.trials.iter().map(TrialPoint::from).collect();
-        let broken = broken(&document.verdicts, &document.limits, document.partial);
+        let failed_limits = broken(&document.verdicts, &document.limits, document.partial);
         let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
         let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
         self.hand.set_result(document);
         self.hand.change(|job| {
             job.points = points;
-            job.broken = broken;
+            job.failed_limits = failed_limits;
             job.error = error;
-            job.far.remaining_ns = 0;
+            job.progress.remaining_ns = 0;
             job.state = if partial { JobState::Partial } else { JobState::Done };
         });
     }
@@ -448,7 +449,7 @@ mod tests {
         };
         let progress = |left| {
             let left = [Duration::from_secs(left); 2];
-            far(&Progress {
+            to_progress(&Progress {
                 trial: 1,
                 of: [4; 2],
                 left,
@@ -459,10 +460,16 @@ mod tests {
             })
         };
         let mut now = progress(26);
-        assert_eq!((now.remaining_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!(
+            (now.remaining_ns, now.activity.as_str()),
+            (26_000_000_000, "baseline, 64 B, 10.00 % for 1s")
+        );
         course.on_self_test(&mut now);
-        assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
+        assert!(now.activity.contains("the tester itself is tested, for 20 s"), "{}", now.activity);
         now = progress(6);
-        assert_eq!((now.remaining_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!(
+            (now.remaining_ns, now.activity.as_str()),
+            (6_000_000_000, "baseline, 64 B, 10.00 % for 1s")
+        );
     }
 }

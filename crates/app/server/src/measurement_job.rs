@@ -128,7 +128,7 @@ pub(crate) struct Job {
     /// Reason why the measurement failed or is incomplete.
     pub(crate) error: Option<String>,
     /// Failed limits, as text.
-    pub(crate) broken: Vec<String>,
+    pub(crate) failed_limits: Vec<String>,
     /// State of each stream.
     pub(crate) streams: Vec<StreamInterval>,
     /// Results of the last interval, by stream.
@@ -177,7 +177,7 @@ pub(crate) fn start(
         run: None,
         notes: Vec::new(),
         error: None,
-        broken: Vec::new(),
+        failed_limits: Vec::new(),
         streams: Vec::new(),
         live: Vec::new(),
         watched: IntervalStore::default(),
@@ -220,7 +220,7 @@ impl Job {
                 if let Some(error) = &outcome.not_kept {
                     self.error = Some(error.to_string());
                 }
-                self.broken = limits::broken(
+                self.failed_limits = limits::broken(
                     &outcome.measurements().iter().map(limits_of).collect::<Vec<_>>(),
                     outcome.partial,
                 );

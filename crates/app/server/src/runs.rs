@@ -66,7 +66,7 @@ pub(crate) struct Listed {
     /// Number of checked limits; of a benchmark, including its claims.
     limits: u64,
     /// Failed limits and claims, as text.
-    broken: Vec<String>,
+    failed_limits: Vec<String>,
     /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
     elsewhere: Option<String>,
 }
@@ -143,7 +143,7 @@ impl Listed {
             error: None,
             figures: Vec::new(),
             limits: 0,
-            broken: Vec::new(),
+            failed_limits: Vec::new(),
             elsewhere: elsewhere(folder),
         }
     }
@@ -170,7 +170,7 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
                 comment: first.and_then(|stream| stream.metadata.comment.clone()),
                 figures: outline.figures,
                 limits: outline.limits,
-                broken: outline.broken,
+                failed_limits: outline.failed_limits,
                 ..nothing
             }
         }

@@ -39,7 +39,7 @@ pub(super) struct Outline {
     /// How many limits and claims were judged.
     pub(super) limits: u64,
     /// Those that failed, in words.
-    pub(super) broken: Vec<String>,
+    pub(super) failed_limits: Vec<String>,
 }
 
 /// A document of one stream, or of several.
@@ -110,7 +110,7 @@ pub(super) fn measurement(folder: &Path, partial: bool) -> Outline {
             .filter_map(|way| figures(&streams, way))
             .collect(),
         limits: limits.iter().map(|(_, limits)| limits.len() as u64).sum(),
-        broken: limits::broken(&limits, partial),
+        failed_limits: limits::broken(&limits, partial),
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn benchmark(folder: &Path) -> Outline {
     Outline {
         figures: Vec::new(),
         limits: (document.verdicts.len() + document.limits.len()) as u64,
-        broken: benchmark_job::broken(&document.verdicts, &document.limits, document.partial),
+        failed_limits: benchmark_job::broken(&document.verdicts, &document.limits, document.partial),
     }
 }
 
@@ -181,10 +181,10 @@ mod tests {
             }]
         );
         assert_eq!(found.limits, 2);
-        assert_eq!(found.broken, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
+        assert_eq!(found.failed_limits, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
         std::fs::write(folder.path().join(MEASUREMENT_FILE), stream(7.0, 0.0, 4.0).to_string()).unwrap();
         let one = measurement(folder.path(), false);
-        assert_eq!((one.figures[0].delay_median_ns, one.limits, one.broken.len()), (Some(7.0), 1, 0));
+        assert_eq!((one.figures[0].delay_median_ns, one.limits, one.failed_limits.len()), (Some(7.0), 1, 0));
         std::fs::write(folder.path().join(MEASUREMENT_FILE), "{").unwrap();
         assert_eq!(measurement(folder.path(), false), Outline::default());
     }
@@ -200,6 +200,9 @@ mod tests {
         });
         std::fs::write(folder.path().join(BENCHMARK_FILE), document.to_string()).unwrap();
         let found = benchmark(folder.path());
-        assert_eq!((found.limits, found.broken), (2, vec!["none, ef: expected all, found half".to_owned()]));
+        assert_eq!(
+            (found.limits, found.failed_limits),
+            (2, vec!["none, ef: expected all, found half".to_owned()])
+        );
     }
 }

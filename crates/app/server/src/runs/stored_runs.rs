@@ -86,7 +86,7 @@ fn benchmark(folder: &Path, listed: &mut Listed) -> Result<(), Problem> {
     listed.state = if BenchmarkRun::is_complete(folder)? { "complete" } else { "partial" }.into();
     let outline = run_summary::benchmark(folder);
     listed.limits = outline.limits;
-    listed.broken = outline.broken;
+    listed.failed_limits = outline.failed_limits;
     Ok(())
 }
 
