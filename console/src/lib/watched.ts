@@ -79,8 +79,8 @@ export function past(kept: readonly Schemas['Interval'][], since: Points): Point
 }
 
 /** Whether anything came of a measurement that is over; of one that goes there alone that is not known here. */
-export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: Pick<Schemas['Asked'], 'direction'> }): 'something' | 'nothing' {
-  const tells = job.state === 'done' && job.asked.direction !== 'forward' && job.streams.length > 0;
+export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { request: Pick<Schemas['MeasurementRequest'], 'direction'> }): 'something' | 'nothing' {
+  const tells = job.state === 'done' && job.request.direction !== 'forward' && job.streams.length > 0;
   return tells && job.streams.every((one) => one.returned === 0) ? 'nothing' : 'something';
 }
 

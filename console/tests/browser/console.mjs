@@ -241,7 +241,7 @@ async function run() {
   const twofold = await until('it ends', () =>
     page.evaluate(async () => {
       const [last] = await (await fetch('/api/measurements')).json();
-      return last.asked.direction === 'both' && last.state !== 'running' ? last : null;
+      return last.request.direction === 'both' && last.state !== 'running' ? last : null;
     }),
   );
   const [counted] = twofold.streams;

@@ -79,7 +79,7 @@ describe('what came of a measurement', () => {
     expect(later[0]?.map((point) => point.x)).toEqual([1, 2, 3]);
   });
   it('is no success where nothing came back', () => {
-    const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], asked: { direction } }) as unknown as Parameters<typeof standing>[0];
+    const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], request: { direction } }) as unknown as Parameters<typeof standing>[0];
     expect(standing(job(0, 'done', 'round_trip'))).toEqual({ words: 'done, no reply', tone: 'bad' });
     expect(standing(job(1, 'done', 'round_trip'))).toEqual({ words: 'done', tone: 'good' });
     expect(standing({ ...job(1, 'done', 'round_trip'), failed_limits: ['a', 'b'] })).toEqual({ words: 'done, 2 limits failed', tone: 'bad' });

@@ -18,7 +18,7 @@ use crate::benchmark_job::{Benchmarks, Plans};
 use crate::emulation::{Emulation, Standing};
 use crate::events::SharedHub;
 use crate::linked_emulation::LinkedEmulation;
-use crate::measurement_job::{self, Asked, Job, Measurements};
+use crate::measurement_job::{self, Job, MeasurementRequest, Measurements};
 use crate::problem::{FieldError, Problem};
 use crate::request_guard::Names;
 use crate::runs::stored_runs;
@@ -221,7 +221,7 @@ impl App {
     }
 
     /// Starts to measure; what the packets pass through here is kept with the run where that is asked for.
-    pub(crate) fn measure(&self, asked: Asked) -> Result<Job, Problem> {
+    pub(crate) fn measure(&self, asked: MeasurementRequest) -> Result<Job, Problem> {
         let running = self.emulation().ok().filter(|emulation| emulation.is_running());
         let there = match asked.emulated {
             Some(there) => there,
@@ -244,7 +244,7 @@ impl App {
                 Some(LinkedEmulation::begin(running.ok_or_else(none)?, there))
             }
         };
-        let asked = Asked { emulated: there.map(Some), ..asked };
+        let asked = MeasurementRequest { emulated: there.map(Some), ..asked };
         measurement_job::start(&self.measurements, &self.runs, asked, through)
     }
 

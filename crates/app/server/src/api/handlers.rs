@@ -18,7 +18,7 @@ use crate::benchmark_job::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Emulation, InForce, Standing};
 use crate::history::Applied;
 use crate::interval_store::Interval;
-use crate::measurement_job::{self, Asked, Job};
+use crate::measurement_job::{self, Job, MeasurementRequest};
 use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, Listed, Opened};
@@ -346,7 +346,7 @@ fn measuring() -> Vec<Endpoint> {
         ),
         Endpoint {
             status: 201,
-            ..post::<Asked, Job>(
+            ..post::<MeasurementRequest, Job>(
                 "/api/measurements",
                 "startMeasurement",
                 "Start a measurement.",
