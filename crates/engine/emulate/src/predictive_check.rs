@@ -440,7 +440,7 @@ impl DirectionCheck<'_> {
             replicates: 0,
             verdict: FidelityVerdict::TooFew,
             p_value: 1.0,
-            words: format!("too few packets for a verdict ({})", measured.sent),
+            text: format!("too few packets for a verdict ({})", measured.sent),
             added_ns: 0.0,
             sufficient_allowance_ns: None,
             figures: Vec::new(),
@@ -584,7 +584,7 @@ fn set_verdict(direction: &mut FidelityDirection) {
     };
     if direction.p_value >= LEVEL {
         direction.verdict = FidelityVerdict::AsRequested;
-        direction.words = format!(
+        direction.text = format!(
             "consistent with the scenario ({packets} packets; {:.1} % of simulated runs deviate as much, threshold 1 %){added}",
             direction.p_value * 100.0
         );
@@ -598,7 +598,7 @@ fn set_verdict(direction: &mut FidelityDirection) {
     });
     let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
     let what = least.map_or_else(String::new, |(name, _)| name);
-    direction.words = format!(
+    direction.text = format!(
         "not consistent with the scenario: {what} deviates most ({packets} packets; fewer than 1 % of simulated runs deviate as \
          much){added}"
     );

@@ -98,7 +98,7 @@ fn what_hosts_and_path_added_is_found_and_told() {
     assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
     let found = compare_allowing(SCENARIO, &passages, 5_000_000);
     assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
-    assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
+    assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.text.contains("added"), "{found:#?}");
 }
 
 /// Hosts that add a different delay to each packet are within the allowance, also for a constant delay. The smallest sufficient

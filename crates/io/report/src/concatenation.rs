@@ -123,7 +123,7 @@ fn direction(
     Some(ConcatenatedDirection {
         direction: way.field().into(),
         delay_kind,
-        words: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
+        text: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
         predicted_delay_ns: sums.summary(),
         measured_delay_ns: measured_delay,
@@ -312,7 +312,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     }
     for direction in &found.directions {
         lines.push(String::new());
-        lines.extend(wrap(&plain(capital(&direction.words)), width));
+        lines.extend(wrap(&plain(capital(&direction.text)), width));
         let shown = |value: f64| plain(time(value, true));
         let mut rows =
             vec![["", "A + B", "95 % from", "to", "C", "C - (A + B)", "95 % from", "to"].map(String::from)];

@@ -57,7 +57,7 @@ pub fn verdicts(fidelity: &Fidelity, style: &TextStyle) -> String {
 }
 
 fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Vec<String> {
-    let words = format!("{}: {}", capital(&direction.direction), direction.words);
+    let words = format!("{}: {}", capital(&direction.direction), direction.text);
     let words = if style.unicode { words } else { words.replace('µ', "u") };
     let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
     wrap(&escape::terminal(&words), width).into_iter().map(strong).collect()
@@ -147,7 +147,7 @@ mod tests {
                 replicates: 999,
                 verdict: FidelityVerdict::AsRequested,
                 p_value: 0.4,
-                words: "consistent with the scenario\x1b[31m".into(),
+                text: "consistent with the scenario\x1b[31m".into(),
                 added_ns: 0.0,
                 sufficient_allowance_ns: Some(5e6),
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],

@@ -52,7 +52,7 @@ pub struct ConcatenatedDirection {
     /// Statistics of the prediction and of the measurement.
     pub figures: Vec<ConcatenatedFigure>,
     /// Verdict as text.
-    pub words: String,
+    pub text: String,
 }
 
 /// Test whether delays at the same times are independent.

@@ -37,7 +37,7 @@ pub struct FidelityDirection {
     /// Share of simulated runs in which some figure deviates as much as the most deviating measured one.
     pub p_value: f64,
     /// Verdict as text.
-    pub words: String,
+    pub text: String,
     /// Mean delay that hosts and links around the emulator added, as far as `--allow` permits: each delay
     /// counts by its excess over the expected delay of its rank.
     pub added_ns: f64,

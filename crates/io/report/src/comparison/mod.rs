@@ -146,7 +146,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath, decisive: Deci
         direction: way.field().into(),
         delay_kind: of_a.delay_kind.filter(|_| comparable),
         verdict,
-        words,
+        text: words,
         figures: figures.into_iter().map(|(_, found)| found).collect(),
     }
 }
@@ -354,8 +354,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
-        let share =
-            |baseline_ns| Share { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
+        let share = |baseline_ns| Share { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
         let of = |subtracted| Calibration {
             baseline_ns: Some(18_700.0),
             subtracted,

@@ -26,7 +26,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         );
     }
     for direction in &comparison.directions {
-        let words = to_ascii(&capital(&direction.words), style.unicode);
+        let words = to_ascii(&capital(&direction.text), style.unicode);
         let lone = comparison.directions.len() == 1;
         let wrapped = wrap(&words, width).into_iter();
         lines.extend(wrapped.map(|line| if lone { strong(line, style) } else { line }));
