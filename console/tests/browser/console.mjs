@@ -331,14 +331,14 @@ async function run() {
   await page.getByRole('switch').click();
   await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   const kept_ = await page.evaluate(async () => (await fetch('/api/scenario')).json());
-  assert.deepEqual([kept_.passing, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
+  assert.deepEqual([kept_.impairments_off, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
   const second = await context.newPage();
   await second.goto('http://127.0.0.1:8800/#runs');
   await second.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await second.reload();
   await second.getByRole('switch', { name: /Impairment: OFF/ }).click();
   await page.getByRole('switch', { name: /Impairment: ON$/ }).waitFor();
-  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).passing, false);
+  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).impairments_off, false);
   await second.close();
   await open(page, 'Emulator');
 

@@ -210,7 +210,7 @@ export async function endsPassing(page) {
     return (await fetch(`/api/runs/${run}`)).json();
   });
   assert.equal(emulation.scenario, asked);
-  assert.match(emulation.passing_since, /^\d{4}-\d\d-\d\dT/);
+  assert.match(emulation.impairments_off_since, /^\d{4}-\d\d-\d\dT/);
   assert.ok(!emulation.warnings.some((warning) => warning.code === 'scenario-empty'));
 }
 

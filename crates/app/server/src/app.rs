@@ -213,9 +213,9 @@ impl App {
     }
 
     /// Lets everything pass through the emulation untouched, or impairs it again, and tells every page.
-    pub(crate) fn switch(&self, passing: bool) -> Result<Standing, Problem> {
+    pub(crate) fn switch(&self, off: bool) -> Result<Standing, Problem> {
         let emulation = self.emulation()?;
-        let standing = if passing { emulation.pass()? } else { emulation.impair()? };
+        let standing = if off { emulation.pass()? } else { emulation.impair()? };
         self.hub.send("emulation", &standing);
         Ok(standing)
     }

@@ -72,7 +72,7 @@ pub(crate) struct InForce {
     /// Number of the scenario, which is also its entity tag.
     pub(crate) version: u64,
     /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
-    pub(crate) passing: bool,
+    pub(crate) impairments_off: bool,
     /// Seed of the random decisions.
     pub(crate) seed: [u32; 6],
     #[serde(flatten)]
@@ -85,7 +85,7 @@ pub(crate) struct Standing {
     /// Whether the emulation is running.
     pub(crate) running: bool,
     /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
-    pub(crate) passing: bool,
+    pub(crate) impairments_off: bool,
     /// Start time, RFC 3339.
     pub(crate) started: String,
     /// Port a, `[NETNS/]IFACE`.
@@ -311,7 +311,7 @@ impl Emulation {
         let current = self.control.scenario();
         let seed = self.control.seed().0;
         let shown = ScenarioForms::read(&current.text, &own.files, &current.notes).of_run(seed);
-        InForce { version: current.revision, passing: current.passing, seed, shown }
+        InForce { version: current.revision, impairments_off: current.impairments_off, seed, shown }
     }
 
     /// Lets everything pass through untouched, and keeps the scenario.
@@ -327,7 +327,7 @@ impl Emulation {
     pub(crate) fn impair(&self) -> Result<Standing, Problem> {
         let own = locked(&self.own);
         let current = self.control.scenario();
-        if current.passing {
+        if current.impairments_off {
             let given = Given { toml: Some(current.text.clone()), ..Given::default() };
             let read = scenario::read(given, &own.files)?;
             let opened = Opened { scenario: read.scenario, text: read.toml };
@@ -405,7 +405,7 @@ impl Emulation {
             data_plane: self.control.data_plane().into(),
             buffer_frames: room.slots,
             buffer_octets: room.octets,
-            passing: scenario.passing,
+            impairments_off: scenario.impairments_off,
             version: scenario.revision,
         }
     }
@@ -434,7 +434,7 @@ impl Emulation {
             b,
             seed: now.seed,
             scenario: now.shown.toml,
-            passing: now.passing,
+            impairments_off: now.impairments_off,
             changed: None,
             in_force_ns: Some([self.in_force_ns(); 2]),
             a_to_b: None,

@@ -574,7 +574,7 @@ fn put_scenario(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
     };
     let given = strict_json::read::<Given>(&call.body)?;
     let expected = if expected.trim() == "*" { None } else { Some(emulation.version_of(expected)) };
-    let ended_passing = emulation.standing().passing;
+    let ended_passing = emulation.standing().impairments_off;
     let in_force = emulation.apply(given, expected)?;
     app.hub.send("scenario", &in_force);
     if ended_passing {

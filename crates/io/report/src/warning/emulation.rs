@@ -55,7 +55,7 @@ impl Text for EmulationWarning {
             Self::EarlierScenariosDropped { first_revision } => {
                 format!("scenarios before revision {first_revision} are no longer listed")
             }
-            Self::Passing { since } => format!(
+            Self::ImpairmentsOff { since } => format!(
                 "the master switch was off at the end: packets passed unimpaired since {since}; the scenario is the one before that"
             ),
             Self::SummariesReset { since } => {

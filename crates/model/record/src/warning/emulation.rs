@@ -102,7 +102,7 @@ EmulationWarning {
         first_revision: u64,
     },
     /// Impairments were off at the end (master switch). Packets passed unchanged.
-    Warning Passing {
+    Warning ImpairmentsOff {
         /// Start of this time, RFC 3339.
         since: String,
     },
