@@ -424,12 +424,12 @@ impl Emulation {
     }
 
     /// What a measurement that begins now passes through.
-    pub(crate) fn emulated(&self, there: PortDirection) -> Emulated {
+    pub(crate) fn emulated(&self, forward_direction: PortDirection) -> Emulated {
         let now = self.in_force();
         let [a, b] = self.ports().map(ToString::to_string);
         Emulated {
             schema: EMULATED.into(),
-            there,
+            forward_direction,
             a,
             b,
             seed: now.seed,

@@ -210,7 +210,7 @@ fn described(name: &PortName, taken: &TakenOver) -> (PortName, EmulatedPort) {
     let TakenOver { bridge, offloads } = taken;
     let port = EmulatedPort {
         interface: name.to_string(),
-        taken_from_bridge: bridge.clone(),
+        removed_from_bridge: bridge.clone(),
         offloads_switched_off: !offloads.is_empty(),
     };
     (name.clone(), port)

@@ -72,7 +72,7 @@ pub struct Emulated {
     /// `romer/emulated/1`.
     pub schema: String,
     /// Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`.
-    pub there: PortDirection,
+    pub forward_direction: PortDirection,
     /// Port a, `[NETNS/]IFACE`.
     pub a: String,
     /// Port b, `[NETNS/]IFACE`.
@@ -142,7 +142,7 @@ pub struct EmulatedPort {
     /// Interface, `[NETNS/]IFACE`.
     pub interface: String,
     /// Bridge from which the interface was removed during the run; `null` if it was in none.
-    pub taken_from_bridge: Option<String>,
+    pub removed_from_bridge: Option<String>,
     /// Whether offloads were disabled during the run and enabled again.
     pub offloads_switched_off: bool,
 }
