@@ -152,7 +152,7 @@ pub(super) fn sweep(out: &mut Out, results: &Results) {
             .median_interval
             .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", us(low), us(high)));
         let cost = us(one.median.unwrap_or_default());
-        row(out, [one.to.as_str(), one.from.as_str(), &one.places.to_string(), &cost, &interval]);
+        row(out, [one.to.as_str(), one.from.as_str(), &one.combinations.to_string(), &cost, &interval]);
     }
 }
 

@@ -284,7 +284,7 @@ fn overall(
             from: case_name(options, first),
             to: case_name(options, second),
             quantity: quantity.into(),
-            places: found.places as u64,
+            combinations: found.places as u64,
             repeats: found.medians.len() as u64,
             median: medians.mean,
             median_interval: medians.mean_interval,
@@ -547,7 +547,7 @@ mod tests {
         };
         let all: Vec<_> = (0..46).map(|number| place(number, 5)).collect();
         let found = overall(&options, "latency_median_ns", &all, &[NANOSECOND; 46]);
-        assert_eq!((found.len(), found[0].places, found[0].repeats), (1, 46, 5));
+        assert_eq!((found.len(), found[0].combinations, found[0].repeats), (1, 46, 5));
         assert_eq!((found[0].from.as_str(), found[0].to.as_str()), ("none", "remark"));
         let [low, high] = found[0].median_interval.unwrap();
         assert!(low < 1_700.0 && high > 1_700.0 && high - low < 400.0, "{low} {high}");

@@ -413,29 +413,29 @@ pub struct Policed {
     pub at_boundary_stopped: u64,
     /// Verdict on all frames together; absent in documents of older versions.
     #[serde(default)]
-    pub together: Option<PolicedTogether>,
+    pub total: Option<PolicedTotal>,
 }
 
 /// Decisions of a policer on all frames of a trial together, in frames of mean size. This is known even if
 /// the latency varies too much to judge single frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicedTogether {
+pub struct PolicedTotal {
     /// Frames forwarded unchanged.
     pub passed: u64,
     /// Frames that the bucket allows if frames reach the policer at their departure times.
     pub nominal: u64,
     /// Lower bound of the conforming frames that were dropped or remarked, whatever part of the latency
     /// variation occurs before the policer.
-    pub missing: u64,
+    pub min_conforming_stopped: u64,
     /// Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
     /// policer.
-    pub beyond: u64,
+    pub min_excess_passed: u64,
     /// Tolerance at the bucket limit, frames.
-    pub edge: u64,
+    pub boundary_frames: u64,
     /// Maximum latency minus minimum latency, nanoseconds.
-    pub latest_ns: i64,
+    pub latency_range_ns: i64,
     /// Time in which the empty bucket fills, nanoseconds.
-    pub fills_in_ns: i64,
+    pub fill_time_ns: i64,
 }
 
 /// Results of one stream of a trial.
@@ -602,7 +602,7 @@ pub struct Overall {
     /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
     /// Number of combinations of frame size and load that were measured in both cases in every valid repeat.
-    pub places: u64,
+    pub combinations: u64,
     /// Number of valid repeats. Each repeat counts as one value: the mean of its differences. Trials of one
     /// repeat share the state of host and device, so only further repeats show its variation. 0 in documents
     /// of older versions.

@@ -322,11 +322,11 @@ fn a_policer_is_judged_frame_by_frame() {
     let trial = trials(&found).iter().find(|trial| is_valid(trial));
     if let Some(trial) = trial {
         assert!(count(trial, "/policed/excess_passed") > 100, "{:#}", trial["policed"]);
-        assert!(count(trial, "/policed/together/beyond") > 100, "{:#}", trial["policed"]);
+        assert!(count(trial, "/policed/total/min_excess_passed") > 100, "{:#}", trial["policed"]);
         let verdicts = trial["policed"].as_object().unwrap().iter();
         // Of those at the edge, some are told once more, and all together.
         let verdicts =
-            verdicts.filter(|(name, _)| !["at_boundary_stopped", "together"].contains(&name.as_str()));
+            verdicts.filter(|(name, _)| !["at_boundary_stopped", "total"].contains(&name.as_str()));
         let all: u64 = verdicts.map(|(_, count)| count.as_u64().unwrap()).sum();
         assert!(count(trial, "/policed/at_boundary_stopped") <= count(trial, "/policed/at_boundary"));
         assert_eq!(all, count(trial, "/offered/frames"), "every frame has its verdict");

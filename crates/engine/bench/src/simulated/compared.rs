@@ -79,7 +79,7 @@ fn two_cases_of_one_device_cost_nothing_in_95_of_100_benchmarks_though_repeats_d
         };
         let document = run(&asked, bed.clone());
         let one = document.overall.iter().find(|one| one.quantity == "latency_median_ns").unwrap();
-        assert_eq!((one.places, one.repeats), (3, 5));
+        assert_eq!((one.combinations, one.repeats), (3, 5));
         let holds =
             |interval: Option<[f64; 2]>| interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high);
         covered += u32::from(holds(one.median_interval));

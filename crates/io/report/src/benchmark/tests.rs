@@ -324,7 +324,7 @@ fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
         from: "none".into(),
         to: "remark".into(),
         quantity: "latency_median_ns".into(),
-        places: 50,
+        combinations: 50,
         repeats: 5,
         median: Some(1_700.0),
         median_interval: Some([1_500.0, 1_900.0]),

@@ -46,7 +46,7 @@ pub fn overall_words(one: &Overall) -> String {
         "{} compared with {}, over {}: {} {} (median){interval}",
         one.to,
         one.from,
-        counted(one.places, "combination of size and load", "combinations of size and load"),
+        counted(one.combinations, "combination of size and load", "combinations of size and load"),
         label(&one.quantity),
         signed(amount(&one.quantity, one.median.unwrap_or_default())),
     )
