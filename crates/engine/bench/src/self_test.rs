@@ -117,7 +117,7 @@ pub fn self_test(
         differences: Vec::new(),
         overall: Vec::new(),
         verdicts: Vec::new(),
-        soft_spots: Vec::new(),
+        outliers: Vec::new(),
         events: Vec::new(),
         calibration: proof.baseline,
         self_test: Some(proof.found),

@@ -64,7 +64,7 @@ fn stood_before(kept: &[CaseTrial], one: &CaseTrial) -> usize {
             && same(other.load, one.load)
             && other.trial.purpose == one.trial.purpose
     });
-    let stood = |other: &&CaseTrial| other.trial.standstills.is_some_and(|found| found.count > 0);
+    let stood = |other: &&CaseTrial| other.trial.outages.is_some_and(|found| found.count > 0);
     alike.filter(|other| !other.trial.device_unreachable).filter(stood).count()
 }
 

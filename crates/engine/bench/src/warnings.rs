@@ -64,7 +64,7 @@ pub(crate) fn warnings(
     warnings.extend(unfit(options));
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
-    warnings.extend(still_coming(options, kept));
+    warnings.extend(still_arriving(options, kept));
     warnings.extend(dropped_streams(options));
     warnings.extend(other_headers(kept));
     warnings.extend(too_long(options, kept));
@@ -149,8 +149,8 @@ fn other_headers(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
 }
 
 /// That the wait for the frames of trials ended while they still came.
-fn still_coming(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
-    let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
+fn still_arriving(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
+    let cut = kept.iter().filter(|kept| kept.trial.still_arriving).count() as u64;
     (cut > 0)
         .then(|| BenchmarkWarning::FramesStillArriving { trials: cut, settle_ns: options.settle.as_nanos() })
 }

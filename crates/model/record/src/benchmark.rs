@@ -91,7 +91,7 @@ pub struct Benchmark {
     /// Verdicts on classes or claims, for procedures with verdicts.
     pub verdicts: Vec<Judgement>,
     /// Outliers in a curve: results that deviate from those of neighbouring loads or sizes.
-    pub soft_spots: Vec<SoftSpot>,
+    pub outliers: Vec<Outlier>,
     /// Events of the device and of the tester.
     pub events: Vec<BenchmarkEvent>,
     /// Latency of the tester itself; `null` if not measured.
@@ -277,7 +277,7 @@ pub struct Trial {
     pub size_lost: bool,
     /// Whether frames still arrived when the wait after the trial ended; later ones count as lost.
     #[serde(default)]
-    pub still_coming: bool,
+    pub still_arriving: bool,
     /// Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
     /// address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
     /// markings of these frames are not compared.
@@ -285,7 +285,7 @@ pub struct Trial {
     pub other_headers: BTreeMap<String, u64>,
     /// Outages of the device or its host; `null` in documents of older versions.
     #[serde(default)]
-    pub standstills: Option<Standstills>,
+    pub outages: Option<DeviceOutages>,
     /// Latency of all frames, nanoseconds.
     pub latency_ns: Summary,
     /// Definition of the latency, as text.
@@ -384,7 +384,7 @@ pub struct Gaps {
 /// them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
 /// frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Standstills {
+pub struct DeviceOutages {
     /// Number of outages.
     pub count: u64,
     /// Total duration of the outages, nanoseconds.
@@ -644,7 +644,7 @@ pub struct Judgement {
 
 /// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SoftSpot {
+pub struct Outlier {
     /// Case (device configuration).
     pub case: String,
     /// Frame size in bytes, including FCS.

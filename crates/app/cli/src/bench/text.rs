@@ -370,7 +370,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     for one in document.overall.iter().filter(|one| one.quantity == "latency_median_ns") {
         let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
     }
-    for spot in &document.soft_spots {
+    for spot in &document.outliers {
         let _ = writeln!(text, "soft spot: {}", spot.text);
     }
     for event in romer_report::benchmark::events(document) {

@@ -179,7 +179,7 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let device = |swaps| Device { service: Service::Strict, stalls, swaps, ..carries(0.5, 20) };
     let document = of_classes(Discipline::Strict, Simulated::with(device(None)));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
-    let stood = document.trials[2].standstills.unwrap();
+    let stood = document.trials[2].outages.unwrap();
     assert!(stood.count == 2 && (120_000_000..130_000_000).contains(&stood.sum_ns), "{stood:?}");
     let open = document.verdicts.iter().filter(|one| one.passed.is_none());
     assert!(open.clone().count() > 0 && open.clone().all(|one| one.found.contains("stalled for 0.12 s")));
@@ -189,7 +189,7 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let stalls = Some(Stalls { every: Duration::from_millis(40), length: Duration::from_millis(20) });
     let bursts = Device { service: Service::Fifo, stalls, ..carries(1.0, 20) };
     let document = of_classes(Discipline::Strict, Simulated::with(bursts));
-    assert_eq!(document.trials[0].standstills.map(|stood| stood.count), Some(0));
+    assert_eq!(document.trials[0].outages.map(|stood| stood.count), Some(0));
     assert!(!broken(&document).is_empty(), "{:#?}", document.verdicts);
 }
 

@@ -30,10 +30,10 @@ fn declared_drop_holds() {
     let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.passed)).collect();
     assert_eq!(told, [("stream udp", Some(true))], "{:?}", document.verdicts);
     assert!(
-        document.events.is_empty() && document.soft_spots.is_empty(),
+        document.events.is_empty() && document.outliers.is_empty(),
         "{:?} {:?}",
         document.events,
-        document.soft_spots
+        document.outliers
     );
     for trial in &document.trials {
         assert_eq!((trial.lost, trial.invalid.as_deref()), (0, None));

@@ -33,7 +33,7 @@ pub fn page(document: &Benchmark) -> String {
     drawn(figures.iter().filter(|figure| figure.leads), &mut body);
     body.push_str("<div class=\"pair\">\n");
     compared(document, &mut body);
-    let spots = document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect();
+    let spots = document.outliers.iter().map(|one| (one.text.clone(), true)).collect();
     list("Soft spots (1 % overall, Holm)", spots, &mut body);
     list("Lost frames of a mixture, by size", by_size(document), &mut body);
     // Whether they should have changed is for the verdicts to say.

@@ -45,7 +45,7 @@ pub(super) fn document() -> Benchmark {
         differences: Vec::new(),
         overall: Vec::new(),
         verdicts: Vec::new(),
-        soft_spots: Vec::new(),
+        outliers: Vec::new(),
         events: Vec::new(),
         calibration: None,
         self_test: None,
