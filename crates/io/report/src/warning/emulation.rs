@@ -34,10 +34,10 @@ impl Text for EmulationWarning {
                  preserved; order = \"independent\" keeps the correlation and lets packets overtake",
                 time_text(*spacing_ns)
             ),
-            Self::CorrelationTimeRaised { setting, requested_ns, alike_ns } => format!(
+            Self::CorrelationTimeRaised { setting, requested_ns, similar_within_ns } => format!(
                 "{setting}: delays within {} are more similar than a correlation time of {} says, because packets keep their order; a \
                  narrower distribution or a longer time needs no such change",
-                length(*alike_ns),
+                length(*similar_within_ns),
                 length(*requested_ns)
             ),
             Self::StateChangesWait { setting } => format!(

@@ -69,7 +69,7 @@ EmulationWarning {
         /// The requested correlation time, nanoseconds.
         requested_ns: i64,
         /// Delays within this time are more similar than requested, nanoseconds.
-        alike_ns: i64,
+        similar_within_ns: i64,
     },
     /// Packets wait at changes of state, because their order is preserved.
     Note StateChangesWait {
