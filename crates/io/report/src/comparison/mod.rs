@@ -266,9 +266,9 @@ pub(crate) fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f6
 /// What may be the difference besides the paths, of the ways that are compared.
 pub(crate) fn warnings(a: &Measurement, b: &Measurement, ways: &[MeasuredPath]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
-    for (of, m) in [(Compared::A, a), (Compared::B, b)] {
+    for (measurement, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {
-            warnings.push(ComparisonWarning::Partial { of });
+            warnings.push(ComparisonWarning::Partial { measurement });
         }
     }
     let (at, bt) = (&a.traffic, &b.traffic);
@@ -309,9 +309,9 @@ fn places(a: &StampPlaces, b: &StampPlaces, ways: &[MeasuredPath]) -> Option<Com
     let moments: Vec<DifferingSource> = moments
         .into_iter()
         .filter(|(_, compared, a, b)| *compared && a != b)
-        .map(|(moment, _, a, b)| DifferingSource { moment, a, b })
+        .map(|(moment, _, a, b)| DifferingSource { stamp: moment, a, b })
         .collect();
-    (!moments.is_empty()).then_some(ComparisonWarning::TimeStampSourcesDiffer { moments })
+    (!moments.is_empty()).then_some(ComparisonWarning::TimeStampSourcesDiffer { stamps: moments })
 }
 
 /// That the round trips of one contain the time that the responder took, and those of the other do not.

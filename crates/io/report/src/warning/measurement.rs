@@ -129,12 +129,12 @@ impl Text for Warning {
                 };
                 marked(*direction, what, [from, to], [*packets, *received])
             }
-            Self::NicTimeStampsUnavailable { moments } => {
-                let moments: Vec<&str> = moments.iter().map(|moment| moment_of(*moment)).collect();
+            Self::NicTimeStampsUnavailable { stamps } => {
+                let stamps: Vec<&str> = stamps.iter().map(|moment| moment_of(*moment)).collect();
                 format!(
                     "no network card stamped {}, or fewer than half of them: their time stamps were taken elsewhere, so that \
                      delays include more than the wire",
-                    list(&moments)
+                    list(&stamps)
                 )
             }
             Self::NicTimeStampsMissing(missing) => format!(

@@ -8,7 +8,7 @@ use romer_record::document::{
     MEASUREMENT, Measurement, Metadata, Packets, Summary, Traffic,
 };
 use romer_record::document::{MissingStamps, ProbeDirection};
-use romer_record::finding::{Finding, GridOf, Pattern};
+use romer_record::finding::{Finding, GridQuantity, Pattern};
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Place, Timestamp};
@@ -314,7 +314,7 @@ fn findings() -> Vec<Finding> {
             ProbeDirection::Forward,
             None,
             Pattern::DelayGrid {
-                of: GridOf::Ipdv,
+                quantity: GridQuantity::Ipdv,
                 step_ns: 10.7e6,
                 step_interval_ns: None,
                 offset_ns: Some(2.1e6),

@@ -176,7 +176,7 @@ MeasurementWarning {
     /// events. Delays include more than the wire.
     Warning NicTimeStampsUnavailable {
         /// Events without time stamps of network cards.
-        moments: Vec<StampMoment>,
+        stamps: Vec<StampMoment>,
     },
     /// Some time stamps of network cards are missing. The kernel's are used for these packets.
     Note NicTimeStampsMissing(MissingStamps),
@@ -626,7 +626,7 @@ MeasurementWarning {
         /// Number of missing sequence numbers that are not lost.
         not_lost: u64,
         /// Number of packets that a host dropped unread.
-        unread: u64,
+        instrument_drops: u64,
     },
     /// Time stamps were moved to begin at 0, because they do not fit in nanoseconds.
     Note TimeStampsShifted,
@@ -710,7 +710,7 @@ MeasurementWarning {
         /// Number of packets with equal contents.
         packets: u64,
         /// Number of packets of the flow.
-        of: u64,
+        flow_packets: u64,
     },
 }
 }
