@@ -506,7 +506,7 @@ impl DirectionFit<'_> {
             let _ = writeln!(content, "{:.0}", (delay - least) * 1e9);
         }
         let text = format!(
-            "{{ model = \"correlated\", of = {{ model = \"empirical\", file = \"{file}\" }}, time = \"{}\" }}",
+            "{{ model = \"correlated\", distribution = {{ model = \"empirical\", file = \"{file}\" }}, time = \"{}\" }}",
             time(correlation.clamp(SHORTEST, LONGEST_TIME))
         );
         fitted.files.push((file, content));
