@@ -68,7 +68,7 @@ pub(crate) struct Listed {
     /// Failed limits and claims, as text.
     failed_limits: Vec<String>,
     /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
-    elsewhere: Option<String>,
+    link_target: Option<String>,
 }
 
 /// A run with its documents.
@@ -144,13 +144,13 @@ impl Listed {
             figures: Vec::new(),
             limits: 0,
             failed_limits: Vec::new(),
-            elsewhere: elsewhere(folder),
+            link_target: link_target(folder),
         }
     }
 }
 
 /// Where a folder is that is listed by a link.
-fn elsewhere(folder: &Path) -> Option<String> {
+fn link_target(folder: &Path) -> Option<String> {
     std::fs::read_link(folder).ok().map(|to| to.display().to_string())
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
     let emulated = stored_runs::emulated(&folder);
     Ok(Opened {
         name: name.into(),
-        folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
+        folder: link_target(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: FolderKind::Measurement,
         measurements: measurements.into_iter().map(WithWarningText).collect(),

@@ -101,7 +101,7 @@ pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<Opened
     let benchmark = if kind == FolderKind::Benchmark { BenchmarkRun::document(folder)? } else { None };
     Ok(Opened {
         name: name.into(),
-        folder: super::elsewhere(folder).unwrap_or_else(|| folder.display().to_string()),
+        folder: super::link_target(folder).unwrap_or_else(|| folder.display().to_string()),
         state: listed.state,
         kind,
         measurements: Vec::new(),
