@@ -111,11 +111,11 @@ pub struct Stream {
     /// Set if the initiator's host ignores ICMP errors about packets too long for the path, and some probes
     /// may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub routers_unheard: Option<u32>,
+    pub ip_no_pmtu_disc: Option<u32>,
     /// Set if the responder's host ignores ICMP errors about packets too long for the path, and some of its
     /// replies or probes may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responder_routers_unheard: Option<u32>,
+    pub responder_ip_no_pmtu_disc: Option<u32>,
     /// Rejected and unusual datagrams at the initiator's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,

@@ -25,10 +25,10 @@ const PASSES: u32 = {
 /// The warnings of the losses of either direction.
 pub(super) fn warnings(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     let ends = [
-        (EventLocation::Sender, stream.routers_unheard, &related.forward, false),
+        (EventLocation::Sender, stream.ip_no_pmtu_disc, &related.forward, false),
         (
             EventLocation::Responder,
-            stream.responder_routers_unheard,
+            stream.responder_ip_no_pmtu_disc,
             &related.reverse,
             !related.forward.is_empty(),
         ),

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
-use romer_endpoint::host_events::routers_unheard;
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
@@ -68,7 +68,7 @@ impl ControlThread {
         let welcome = ServerHello {
             clock: clock_identity(),
             clock_sync: Some(clock_sync(self.sync_daemons)),
-            routers_unheard: routers_unheard().filter(|_| peer.is_ipv4()),
+            ip_no_pmtu_disc: ip_no_pmtu_disc().filter(|_| peer.is_ipv4()),
             ..self.welcome.clone()
         };
         let server = Server::new(self.limits, welcome, random(), now).with_one_way(random());
