@@ -1,4 +1,4 @@
-//! The document of two networks in series (`romer/concatenation/1`): what their delays add up to, held against a third.
+//! The document of two networks in series (`romer/concatenation/1`): what their delays add up to, compared with a measurement of both.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Concatenation {
     /// Measurement of the second network.
     pub b: ComparedRun,
     /// Measurement of both in series; `null` if not given.
-    pub against: Option<ComparedRun>,
+    pub measured: Option<ComparedRun>,
     /// Methods of the prediction and of the tests, as text.
     pub method: String,
     /// Seed of the resampling, six unsigned 32-bit integers; a constant.

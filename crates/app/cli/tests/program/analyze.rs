@@ -504,10 +504,10 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let b = round_trips(path, "b.csv", 2, &[3.0]);
     let both = round_trips(path, "both.csv", 3, &[2.0, 3.0]);
     let other = round_trips(path, "other.csv", 4, &[3.0, 3.0]);
-    let concatenated = |against: &Path| {
+    let concatenated = |measured: &Path| {
         let mut command = romer(["analyze", "--quiet", "--json", "-", "--concatenate"]);
         let document =
-            process::run(command.args([&a, &b]).arg("--against").arg(against)).with_code(0).document();
+            process::run(command.args([&a, &b]).arg("--measured").arg(measured)).with_code(0).document();
         schema::assert_valid(&document, "concatenation");
         document
     };
