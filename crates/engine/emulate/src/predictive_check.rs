@@ -375,7 +375,7 @@ impl Expected {
     }
 }
 
-/// Values of `--allow` that are proposed.
+/// Values of `--allowance` that are proposed.
 const ALLOWANCES: [Nanos; 16] = [
     10_000,
     20_000,

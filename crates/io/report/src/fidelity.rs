@@ -18,7 +18,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
         lines.extend(verdict(direction, style, width));
         if let Some(allowance) = direction.sufficient_allowance_ns {
             let hint = format!(
-                "It is consistent if the hosts and links around the emulator added up to {}: use --allow {}",
+                "It is consistent if the hosts and links around the emulator added up to {}: use --allowance {}",
                 time_to(allowance, 0.0, style.unicode),
                 romer_units::Duration::from_nanos(whole(allowance))
             );
@@ -172,7 +172,7 @@ mod tests {
         assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("max CDF").contains("400"), "{text}");
-        assert!(line("It is consistent if").contains("up to 5.00 ms: use --allow 5ms"), "{text}");
+        assert!(line("It is consistent if").contains("up to 5.00 ms: use --allowance 5ms"), "{text}");
         // A measured value and the range that excludes it read differently.
         let figure = FidelityFigure {
             figure: "delay_ns.median".into(),

@@ -51,7 +51,7 @@ pub(crate) struct ModelArgs {
     pub(crate) against: Option<PathBuf>,
     /// Maximum delay that hosts and links outside the emulator may have added
     #[arg(long, value_name = "D", default_value = "0s", value_parser = values::delay, allow_hyphen_values = true)]
-    pub(crate) allow: Duration,
+    pub(crate) allowance: Duration,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
