@@ -272,7 +272,11 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
 fn allowance(subject: &str, holds: Option<bool>) -> String {
     let allowed = [Anomaly::Order, Anomaly::Copies].map(|anomaly| anomaly.to_string());
     let is_option = holds == Some(false) && allowed.iter().any(|anomaly| anomaly == subject);
-    if is_option { format!("; use --allow {subject} if the device may do this") } else { String::new() }
+    if is_option {
+        format!("; use --allow-anomalies {subject} if the device may do this")
+    } else {
+        String::new()
+    }
 }
 
 /// Refuses what most trials tell nothing of the device for.
@@ -421,8 +425,8 @@ mod tests {
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
             hold(&document, false).unwrap_err().text().to_owned()
         };
-        assert!(error("order").ends_with("failed; use --allow order if the device may do this"));
-        assert!(error("copies").contains("--allow copies"));
-        assert!(!error("content").contains("--allow"));
+        assert!(error("order").ends_with("failed; use --allow-anomalies order if the device may do this"));
+        assert!(error("copies").contains("--allow-anomalies copies"));
+        assert!(!error("content").contains("--allow-anomalies"));
     }
 }

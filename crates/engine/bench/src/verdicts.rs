@@ -74,8 +74,11 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
     let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
         if count > 0 {
             let is_allowed = allowed.iter().any(|anomaly| anomaly.to_string() == subject);
-            let so =
-                if is_allowed { format!(", which is allowed (--allow {subject})") } else { String::new() };
+            let so = if is_allowed {
+                format!(", which is allowed (--allow-anomalies {subject})")
+            } else {
+                String::new()
+            };
             verdicts.push(Judgement {
                 case: case.into(),
                 frame_size: None,

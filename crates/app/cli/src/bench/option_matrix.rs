@@ -107,7 +107,7 @@ mod tests {
         ("expect-vlan", &["--expect-vlan=untagged=10"]),
         ("expect-priority", &["--expect-priority=untagged=3"]),
         ("expect-ecn", &["--expect-ecn=not-ect=ce"]),
-        ("allow", &["--allow=order"]),
+        ("allow-anomalies", &["--allow-anomalies=order"]),
         ("excess-marking", &["--excess-marking=cs0=cs1"]),
         ("require-verdicts", &["--require-verdicts", "--expect-marking=cs0=cs0"]),
         ("limit", &["--limit=loss_ratio<=1%"]),

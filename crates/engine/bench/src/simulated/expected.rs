@@ -112,7 +112,10 @@ fn allowed_anomalies_break_nothing() {
     assert_eq!(broken(&with(&[Anomaly::Copies])), ["order"]);
     let allowed = with(&[Anomaly::Order, Anomaly::Copies]);
     let told: Vec<_> = allowed.verdicts.iter().map(|one| one.found.split(", ").last().unwrap()).collect();
-    assert_eq!(told, ["which is allowed (--allow order)", "which is allowed (--allow copies)"]);
+    assert_eq!(
+        told,
+        ["which is allowed (--allow-anomalies order)", "which is allowed (--allow-anomalies copies)"]
+    );
 }
 
 /// A device that puts a label before each packet forwards all of it: frames are counted as they were sent, and the header is named.
