@@ -35,7 +35,7 @@ pub const MEASUREMENT: &str = "romer/measurement/1";
 pub const DEMO: &str = "romer/demo/1";
 /// The name of the doctor's schema.
 pub const DOCTOR: &str = "romer/doctor/1";
-/// The name of the schema of a line of `--stream`.
+/// The name of the schema of a line of `--json-lines`.
 pub const STREAM: &str = "romer/stream/1";
 
 /// Results of one measured stream.
@@ -406,7 +406,7 @@ pub struct DoctorFinding {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// One line of `romer measure --stream`.
+/// One line of `romer measure --json-lines`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamLine {

@@ -39,7 +39,8 @@ pub(crate) struct Victim {
 impl Victim {
     /// Measures with `probes` probes to the responder at `there`, into `folder`.
     pub(crate) fn start(there: &str, folder: &Path, probes: u64) -> Self {
-        let mut command = romer(["measure", there, "--stream", "--stream-interval", "20ms", "--quiet"]);
+        let mut command =
+            romer(["measure", there, "--json-lines", "--json-lines-interval", "20ms", "--quiet"]);
         command.args([
             "--interval",
             "1ms",

@@ -25,7 +25,7 @@ fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
     let _responder = lab.respond(&[]);
     for (signal, code) in process::ends(130) {
         let (mut command, home) =
-            lab.measuring(&["--stream", "--stream-interval", "100ms", "--duration", "1h", FAR]);
+            lab.measuring(&["--json-lines", "--json-lines-interval", "100ms", "--duration", "1h", FAR]);
         let mut measuring = Process::start(command.args(["--interval", "5ms"]));
         await_returned(&mut measuring, 20);
         measuring.signal(signal);
@@ -140,7 +140,7 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     let lab = Lab::path();
     let responder = lab.respond(&[]);
     let (mut command, home) =
-        lab.measuring(&["--stream", "--stream-interval", "100ms", "--count", "200", FAR]);
+        lab.measuring(&["--json-lines", "--json-lines-interval", "100ms", "--count", "200", FAR]);
     command.args(["--limit", "round_trip.loss.ratio<20%"]);
     let mut measuring = Process::start(command.args(["--interval", "20ms", "--waiting-time", "300ms"]));
     await_returned(&mut measuring, 20);
@@ -191,7 +191,7 @@ fn responder_restart_is_cause_of_losses() {
 fn what_a_responder_answers_that_stood_still_past_the_end_is_not_lost() {
     let lab = Lab::path();
     let responder = lab.respond(&[]);
-    let (mut command, home) = lab.measuring(&["--duration", "3s", "--interval", "50ms", "--stream", FAR]);
+    let (mut command, home) = lab.measuring(&["--duration", "3s", "--interval", "50ms", "--json-lines", FAR]);
     let mut measuring = Process::start(&mut command);
     await_returned(&mut measuring, 20);
     responder.signal("STOP");

@@ -62,7 +62,7 @@ fn what_the_control_channel_refuses_is_told_and_counted() {
         "--duration",
         "1m",
         "--no-route",
-        "--stream",
+        "--json-lines",
         "--out",
     ]);
     let mut holding = Process::start(long.arg(home.path().join("long")));
