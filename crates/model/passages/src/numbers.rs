@@ -55,7 +55,7 @@ use within::within;
 use crate::relate::bare;
 
 /// What a reflector's numbers tell of the probes that did not come back. Where it does not count
-/// ([`Numbering::Own`]), the way of none is known.
+/// ([`Numbering::Stateful`]), the way of none is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyNumbers {
     /// How it numbers.
@@ -103,7 +103,7 @@ impl ReplyNumbers {
     fn counted(count: &Count) -> Self {
         let restarts = count.bases.len() as u64 - 1;
         let (copies, all_there, all_back) = (count.copies, true, true);
-        Self { copies, restarts, all_there, all_back, ..Self::of(Numbering::Own, 0) }
+        Self { copies, restarts, all_there, all_back, ..Self::of(Numbering::Stateful, 0) }
     }
 
     /// `missing` probes of which nothing is known.
@@ -162,16 +162,16 @@ pub(crate) fn attribute_losses(
     let missing = forward.iter().filter(|passage| is_missing(passage)).count() as u64;
     let nothing = |numbering| ReplyNumbers::of(numbering, missing);
     if numbers.is_empty() || numbers.len() != replies.iter().filter(|reply| reply.copy == 0).count() {
-        return nothing(Numbering::Untold);
+        return nothing(Numbering::Unknown);
     }
     let count = Count::of(forward, replies, &numbers);
     drop(numbers);
     if !count.own {
-        return nothing(Numbering::Ours);
+        return nothing(Numbering::Stateless);
     }
     // Numbers that hardly ever rise are no count.
     if (count.bases.len() - 1) * 2 > count.places.len() {
-        return nothing(Numbering::Senseless);
+        return nothing(Numbering::Invalid);
     }
     let told = if count.in_order && count.copies == 0 {
         in_order(forward, replies, &count)
@@ -180,7 +180,7 @@ pub(crate) fn attribute_losses(
     } else {
         None
     };
-    told.unwrap_or(nothing(Numbering::Senseless))
+    told.unwrap_or(nothing(Numbering::Invalid))
 }
 
 const fn is_missing(passage: &Passage) -> bool {

@@ -108,7 +108,7 @@ impl Related {
 
     /// The order of the replies is that of the numbers that the reflector gives them.
     pub fn replies_are_counted(&self) -> bool {
-        self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own)
+        self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Stateful)
     }
 
     /// Converts the responder's time in each round trip, t3 - t2, from the responder's clock to the sender's by the estimated rate.
@@ -384,7 +384,7 @@ impl Relating {
             let numbers = core::mem::take(&mut replies.numbers);
             numbers::attribute_losses(&mut forward, &mut replies.passages, numbers, waiting_time)
         });
-        let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Own);
+        let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Stateful);
         let mut reverse = if counted.is_some() { replies.passages } else { replies.in_order() };
         if reverse.is_empty() {
             reverse = self.theirs;

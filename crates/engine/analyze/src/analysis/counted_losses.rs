@@ -17,7 +17,7 @@ pub(super) fn apply(counted: &CountedLosses, related: &mut Related) {
     let all = counted.unknown == 0;
     related.reverse_complete = all;
     related.numbers = Some(ReplyNumbers {
-        numbering: Numbering::Own,
+        numbering: Numbering::Stateful,
         missing: counted.there + counted.back + counted.unknown,
         there: counted.there,
         back: counted.back,

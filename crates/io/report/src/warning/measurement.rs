@@ -434,7 +434,7 @@ fn not_logged(entries: &[NotLogged]) -> String {
         EntryKind::Departure => "departures from this host",
         EntryKind::DepartureStamp => "the kernel's time stamps of departures from this host",
         EntryKind::Arrival => "arrivals at this host",
-        EntryKind::FarRecord => "the responder's records",
+        EntryKind::ResponderRecord => "the responder's records",
         EntryKind::CardStamp => "time stamps of network cards",
     };
     let means = |kind: EntryKind| match kind {
@@ -445,7 +445,7 @@ fn not_logged(entries: &[NotLogged]) -> String {
         EntryKind::Arrival => {
             "packets that may have arrived here without an entry are neither in the losses nor in the delays"
         }
-        EntryKind::FarRecord => {
+        EntryKind::ResponderRecord => {
             "packets without a record are neither in the losses nor in the one-way delays"
         }
         EntryKind::CardStamp => "the kernel's time stamps are used instead",
@@ -465,18 +465,18 @@ fn not_logged(entries: &[NotLogged]) -> String {
 
 fn no_responder_log(numbering: Numbering) -> String {
     let about = match numbering {
-        Numbering::Untold => {
+        Numbering::Unknown => {
             "the direction of a loss is unknown, and its departure time stamp is taken before sending"
         }
-        Numbering::Ours => {
+        Numbering::Stateless => {
             "the direction of a loss is unknown (its replies have the numbers of the probes), and its departure time stamp is \
              taken before sending"
         }
-        Numbering::Senseless => {
+        Numbering::Invalid => {
             "the direction of a loss is unknown (its replies have numbers of its own, but not those of a counter of the replies of \
              this stream), and its departure time stamp is taken before sending"
         }
-        Numbering::Own => "its departure time stamp is taken before sending",
+        Numbering::Stateful => "its departure time stamp is taken before sending",
     };
     format!("the responder does not record packets: {about}")
 }
@@ -692,14 +692,14 @@ fn slow(cause: ResponderDelayCause, stopped_ns: Option<i64>) -> String {
     const STOPPED: &str = "stopped, or its host had no processor for it";
     const BEHIND: &str = "it was still busy with earlier packets, or had too little processor time";
     match (cause, stopped_ns) {
-        (ResponderDelayCause::Stopped, _) => format!("the responder got no processor time ({STOPPED})"),
-        (ResponderDelayCause::StoppedAndBehind, stopped) => {
+        (ResponderDelayCause::Descheduled, _) => format!("the responder got no processor time ({STOPPED})"),
+        (ResponderDelayCause::DescheduledAndSlow, stopped) => {
             let stopped =
                 stopped.map_or_else(String::new, |stopped| format!(" for up to {}", length(stopped)));
             format!("the responder got no processor time{stopped} ({STOPPED}), and was behind besides")
         }
         (ResponderDelayCause::Overloaded, _) => "the responder was too slow for that many".into(),
-        (ResponderDelayCause::Behind, _) => format!("the responder ran, and was behind: {BEHIND}"),
+        (ResponderDelayCause::Slow, _) => format!("the responder ran, and was behind: {BEHIND}"),
         (ResponderDelayCause::Unknown, _) => {
             format!("the responder was behind ({BEHIND}), or got no processor time ({STOPPED})")
         }

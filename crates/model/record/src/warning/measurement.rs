@@ -720,13 +720,13 @@ MeasurementWarning {
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
     /// Unknown: no reply arrived, or one had no number.
-    Untold,
+    Unknown,
     /// Each reply has the number of its probe (stateless mode).
-    Ours,
+    Stateless,
     /// The reflector counts its replies (stateful mode).
-    Own,
+    Stateful,
     /// Other numbers, which do not count the replies of this stream.
-    Senseless,
+    Invalid,
 }
 
 /// Losses of each direction, from the numbers of the replies.
@@ -832,11 +832,11 @@ pub enum Contradiction {
 #[serde(rename_all = "kebab-case")]
 pub enum ResponderDelayCause {
     /// The responder got no processor time.
-    Stopped,
+    Descheduled,
     /// The responder got no processor time, and was also too slow.
-    StoppedAndBehind,
+    DescheduledAndSlow,
     /// The responder was too slow: busy, or with too little processor time.
-    Behind,
+    Slow,
     /// The responder received more packets than it could process.
     Overloaded,
     /// The responder got no processor time, or was too slow.
