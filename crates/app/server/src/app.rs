@@ -89,7 +89,7 @@ pub(crate) struct Start {
     scenario: Option<Given>,
     /// Accept a port that carries the default route of this host.
     #[serde(default)]
-    may_cut_off: bool,
+    allow_default_route: bool,
 }
 
 impl App {
@@ -186,7 +186,7 @@ impl App {
         let read = scenario::read(given, &BTreeMap::new())?;
         let [a, b] = &ports;
         let named = [("a", a.to_string()), ("b", b.to_string())];
-        let started = Emulation::start(ports.clone(), read, start.may_cut_off);
+        let started = Emulation::start(ports.clone(), read, start.allow_default_route);
         let emulation = Arc::new(started.map_err(|problem| about_port(problem, &named))?);
         self.hub.forget();
         let standing = emulation.standing();

@@ -189,7 +189,7 @@ impl Emulation {
     pub(crate) fn start(
         ports: [PortName; 2],
         read: ScenarioDocument,
-        may_cut_off: bool,
+        allow_default_route: bool,
     ) -> Result<Self, Problem> {
         let mut opened = Opened { scenario: read.scenario, text: read.toml };
         if opened.scenario.config.seed.is_none() {
@@ -201,7 +201,7 @@ impl Emulation {
             ports,
             scenario: opened,
             least_hold: LEAST_HOLD,
-            may_cut_off,
+            allow_default_route,
             data_plane: DataPlane::default(),
             samples: None,
         };
@@ -506,7 +506,7 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
         ),
         LiveError::DefaultRoute(_) => Problem::conflict(
             "default-route",
-            format!("{error}, and would be cut off; choose another, or allow that with may_cut_off"),
+            format!("{error}, and would be cut off; choose another, or allow that with allow_default_route"),
         ),
         LiveError::Ended => ended(),
         LiveError::Feeds { .. } => {

@@ -37,7 +37,7 @@ impl Bench {
             scenario: config(path).into(),
             least_hold: romer_units::Duration::ZERO,
             samples: None,
-            may_cut_off: false,
+            allow_default_route: false,
             data_plane: DataPlane::default(),
         }
     }
@@ -641,7 +641,7 @@ fn default_route_port_needs_permission() {
             bench.far.port_name(0)
         );
         assert_eq!(error, refusal);
-        options.may_cut_off = true;
+        options.allow_default_route = true;
         let bridge = LiveBridge::start(&options).unwrap();
         let control = bridge.control();
         let found = control.warnings();
@@ -649,7 +649,7 @@ fn default_route_port_needs_permission() {
         assert!(found.iter().any(has), "{found:?}");
         assert_balanced(&bridge.stop().unwrap());
         // The interface itself is of a bridge, as on most hosts of virtual machines, and the bridge has the address.
-        options.may_cut_off = false;
+        options.allow_default_route = false;
         network.add_bridge("br7").unwrap();
         network.set_up("br7", true).unwrap();
         network.set_bridge("v0", Some("br7")).unwrap();

@@ -15,7 +15,8 @@ fn far(lab: &Lab, folder: &Path, delay: &str) -> Process {
     let scenario = folder.join("far.toml");
     let text = format!("[a_to_b.delay]\nfixed = \"{delay}\"\n[b_to_a.delay]\nfixed = \"{delay}\"\n");
     std::fs::write(&scenario, text).unwrap();
-    let mut emulate = lab.romer("B", ["emulate", "--port", "a=t1", "--port", "b=x0", "--yes-cut-me-off"]);
+    let mut emulate =
+        lab.romer("B", ["emulate", "--port", "a=t1", "--port", "b=x0", "--allow-default-route"]);
     let mut emulator = Process::start(emulate.arg("--scenario").arg(&scenario));
     let line = emulator.line();
     assert!(line.starts_with("emulating: "), "{line:?} {:?}", emulator.wait());
