@@ -66,7 +66,7 @@ export function past(kept: readonly Schemas['Interval'][], since: Points): Point
   for (const one of kept) {
     (points[one.stream] ??= []).push({
       x: one.elapsed_ns / 1e9, forward: of(one.forward), reverse: of(one.reverse), roundTrip: of(one.round_trip),
-      between: { median: value(one.between_median_ns), max: value(one.between_max_ns) },
+      between: { median: value(one.inter_arrival_median_ns), max: value(one.inter_arrival_max_ns) },
       loss: share(one),
     });
   }

@@ -64,7 +64,7 @@ describe('delays of a second', () => {
 
 describe('what came of a measurement', () => {
   const there = { median_ns: 5, p99_ns: 7, jitter_rfc3550_ns: null, sent: null, arrived: null };
-  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 8, settled: 10, lost: 1, outstanding: 1, forward: there, reverse: there, round_trip: there, between_median_ns: 2, between_max_ns: 3 });
+  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 8, settled: 10, lost: 1, outstanding: 1, forward: there, reverse: there, round_trip: there, inter_arrival_median_ns: 2, inter_arrival_max_ns: 3 });
   it('is there again after a reload, with what came meanwhile behind it', () => {
     const now = past([interval(1), interval(2), interval(1, 1)], {});
     expect(now[0]?.map((point) => point.x)).toEqual([1, 2]);

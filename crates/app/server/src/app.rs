@@ -35,7 +35,7 @@ pub(crate) struct App {
     pub(crate) plans: Plans,
     pub(crate) openapi: String,
     /// The server belongs to an emulation of the command line and ends with it.
-    pub(crate) of_emulation: bool,
+    pub(crate) ends_with_emulation: bool,
     pub(crate) port: u16,
     pub(crate) emulation: Mutex<Option<Arc<Emulation>>>,
     pub(crate) doctor: Mutex<()>,
@@ -49,7 +49,7 @@ pub(crate) struct About {
     /// Host name of the machine.
     host: String,
     /// Whether the server belongs to `romer emulate` and ends with its emulation.
-    of_emulation: bool,
+    ends_with_emulation: bool,
     /// Whether an emulation is running.
     emulating: bool,
     /// Whether an emulation exists; it may have ended.
@@ -130,7 +130,7 @@ impl App {
         About {
             software: romer_record::SOFTWARE.into(),
             host: host_info::host_name().unwrap_or_default(),
-            of_emulation: self.of_emulation,
+            ends_with_emulation: self.ends_with_emulation,
             emulating: slot.as_ref().is_some_and(|emulation| emulation.is_running()),
             has_emulation: slot.is_some(),
             runs: self.runs.root().display().to_string(),
@@ -171,7 +171,7 @@ impl App {
             let detail = format!("an emulation holds {a} and {b} already; stop it first");
             return Err(Problem::conflict("running", detail));
         }
-        if self.of_emulation {
+        if self.ends_with_emulation {
             let detail =
                 "this server belongs to an emulation that has ended, and ends with it; start another";
             return Err(Problem::conflict("ended", detail));
@@ -201,7 +201,7 @@ impl App {
         let emulation = self.emulation()?;
         let snapshot = emulation.stop()?;
         let document = emulation.document(&snapshot);
-        if !self.of_emulation {
+        if !self.ends_with_emulation {
             emulation.keep(|| match (keep, document.a_to_b.received + document.b_to_a.received) {
                 (false, _) => Err("it was not to be kept".into()),
                 (true, 0) => Err("no packet passed through it".into()),
@@ -251,7 +251,7 @@ impl App {
     /// What happens each second.
     pub(crate) fn tick(&self) {
         let emulation = self.slot().clone();
-        if !self.of_emulation && emulation.as_ref().is_some_and(|held| held.has_ended_by_itself()) {
+        if !self.ends_with_emulation && emulation.as_ref().is_some_and(|held| held.has_ended_by_itself()) {
             // An interface went away: what was done until then is kept. There is nobody to tell of a refusal.
             let _ = self.stop_emulation(true);
         }

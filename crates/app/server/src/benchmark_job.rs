@@ -53,7 +53,7 @@ pub(crate) struct Planned {
 
 /// A planned trial.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Foreseen {
+pub(crate) struct PlannedTrial {
     /// Case (device configuration).
     case: String,
     /// Frame size in bytes including FCS, or name of the mixture.
@@ -63,7 +63,7 @@ pub(crate) struct Foreseen {
     /// Load, frames per second.
     pps: f64,
     /// Duration of the trial, nanoseconds.
-    length_ns: i64,
+    duration_ns: i64,
     /// Number of the repeat, from 0.
     repeat: u32,
 }
@@ -76,9 +76,9 @@ pub(crate) struct Preview {
     /// Criterion of the result, as text.
     criterion: String,
     /// Maximum duration, nanoseconds.
-    length_ns: i64,
+    duration_ns: i64,
     /// Planned trials; empty if each trial depends on the previous result.
-    trials: Vec<Foreseen>,
+    trials: Vec<PlannedTrial>,
     /// Commands that set the cases or reset the device.
     commands: Vec<String>,
 }
@@ -213,19 +213,19 @@ impl Plans {
         let forecast = romer_bench::forecast(&options);
         let trials = forecast.asks.iter().take(FORESEEN).map(|ask| {
             let nominal = options.nominal(&ask.frames, ask.load());
-            Foreseen {
+            PlannedTrial {
                 case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
                 frames: ask.frames.to_string(),
                 load_percent: nominal.load * 100.0,
                 pps: nominal.pps,
-                length_ns: ask.length().as_nanos(),
+                duration_ns: ask.length().as_nanos(),
                 repeat: ask.repeat,
             }
         });
         Ok(Preview {
             procedure: options.name.into(),
             criterion: options.criterion.clone(),
-            length_ns: forecast.time.as_nanos(),
+            duration_ns: forecast.time.as_nanos(),
             trials: trials.collect(),
             commands: commands(&options),
         })

@@ -109,7 +109,7 @@ fn beyond_proof(proof: &TesterEvidence, kept: &[CaseTrial]) -> Option<BenchmarkW
     });
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
-    Some(BenchmarkWarning::LossBeyondSelfTest { trials, proven_pps: proven, tester_loss_ratio: ratio })
+    Some(BenchmarkWarning::LossBeyondSelfTest { trials, self_test_pps: proven, tester_loss_ratio: ratio })
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.

@@ -4,7 +4,7 @@
 //! the stamps of one end are passed through a [`SimulatedClock`] first, they are those of two hosts whose clocks are known:
 //! real packets, real stamps, and a truth to hold the estimate against.
 
-use romer_record::clock_proof::{PretendedStep, ProofFigure};
+use romer_record::clock_proof::{ProofFigure, SimulatedStep};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Responder, Timestamp};
 
@@ -32,7 +32,7 @@ pub struct ClockTestResult {
     /// The skew, ppm.
     pub skew_ppm: ProofFigure,
     /// The steps in order of time.
-    pub steps: Vec<PretendedStep>,
+    pub steps: Vec<SimulatedStep>,
     /// Events of a clock that there were not, nanoseconds after the first packet.
     pub false_events_at_ns: Vec<i64>,
 }
@@ -99,13 +99,13 @@ impl SimulatedClock {
             let step = match place.map(|place| events.remove(place)) {
                 Some(event) => {
                     let (size, error) = (event.size_ns as f64, event.error_ns);
-                    PretendedStep {
+                    SimulatedStep {
                         at_ns: *at_ns,
                         detected_at_ns: Some(event.at_ns - origin_ns),
                         size_ns: figure(simulated, size, [size - error, size + error], PATH_NS),
                     }
                 }
-                None => PretendedStep {
+                None => SimulatedStep {
                     at_ns: *at_ns,
                     detected_at_ns: None,
                     size_ns: ProofFigure { simulated, estimated: None, interval: None, passed: false },

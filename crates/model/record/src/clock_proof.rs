@@ -34,7 +34,7 @@ pub struct ClockProof {
     /// Skew of the simulated clock: simulated, estimated and their agreement, ppm.
     pub skew_ppm: ProofFigure,
     /// Steps of the simulated clock, in order of time.
-    pub steps: Vec<PretendedStep>,
+    pub steps: Vec<SimulatedStep>,
     /// Times of reported clock events that were not simulated, nanoseconds after the first packet.
     pub false_events_at_ns: Vec<i64>,
     /// Whether the estimator found all simulated values, and nothing else.
@@ -57,7 +57,7 @@ pub struct ProofFigure {
 
 /// A step of the simulated clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PretendedStep {
+pub struct SimulatedStep {
     /// Simulated time of the step, nanoseconds after the first packet.
     pub at_ns: i64,
     /// Estimated time of the step, nanoseconds after the first packet; `null` if it was not detected.
