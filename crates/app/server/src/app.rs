@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::{Guard, SESSION};
 use crate::benchmark_job::{Benchmarks, Plans};
-use crate::emulation::{Emulation, Standing};
+use crate::emulation::{Emulation, EmulationStatus};
 use crate::events::SharedHub;
 use crate::linked_emulation::LinkedEmulation;
 use crate::measurement_job::{self, Job, MeasurementRequest, Measurements};
 use crate::problem::{FieldError, Problem};
 use crate::request_guard::Names;
 use crate::runs::stored_runs;
-use crate::scenario::{self, Given};
+use crate::scenario::{self, ScenarioRequest};
 
 /// All that requests share.
 pub(crate) struct App {
@@ -43,7 +43,7 @@ pub(crate) struct App {
 
 /// Version, host and rights of this server.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct About {
+pub(crate) struct ServerInfo {
     /// Name and version of the program.
     software: String,
     /// Host name of the machine.
@@ -79,14 +79,14 @@ pub(crate) struct Interface {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::request_defaults::may_be_left_out)]
-pub(crate) struct Start {
+pub(crate) struct EmulationRequest {
     /// Port a, `[NETNS/]IFACE`.
     a: String,
     /// Port b, `[NETNS/]IFACE`.
     b: String,
     /// Scenario; default: no impairment.
     #[serde(default)]
-    scenario: Option<Given>,
+    scenario: Option<ScenarioRequest>,
     /// Accept a port that carries the default route of this host.
     #[serde(default)]
     allow_default_route: bool,
@@ -125,9 +125,9 @@ impl App {
         format!("{prefix}romer_session_{}", self.port)
     }
 
-    pub(crate) fn about(&self) -> About {
+    pub(crate) fn about(&self) -> ServerInfo {
         let slot = self.slot();
-        About {
+        ServerInfo {
             software: romer_record::SOFTWARE.into(),
             host: host_info::host_name().unwrap_or_default(),
             ends_with_emulation: self.ends_with_emulation,
@@ -164,7 +164,7 @@ impl App {
         found
     }
 
-    pub(crate) fn start_emulation(&self, start: Start) -> Result<Standing, Problem> {
+    pub(crate) fn start_emulation(&self, start: EmulationRequest) -> Result<EmulationStatus, Problem> {
         let mut slot = self.slot();
         if let Some(held) = slot.as_ref().filter(|held| held.is_running()) {
             let [a, b] = held.ports();
@@ -179,7 +179,7 @@ impl App {
         let ports = [port("a", &start.a)?, port("b", &start.b)?];
         let given = start.scenario.unwrap_or_default();
         let given = if given.toml.is_none() && given.scenario.is_none() {
-            Given { toml: Some(String::new()), ..given }
+            ScenarioRequest { toml: Some(String::new()), ..given }
         } else {
             given
         };
@@ -213,7 +213,7 @@ impl App {
     }
 
     /// Lets everything pass through the emulation untouched, or impairs it again, and tells every page.
-    pub(crate) fn switch(&self, off: bool) -> Result<Standing, Problem> {
+    pub(crate) fn switch(&self, off: bool) -> Result<EmulationStatus, Problem> {
         let emulation = self.emulation()?;
         let standing = if off { emulation.pass()? } else { emulation.impair()? };
         self.hub.send("emulation", &standing);

@@ -46,7 +46,7 @@ pub struct PlanFault {
 /// Request for a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Planned {
+pub(crate) struct BenchmarkRequest {
     /// Plan as TOML text, as for `romer bench PLAN.toml`.
     pub(crate) plan: String,
 }
@@ -195,7 +195,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    fn read(self, planned: &Planned) -> Result<Plan, Problem> {
+    fn read(self, planned: &BenchmarkRequest) -> Result<Plan, Problem> {
         let about = |text: String, place: Option<(usize, usize)>| {
             let (line, column) = place.unzip();
             let error = FieldError { field: "plan".into(), detail: text.clone(), line, column };
@@ -208,7 +208,7 @@ impl Plans {
     }
 
     /// What a plan comes to, without running any of it.
-    pub(crate) fn preview(self, planned: &Planned) -> Result<Preview, Problem> {
+    pub(crate) fn preview(self, planned: &BenchmarkRequest) -> Result<Preview, Problem> {
         let options = self.read(planned)?.options;
         let forecast = romer_bench::forecast(&options);
         let trials = forecast.asks.iter().take(FORESEEN).map(|ask| {
@@ -236,7 +236,7 @@ impl Plans {
         self,
         benchmarks: &Benchmarks,
         runs: &Runs,
-        planned: &Planned,
+        planned: &BenchmarkRequest,
     ) -> Result<BenchmarkJob, Problem> {
         let Plan { options, limits } = self.read(planned)?;
         if !self.commands
