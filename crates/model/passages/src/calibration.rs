@@ -11,7 +11,7 @@ use romer_record::warning::MeasurementWarning;
 use romer_record::{Passage, RoundTrip};
 use romer_units::{Duration, Place};
 
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 use crate::selection::Selection;
 use romer_clock::skew::rounded;
 use romer_clock::{across, elapsed};
@@ -151,7 +151,7 @@ fn serialization_ns(octets: f64, bits_per_second: u64) -> f64 {
 /// A calibration serves only where all stamps of the delays were taken in the one place of which it speaks; and only delays
 /// that are absolute have a baseline to be subtracted.
 pub fn apply(
-    related: &mut Related,
+    related: &mut StreamPassages,
     selection: &Selection,
     used: Option<&CalibrationUse>,
 ) -> (Option<Calibration>, Vec<MeasurementWarning>) {
@@ -182,7 +182,7 @@ pub fn apply(
 }
 
 /// The one place of all stamps that the delays are of.
-fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
+fn of_one_place(related: &StreamPassages, selection: &Selection) -> Option<Place> {
     let there = [selection.t1, selection.t2].map(|place| (place, !related.forward.is_empty()));
     let back = [selection.t3, selection.t4].map(|place| (place, !related.reverse.is_empty()));
     let mut places = there.into_iter().chain(back).filter(|(_, is_used)| *is_used).map(|(place, _)| place);
@@ -190,7 +190,7 @@ fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
     places.all(|other| other == Some(place)).then_some(place)
 }
 
-fn subtract(related: &mut Related, error: &PlaceError) -> Vec<MeasurementWarning> {
+fn subtract(related: &mut StreamPassages, error: &PlaceError) -> Vec<MeasurementWarning> {
     let absolute = related.delay_kind == DelayKind::Absolute;
     let mut below = take(&mut related.round_trip, error.round_trip.baseline_ns);
     if absolute {

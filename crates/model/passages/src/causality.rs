@@ -13,7 +13,7 @@ use romer_record::warning::{EarlyArrivals, MeasurementWarning, OneWayContradicti
 use romer_units::Duration;
 
 use crate::rejected::are_many;
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 use crate::single::{are_no_single_ones, unit, withdraw};
 use romer_clock::skew::{Skew, rounded};
 
@@ -75,7 +75,7 @@ impl Contradiction {
     }
 }
 
-impl Related {
+impl StreamPassages {
     /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason. Single ones become
     /// what their round trip is. `least` are the least corrected differences of the stamps in both directions, and `skew` is what both
     /// directions agree upon, if they do. The stamps tell no less than `coarse_ns` apart.

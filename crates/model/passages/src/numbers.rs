@@ -151,7 +151,7 @@ impl ReplyNumbers {
 /// Gives those of the `forward` passages whose fate is unknown, because their probe did not come back, the fate that the
 /// numbers of the `replies` prove, and adds the replies that were lost on the way back. `numbers` are those of the replies,
 /// each with its copies; passages and replies are in the order of the probes. The replies come in the order of their
-/// numbers then, if the reflector counts, under the numbers of probes as [`Related::reverse`](crate::Related::reverse) has
+/// numbers then, if the reflector counts, under the numbers of probes as [`StreamPassages::reverse`](crate::StreamPassages::reverse) has
 /// them.
 pub(crate) fn attribute_losses(
     forward: &mut [Passage],

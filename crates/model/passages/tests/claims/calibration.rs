@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use romer_passages::calibration::{AtRate, apply, pair_delays, share, symmetry, two_rates, two_rates_of};
-use romer_passages::{Related, ResponderLog, Selection, relate};
+use romer_passages::{ResponderLog, Selection, StreamPassages, relate};
 use romer_record::calibration::{PlaceError, Share};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{CalibrationUse, ClockRelation, StampRequest};
@@ -145,7 +145,7 @@ fn a_path_is_held_for_the_same_both_ways_within_the_uncertainty() {
     close(crooked.tolerance_ns, 900.0, 1e-9);
 }
 
-fn related(relation: ClockRelation, request: StampRequest) -> (Related, Selection) {
+fn related(relation: ClockRelation, request: StampRequest) -> (StreamPassages, Selection) {
     let rows = rows(&[(1_000_000_000, 1_000_020_000), (1_002_000_000, 1_002_030_000)]);
     let selection = Selection::choose(&rows, request, true);
     (relate(&rows, &selection, relation, Duration::from_secs(2), ResponderLog::Complete), selection)

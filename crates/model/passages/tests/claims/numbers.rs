@@ -1,7 +1,7 @@
 //! What is said of losses by a reflector's numbers, held against simulated paths and reflectors whose truth is known.
 
 use proptest::prelude::*;
-use romer_passages::{Related, ReplyNumbers, ResponderLog, Selection, relate};
+use romer_passages::{ReplyNumbers, ResponderLog, Selection, StreamPassages, relate};
 use romer_record::log::Entry;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::warning::Numbering;
@@ -63,7 +63,7 @@ impl CountingReflector {
         replies
     }
 
-    fn related(&self) -> Related {
+    fn related(&self) -> StreamPassages {
         let mut entries = Vec::new();
         for (sequence, user_ns) in (0..self.probes.len() as u64).zip((0..).map(|n| n * MS)) {
             entries.push(Entry::Sent { sequence, size: 44, wake_error_ns: 0, user_ns });
@@ -116,11 +116,11 @@ impl CountingReflector {
     }
 }
 
-fn numbers(related: &Related) -> ReplyNumbers {
+fn numbers(related: &StreamPassages) -> ReplyNumbers {
     related.numbers.expect("no log of the far end")
 }
 
-fn fates(related: &Related) -> String {
+fn fates(related: &StreamPassages) -> String {
     let one = |passage: &Passage| match (passage.fate, passage.arrival) {
         (Fate::Arrived | Fate::Late, Some(_)) => '.',
         (Fate::Arrived | Fate::Late, None) => 'b',
