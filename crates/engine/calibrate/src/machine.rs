@@ -63,13 +63,14 @@ fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<Calibrati
 
 #[cfg(test)]
 mod tests {
-    use romer_record::calibration::{CALIBRATION, HostGaps, PlaceError, Share};
+    use romer_record::calibration::{AddedDelay, CALIBRATION, HostGaps, StampSourceError};
     use romer_units::Place;
 
     use super::*;
 
     fn record() -> CalibrationRecord {
-        let share = Share { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, max_ns: 5_000.0 };
+        let share =
+            AddedDelay { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, max_ns: 5_000.0 };
         CalibrationRecord {
             schema: CALIBRATION.into(),
             software: SOFTWARE.into(),
@@ -79,7 +80,7 @@ mod tests {
             probes: 1_000,
             interval_ns: 2_000_000,
             packet_octets: 128,
-            stamp_errors: vec![PlaceError {
+            stamp_errors: vec![StampSourceError {
                 stamp_source: Place::Kernel,
                 forward: share,
                 reverse: share,

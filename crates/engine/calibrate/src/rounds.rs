@@ -6,7 +6,7 @@ use romer_measure::ProbeSize;
 use romer_passages::{ResponderLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
 use romer_record::SOFTWARE;
-use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, PlaceError, TwoRates};
+use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, StampSourceError, TwoRates};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::{Duration, Place};
@@ -172,7 +172,7 @@ impl Rounds {
     }
 
     fn record(self, options: &CalibrationOptions) -> Result<CalibrationRecord, CalibrateError> {
-        let stamp_errors: Vec<PlaceError> = STAMP_SOURCES
+        let stamp_errors: Vec<StampSourceError> = STAMP_SOURCES
             .into_iter()
             .zip(&self.delays)
             .filter_map(|((place, _), delays)| error_at(place, delays))
@@ -208,8 +208,8 @@ impl Rounds {
     }
 }
 
-fn error_at(place: Place, delays: &Delays) -> Option<PlaceError> {
-    Some(PlaceError {
+fn error_at(place: Place, delays: &Delays) -> Option<StampSourceError> {
+    Some(StampSourceError {
         stamp_source: place,
         forward: figures::share(&delays.forward)?,
         reverse: figures::share(&delays.reverse)?,

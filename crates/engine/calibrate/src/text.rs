@@ -1,6 +1,6 @@
 //! A calibration for people.
 
-use romer_record::calibration::{CalibrationRecord, PlaceError, Share, Symmetry, TwoRates};
+use romer_record::calibration::{AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates};
 use romer_report::escape;
 use romer_report::text::TextStyle;
 use romer_units::Place;
@@ -60,7 +60,7 @@ impl Page {
         let head = ["baseline", "uncertainty", "median", "range"].map(String::from);
         lines.push(self.strong(&row("time stamps", "direction", head)));
         for error in &record.stamp_errors {
-            let PlaceError { stamp_source: place, forward, reverse, round_trip } = error;
+            let StampSourceError { stamp_source: place, forward, reverse, round_trip } = error;
             for ((way, share), first) in
                 [("forward", forward), ("reverse", reverse), ("round trip", round_trip)]
                     .into_iter()
@@ -84,7 +84,7 @@ impl Page {
         );
     }
 
-    fn cells(self, share: &Share) -> [String; 4] {
+    fn cells(self, share: &AddedDelay) -> [String; 4] {
         [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.max_ns].map(|nanos| self.time(nanos))
     }
 

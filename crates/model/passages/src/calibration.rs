@@ -4,7 +4,7 @@
 //! always is; the **uncertainty** is how far above the floor it goes. A constant can be subtracted, the rest cannot.
 
 use romer_metrics::{Value, summary};
-use romer_record::calibration::{PlaceError, Share, Symmetry, TwoRates};
+use romer_record::calibration::{AddedDelay, StampSourceError, Symmetry, TwoRates};
 use romer_record::document::{Calibration, DelayKind};
 use romer_record::manifest::CalibrationUse;
 use romer_record::warning::MeasurementWarning;
@@ -21,12 +21,12 @@ const OCTETS_TOLERANCE: f64 = 0.05;
 
 /// The tool's share of the delays of several rounds, each over a path that takes no time: of each figure the median
 /// of the rounds'. `None` where no round has a delay.
-pub fn share(rounds: &[Vec<i64>]) -> Option<Share> {
+pub fn share(rounds: &[Vec<i64>]) -> Option<AddedDelay> {
     let all: Vec<_> = rounds.iter().map(|delays| summary(delays)).filter(|round| round.count > 0).collect();
     let over = |figure: fn(&romer_record::document::Summary) -> Option<f64>| {
         median(&all.iter().filter_map(figure).collect::<Vec<_>>())
     };
-    Some(Share {
+    Some(AddedDelay {
         baseline_ns: over(|round| round.min)?,
         median_ns: over(|round| round.median)?,
         uncertainty_ns: over(|round| Some(round.p99? - round.min?))?,
@@ -41,7 +41,7 @@ pub fn median<V: Value>(values: &[V]) -> Option<f64> {
 
 /// Whether a path that is the same in both directions is measured so: neither one-way median is further from half
 /// the round trip's than the one-way uncertainty allows.
-pub fn symmetry(error: &PlaceError) -> Symmetry {
+pub fn symmetry(error: &StampSourceError) -> Symmetry {
     let half = error.round_trip.median_ns / 2.0;
     let (forward_ns, reverse_ns) = (error.forward.median_ns, error.reverse.median_ns);
     let difference_ns = (forward_ns - half).abs().max((reverse_ns - half).abs());
@@ -190,7 +190,7 @@ fn of_one_place(related: &StreamPassages, selection: &Selection) -> Option<Place
     places.all(|other| other == Some(place)).then_some(place)
 }
 
-fn subtract(related: &mut StreamPassages, error: &PlaceError) -> Vec<MeasurementWarning> {
+fn subtract(related: &mut StreamPassages, error: &StampSourceError) -> Vec<MeasurementWarning> {
     let absolute = related.delay_kind == DelayKind::Absolute;
     let mut below = take(&mut related.round_trip, error.round_trip.baseline_ns);
     if absolute {

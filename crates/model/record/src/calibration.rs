@@ -27,7 +27,7 @@ pub struct CalibrationRecord {
     /// Size of the IP packets, bytes.
     pub packet_octets: u32,
     /// Error by the source of the time stamps, over a path of negligible delay.
-    pub stamp_errors: Vec<PlaceError>,
+    pub stamp_errors: Vec<StampSourceError>,
     /// Test that a symmetric path is measured as symmetric.
     pub symmetry: Vec<Symmetry>,
     /// Error that does not depend on the link rate (Hershberger 2005, equations 9.1 and 9.2).
@@ -53,20 +53,20 @@ pub struct Machine {
 
 /// Measurement error if all four time stamps have the same source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PlaceError {
+pub struct StampSourceError {
     /// Source of the time stamps.
     pub stamp_source: Place,
     /// Error of the forward delay.
-    pub forward: Share,
+    pub forward: AddedDelay,
     /// Error of the reverse delay.
-    pub reverse: Share,
+    pub reverse: AddedDelay,
     /// Error of the round-trip delay.
-    pub round_trip: Share,
+    pub round_trip: AddedDelay,
 }
 
 /// Delay that romer and the host add. All values are medians over the rounds, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+pub struct AddedDelay {
     /// Minimum added delay of a round (baseline).
     pub baseline_ns: f64,
     /// Median added delay of a round.
@@ -138,7 +138,7 @@ pub struct HostGaps {
 
 impl CalibrationRecord {
     /// The error where all stamps are taken at `place`; `None` where that was not measured.
-    pub fn at(&self, place: Place) -> Option<&PlaceError> {
+    pub fn at(&self, place: Place) -> Option<&StampSourceError> {
         self.stamp_errors.iter().find(|error| error.stamp_source == place)
     }
 }

@@ -14,7 +14,7 @@ use romer_units::Place;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::Share;
+use crate::calibration::AddedDelay;
 use crate::event::Event;
 use crate::incomplete::{CutShort, NotLogged};
 use crate::note::Note;
@@ -210,10 +210,10 @@ pub struct Calibration {
     pub subtracted: bool,
     /// Added forward delay; `null` if forward delays are not absolute.
     #[serde(default)]
-    pub forward: Option<Share>,
+    pub forward: Option<AddedDelay>,
     /// Added reverse delay; `null` if reverse delays are not absolute.
     #[serde(default)]
-    pub reverse: Option<Share>,
+    pub reverse: Option<AddedDelay>,
     /// Time of the calibration, UTC (RFC 3339).
     #[serde(default)]
     pub measured: Option<String>,

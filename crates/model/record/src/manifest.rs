@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::PlaceError;
+use crate::calibration::StampSourceError;
 use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
 pub use crate::incomplete::{CutShort, EntryKind, NotLogged};
@@ -145,7 +145,7 @@ pub struct CalibrationUse {
     /// Time of the calibration, UTC (RFC 3339).
     pub measured: String,
     /// Measurement error by the source of the time stamps.
-    pub stamp_errors: Vec<PlaceError>,
+    pub stamp_errors: Vec<StampSourceError>,
     /// Whether the baseline is to be subtracted (`--subtract-baseline`).
     pub subtract: bool,
     /// Reason why the calibration is not used: it is of another machine; `null` if it is used.

@@ -349,12 +349,13 @@ mod tests {
     use super::*;
     use crate::number::NO_BREAK;
     use crate::sentence::Text as _;
-    use romer_record::calibration::Share;
+    use romer_record::calibration::AddedDelay;
     use romer_units::Place;
 
     #[test]
     fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
-        let share = |baseline_ns| Share { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
+        let share =
+            |baseline_ns| AddedDelay { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
         let of = |subtracted| Calibration {
             baseline_ns: Some(18_700.0),
             subtracted,

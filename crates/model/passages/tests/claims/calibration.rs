@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use romer_passages::calibration::{AtRate, apply, pair_delays, share, symmetry, two_rates, two_rates_of};
 use romer_passages::{ResponderLog, Selection, StreamPassages, relate};
-use romer_record::calibration::{PlaceError, Share};
+use romer_record::calibration::{AddedDelay, StampSourceError};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{CalibrationUse, ClockRelation, StampRequest};
 use romer_record::warning::{CalibrationUnused, MeasurementWarning};
@@ -120,14 +120,14 @@ fn two_rates_are_judged_by_the_octets_that_were_sent() {
     assert_eq!(two_rates_of(Place::Kernel, (MBIT, 2 * MBIT), 1_514, &[], (0, 0)), None);
 }
 
-fn error(place: Place, forward: f64, reverse: f64) -> PlaceError {
-    let of = |nanos: f64| Share {
+fn error(place: Place, forward: f64, reverse: f64) -> StampSourceError {
+    let of = |nanos: f64| AddedDelay {
         baseline_ns: nanos,
         median_ns: nanos + 100.0,
         uncertainty_ns: 900.0,
         max_ns: 5_000.0,
     };
-    PlaceError {
+    StampSourceError {
         stamp_source: place,
         forward: of(forward),
         reverse: of(reverse),
