@@ -317,11 +317,11 @@ fn steady(surveys: &[(&Survey, Direction)], events: &[Event], origin_ns: i64, la
     let Some(Combined { mean, draws, tilt, dependence, wander }) = combine(&rates) else {
         return Estimate::refused(SkewUnknown::FewBetweenEvents);
     };
-    let sides: Vec<sizes::Side<'_>> = surveys
+    let sides: Vec<sizes::SurveyedDirection<'_>> = surveys
         .iter()
         .filter_map(|(survey, heading)| {
             let rate = rates.iter().find(|rate| rate.heading == *heading)?;
-            Some(sizes::Side {
+            Some(sizes::SurveyedDirection {
                 survey,
                 heading: *heading,
                 line: &rate.line,
