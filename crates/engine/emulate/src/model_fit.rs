@@ -153,7 +153,7 @@ impl Modelled {
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
 pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
-    let mut ways = [Way::of(source.kind), Way::of(source.kind)];
+    let mut ways = [Way::new(source.kind), Way::new(source.kind)];
     let modelled = checked(source, &mut ways)?;
     let mut has_failed = false;
     for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
@@ -176,7 +176,7 @@ struct Way {
 }
 
 impl Way {
-    const fn of(kind: ModelKind) -> Self {
+    const fn new(kind: ModelKind) -> Self {
         Self { kind, choice: None, replaced: None }
     }
 }

@@ -65,7 +65,7 @@ fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
 
 /// Without a check.
 fn fitted_from(source: &FitInput<'_>) -> Fitted {
-    fit(source, &mut [Way::of(source.kind), Way::of(source.kind)], false).unwrap()
+    fit(source, &mut [Way::new(source.kind), Way::new(source.kind)], false).unwrap()
 }
 
 fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {

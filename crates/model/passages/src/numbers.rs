@@ -83,7 +83,7 @@ pub struct ReplyNumbers {
 }
 
 impl ReplyNumbers {
-    fn of(numbering: Numbering, missing: u64) -> Self {
+    fn new(numbering: Numbering, missing: u64) -> Self {
         Self {
             numbering,
             missing,
@@ -103,7 +103,7 @@ impl ReplyNumbers {
     fn counted(count: &Count) -> Self {
         let restarts = count.bases.len() as u64 - 1;
         let (copies, all_there, all_back) = (count.copies, true, true);
-        Self { copies, restarts, all_there, all_back, ..Self::of(Numbering::Stateful, 0) }
+        Self { copies, restarts, all_there, all_back, ..Self::new(Numbering::Stateful, 0) }
     }
 
     /// `missing` probes of which nothing is known.
@@ -160,11 +160,11 @@ pub(crate) fn attribute_losses(
     waiting: Duration,
 ) -> ReplyNumbers {
     let missing = forward.iter().filter(|passage| is_missing(passage)).count() as u64;
-    let nothing = |numbering| ReplyNumbers::of(numbering, missing);
+    let nothing = |numbering| ReplyNumbers::new(numbering, missing);
     if numbers.is_empty() || numbers.len() != replies.iter().filter(|reply| reply.copy == 0).count() {
         return nothing(Numbering::Unknown);
     }
-    let count = Count::of(forward, replies, &numbers);
+    let count = Count::new(forward, replies, &numbers);
     drop(numbers);
     if !count.own {
         return nothing(Numbering::Stateless);
@@ -233,7 +233,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(forward: &[Passage], replies: &[Passage], numbers: &[u32]) -> Self {
+    fn new(forward: &[Passage], replies: &[Passage], numbers: &[u32]) -> Self {
         let mut count = Self {
             places: Vec::with_capacity(numbers.len()),
             bases: vec![0],

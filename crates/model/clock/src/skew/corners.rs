@@ -51,7 +51,7 @@ struct SlewCells {
 impl SlewCells {
     /// By the responder's clock without `events`, which is ahead by `line`. The slew is one of the events, and others end before `span` and begin
     /// after it.
-    fn of(
+    fn new(
         (survey, heading): (&Survey, Direction),
         place: usize,
         events: &[Event],
@@ -164,7 +164,7 @@ fn around(
     let high = if to < run.1 { high.min(f64::midpoint(to, end.min(run.1))) } else { high };
     let sides: Vec<SlewCells> = surveys
         .iter()
-        .filter_map(|survey| SlewCells::of(*survey, place, events, line, (low, high), (begin, end)))
+        .filter_map(|survey| SlewCells::new(*survey, place, events, line, (low, high), (begin, end)))
         .collect();
     let is_any = !sides.is_empty() && to > from && low < from && high > to;
     is_any.then_some(Around { sides, from, to, around, low, high })

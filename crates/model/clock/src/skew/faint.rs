@@ -38,7 +38,7 @@ struct EndCells {
 }
 
 impl EndCells {
-    fn of(survey: &Survey, way: f64, (known, within, end): (f64, f64, f64)) -> Option<Self> {
+    fn new(survey: &Survey, way: f64, (known, within, end): (f64, f64, f64)) -> Option<Self> {
         let mut cells: Vec<(f64, f64)> =
             survey.fine.iter().map(|cell| (way * cell.x, cell.above(survey.slope))).collect();
         cells.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -108,8 +108,8 @@ fn slew(forward: &Survey, reverse: &Survey, told: &[Event], way: f64) -> Option<
         return None;
     }
     let sides = [
-        EndCells::of(forward, way, (known, within, end))?,
-        EndCells::of(reverse, way, (known, within, end))?,
+        EndCells::new(forward, way, (known, within, end))?,
+        EndCells::new(reverse, way, (known, within, end))?,
     ];
     let mut best: Option<(f64, (f64, f64), f64)> = None;
     let mut stepped: f64 = 0.0;

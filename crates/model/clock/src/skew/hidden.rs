@@ -70,7 +70,7 @@ impl Shown {
 }
 
 impl DirectionFloors {
-    fn of(survey: &Survey, sign: f64) -> Option<Self> {
+    fn new(survey: &Survey, sign: f64) -> Option<Self> {
         let (mut x, mut z, mut level) = (Vec::new(), Vec::new(), Vec::new());
         for (number, group) in survey.groups.iter().enumerate() {
             for floor in &survey.floors[group.clone()] {
@@ -199,7 +199,7 @@ pub(crate) fn slew(
     reverse: &Survey,
     busy: &[(f64, f64)],
 ) -> Option<(Transition, [f64; 2])> {
-    let mut sides = [DirectionFloors::of(forward, 1.0)?, DirectionFloors::of(reverse, -1.0)?];
+    let mut sides = [DirectionFloors::new(forward, 1.0)?, DirectionFloors::new(reverse, -1.0)?];
     let first = forward.floors.first()?.x.max(reverse.floors.first()?.x);
     let length = forward.length.min(reverse.length);
     let mut found = None;
@@ -246,7 +246,7 @@ pub(crate) fn slew(
 /// The slew that explains a direction's floors better than a `jump`, which they are joined over, if it takes more than `gradual` of the run; and
 /// by how much the slope differs without it from what it is taken for.
 pub(crate) fn as_slew(joined: &Survey, jump: &Transition, gradual: f64) -> Option<(Transition, f64)> {
-    let mut sides = [DirectionFloors::of(joined, jump.size.signum())?];
+    let mut sides = [DirectionFloors::new(joined, jump.size.signum())?];
     let first = joined.floors.first()?.x;
     sides[0].set_by(Some((jump.from, jump.to)));
     let ramp = clearest(&sides, first, joined.length)?;

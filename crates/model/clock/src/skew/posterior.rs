@@ -260,7 +260,7 @@ struct At<'a> {
 
 impl Line {
     /// Of observations, with `start` for a first slope. `None` where there are too few.
-    pub(crate) fn of(observations: &[Observation], start: f64) -> Option<Self> {
+    pub(crate) fn new(observations: &[Observation], start: f64) -> Option<Self> {
         let mut line = Self::about(observations, start)?;
         // Which heights are high depends on the slope that is taken out.
         for _ in 0..AGAIN {

@@ -36,7 +36,7 @@ pub(crate) struct Rate {
 pub(crate) fn rate(survey: &Survey, heading: Direction) -> Option<Rate> {
     let observations = survey.observations();
     let tilt = TILT * leverage(&observations) * survey.grain;
-    let line = Line::of(&observations, survey.slope)?;
+    let line = Line::new(&observations, survey.slope)?;
     let sign = heading.sign();
     let SlopePosterior { mean, variance, draws } = roughly(&line, sign)?;
     let is_coarse = coarse(survey.grain) > 0.0;
@@ -160,5 +160,5 @@ fn unrest(rates: &[Rate], slope: f64, total: f64) -> Option<Unrest> {
         [a, b] => Some((a.mean - b.mean).powi(2) / (a.variance + b.variance).max(1e-12)),
         _ => None,
     };
-    Unrest::of(&sides, unrest::SlopeContrast { slope, variance: 1.0 / total, apart })
+    Unrest::new(&sides, unrest::SlopeContrast { slope, variance: 1.0 / total, apart })
 }

@@ -63,7 +63,7 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
     if !events.iter().any(is_path) {
         return Settled { events, doubt_ns };
     }
-    let both = Both::of(forward, reverse, &events);
+    let both = Both::new(forward, reverse, &events);
     let mut first = 0;
     while first < events.len() {
         let mut until = both.reach(&events, first);
@@ -131,7 +131,7 @@ struct Both<'a> {
 }
 
 impl<'a> Both<'a> {
-    fn of(forward: &'a Survey, reverse: &'a Survey, events: &[Event]) -> Self {
+    fn new(forward: &'a Survey, reverse: &'a Survey, events: &[Event]) -> Self {
         let surveys = [forward, reverse];
         let rate = f64::midpoint(forward.slope, -reverse.slope);
         let heights = |survey: &Survey, slope: f64| -> Vec<(f64, f64)> {

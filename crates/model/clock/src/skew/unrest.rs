@@ -76,8 +76,8 @@ pub(crate) struct Unrest {
 
 impl Unrest {
     /// What the floors say of their level. Nothing where there are too few of them, or they do not show that it wanders.
-    pub(crate) fn of(sides: &[SlopeObservations<'_>], told: SlopeContrast) -> Option<Self> {
-        let heights = Heights::of(sides, told.slope)?;
+    pub(crate) fn new(sides: &[SlopeObservations<'_>], told: SlopeContrast) -> Option<Self> {
+        let heights = Heights::new(sides, told.slope)?;
         let steady = heights.likelihood(&heights.covariance(0.0, 1.0))?;
         let mut restless = Vec::new();
         let mut time = TIMES.0 * heights.spacing;
@@ -152,7 +152,7 @@ struct Likelihood {
 }
 
 impl Heights {
-    fn of(sides: &[SlopeObservations<'_>], slope: f64) -> Option<Self> {
+    fn new(sides: &[SlopeObservations<'_>], slope: f64) -> Option<Self> {
         let fewest = sides.iter().map(|side| side.observations.len()).min()?;
         let wanted = (fewest / TOGETHER).clamp(HEIGHTS.0, HEIGHTS.1);
         let moments = || sides.iter().flat_map(|side| side.observations.iter().map(|one| one.x));
