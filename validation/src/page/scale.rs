@@ -12,7 +12,7 @@ pub(crate) fn progress_fast(run: &Fast) -> String {
     format!(
         "  fast     {} of {} probes stamped at both ends, {:.0}/s; memory {} to {} and {} to {} KiB; iperf lost {} of {}",
         run.counts.stamped,
-        run.asked,
+        run.requested,
         run.counts.rate_pps,
         run.sender.early_kib,
         run.sender.late_kib,
@@ -52,7 +52,7 @@ pub(crate) fn progress_frames(run: &Frames) -> String {
     format!(
         "  bench    {} of {} frames with latency; at most {:.0}/s without loss, trafgen {:.0}/s, iperf 3 {:.0}/s; late by {} us, 99 % {}",
         run.with_latency,
-        run.asked,
+        run.requested,
         run.highest_pps.unwrap_or_default(),
         run.trafgen_pps,
         run.iperf3_pps,
@@ -108,7 +108,7 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
         let longest = run.longest_gap_ns as f64;
         let cells = [
             run.circumstances.run.to_string(),
-            run.asked.to_string(),
+            run.requested.to_string(),
             run.sent.to_string(),
             run.with_latency.to_string(),
             run.lost.to_string(),
@@ -190,7 +190,7 @@ pub(super) fn fast(out: &mut Out, results: &Results) {
         let share = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), percent);
         let cells = [
             run.circumstances.run.to_string(),
-            run.asked.to_string(),
+            run.requested.to_string(),
             run.counts.sent.to_string(),
             run.counts.received.to_string(),
             run.counts.stamped.to_string(),
