@@ -120,7 +120,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
             1 => Ok((path.to_string_lossy().into_owned(), streams.swap_remove(0))),
             count => Err(Failure::usage(format!(
                 "it is not said which stream ({}): it has {count}, and networks in series are of one stream each; export \
-                 the one that is meant with `romer report --csv FILE --stream N`",
+                 the one that is meant with `romer report --csv FILE --stream-number N`",
                 path.display()
             ))),
         }

@@ -172,8 +172,8 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let shown = escape::terminal(&file.to_string_lossy());
     output::check_target(file.to_str(), force)?;
     let stream = streams
-        .get(usize::from(arguments.stream))
-        .ok_or_else(|| Failure::no_stream(arguments.stream, "the run", streams.len()))?;
+        .get(usize::from(arguments.stream_number))
+        .ok_or_else(|| Failure::no_stream(arguments.stream_number, "the run", streams.len()))?;
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };

@@ -45,7 +45,7 @@ pub(crate) struct ModelArgs {
     pub(crate) only_udp: bool,
     /// Stream to model, counted from 0
     #[arg(long, value_name = "N", default_value = "0", requires = "write")]
-    pub(crate) stream: u16,
+    pub(crate) stream_number: u16,
     /// Check the measurement against this scenario, a file or a preset
     #[arg(long, value_name = "FILE.toml|PRESET")]
     pub(crate) against: Option<PathBuf>,

@@ -169,7 +169,7 @@ fn each_stream_of_a_run_is_exported_in_one_call() {
         assert_eq!(without, plain);
     }
     let refused = process::run(romer(["report", "--quiet", "--csv", "-"]).arg(run.folder())).with_code(2);
-    assert!(refused.stderr.contains("--stream"), "{refused:?}");
+    assert!(refused.stderr.contains("--stream-number"), "{refused:?}");
 }
 
 #[test]
