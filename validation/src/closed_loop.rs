@@ -74,17 +74,17 @@ const KINDS: [(&str, &str, Option<Other>); 12] = [
     ("constant", "[a_to_b.delay]\nfixed=\"30ms\"\n", None),
     (
         "normal, alike for 100 ms",
-        "[a_to_b.delay]\nfixed=\"10ms\"\nvariable={model=\"correlated\", time=\"100ms\", of={model=\"normal\", mean=\"20ms\", stddev=\"2ms\"}}\n",
+        "[a_to_b.delay]\nfixed=\"10ms\"\nvariable={model=\"correlated\", time=\"100ms\", distribution={model=\"normal\", mean=\"20ms\", stddev=\"2ms\"}}\n",
         None,
     ),
     (
         "gamma, alike for 50 ms",
-        "[a_to_b.delay]\nfixed=\"20ms\"\nvariable={model=\"correlated\", time=\"50ms\", of={model=\"gamma\", shape=2, scale=\"2ms\"}}\n",
+        "[a_to_b.delay]\nfixed=\"20ms\"\nvariable={model=\"correlated\", time=\"50ms\", distribution={model=\"gamma\", shape=2, scale=\"2ms\"}}\n",
         None,
     ),
     (
         "gamma, alike for 1 s",
-        "[a_to_b.delay]\nfixed=\"20ms\"\nvariable={model=\"correlated\", time=\"1s\", of={model=\"gamma\", shape=2, scale=\"5ms\"}}\n",
+        "[a_to_b.delay]\nfixed=\"20ms\"\nvariable={model=\"correlated\", time=\"1s\", distribution={model=\"gamma\", shape=2, scale=\"5ms\"}}\n",
         None,
     ),
     (
@@ -94,21 +94,21 @@ const KINDS: [(&str, &str, Option<Other>); 12] = [
     ),
     (
         "Pareto, alike for 200 ms",
-        "[a_to_b.delay]\nfixed=\"15ms\"\nvariable={model=\"correlated\", time=\"200ms\", of={model=\"pareto\", scale=\"2ms\", shape=3}}\n",
+        "[a_to_b.delay]\nfixed=\"15ms\"\nvariable={model=\"correlated\", time=\"200ms\", distribution={model=\"pareto\", scale=\"2ms\", shape=3}}\n",
         None,
     ),
     (
         "outages of 0.3 s",
         "[a_to_b.loss]\nmodel=\"markov\"\nstep=\"time\"\ntransition=[[0.95,0.05],[0.9,0.1]]\n\
          state=[{duration=\"200ms\", probability=0}, {duration=\"270ms\", probability=1}]\n[a_to_b.delay]\nfixed=\"25ms\"\n\
-         variable={model=\"correlated\", time=\"100ms\", of={model=\"gamma\", shape=3, scale=\"1ms\"}}\n",
+         variable={model=\"correlated\", time=\"100ms\", distribution={model=\"gamma\", shape=3, scale=\"1ms\"}}\n",
         None,
     ),
     (
         "good and bad radio",
         "[a_to_b.regimes]\nstep=\"100ms\"\ntransition=[[0.97,0.03],[0.06,0.94]]\nstate=[\n\
-         {delay={fixed=\"8ms\", variable={model=\"correlated\", time=\"50ms\", of={model=\"gamma\", shape=2, scale=\"500us\"}}}},\n\
-         {loss={probability=0.05}, delay={fixed=\"25ms\", variable={model=\"correlated\", time=\"100ms\", of={model=\"gamma\", shape=2, scale=\"4ms\"}}}}]\n",
+         {delay={fixed=\"8ms\", variable={model=\"correlated\", time=\"50ms\", distribution={model=\"gamma\", shape=2, scale=\"500us\"}}}},\n\
+         {loss={probability=0.05}, delay={fixed=\"25ms\", variable={model=\"correlated\", time=\"100ms\", distribution={model=\"gamma\", shape=2, scale=\"4ms\"}}}}]\n",
         None,
     ),
     (
@@ -129,8 +129,8 @@ const KINDS: [(&str, &str, Option<Other>); 12] = [
     ),
     (
         "a handover every 15 s",
-        "[a_to_b.delay]\nfixed=\"25ms\"\nvariable={model=\"correlated\", time=\"200ms\", of={model=\"gamma\", shape=3, scale=\"2ms\"}}\n\
-         [[timeline]]\nat=\"14.5s\"\na_to_b.delay={fixed=\"60ms\", variable={model=\"correlated\", time=\"200ms\", of={model=\"gamma\", shape=3, scale=\"2ms\"}}}\n\
+        "[a_to_b.delay]\nfixed=\"25ms\"\nvariable={model=\"correlated\", time=\"200ms\", distribution={model=\"gamma\", shape=3, scale=\"2ms\"}}\n\
+         [[timeline]]\nat=\"14.5s\"\na_to_b.delay={fixed=\"60ms\", variable={model=\"correlated\", time=\"200ms\", distribution={model=\"gamma\", shape=3, scale=\"2ms\"}}}\n\
          [timeline_repeat]\nevery=\"15s\"\n",
         None,
     ),

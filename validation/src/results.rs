@@ -157,20 +157,20 @@ pub(crate) struct Claim {
     pub(crate) unit: &'static str,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,
-    pub(crate) held: bool,
+    pub(crate) passed: bool,
 }
 
 impl Claim {
     fn at_least(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
-        let held = figure >= limit;
+        let passed = figure >= limit;
         let claim = claim.into();
-        Self { claim, subject, figure, unit: "ratio", at_least: Some(limit), at_most: None, held }
+        Self { claim, subject, figure, unit: "ratio", at_least: Some(limit), at_most: None, passed }
     }
 
     pub(crate) fn at_most(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
-        let held = figure <= limit;
+        let passed = figure <= limit;
         let claim = claim.into();
-        Self { claim, subject, figure, unit: "ns", at_least: None, at_most: Some(limit), held }
+        Self { claim, subject, figure, unit: "ns", at_least: None, at_most: Some(limit), passed }
     }
 
     pub(crate) fn in_units(self, unit: &'static str) -> Self {
@@ -363,7 +363,7 @@ impl Results {
     fn claim_fast(&self, claims: &mut Vec<Claim>) {
         let subject = |run: &Fast| format!("run {}", run.circumstances.run);
         for run in &self.fast {
-            let missing = run.asked.saturating_sub(run.counts.stamped);
+            let missing = run.requested.saturating_sub(run.counts.stamped);
             claims.push(
                 Claim::at_most(
                     "100,000 one-way probes a second: probes of the schedule that were not sent or lack the kernel's stamp \
@@ -394,7 +394,7 @@ impl Results {
     fn claim_frames(&self, claims: &mut Vec<Claim>) {
         let subject = |run: &Frames| format!("run {}", run.circumstances.run);
         for run in &self.frames {
-            let missing = run.asked.saturating_sub(run.with_latency);
+            let missing = run.requested.saturating_sub(run.with_latency);
             claims.push(
                 Claim::at_most(
                     "148,809 frames of 64 octets a second from generator to analyser: frames of the schedule without a \
@@ -564,7 +564,7 @@ pub(crate) mod tests {
         assert_eq!(results.factor(Condition::Idle, 64), None);
         let claims = results.claims();
         assert_eq!(claims.len(), 2, "the factor, and the deviation of the one condition");
-        assert!(claims.iter().all(|claim| claim.held));
+        assert!(claims.iter().all(|claim| claim.passed));
         assert!((claims[1].figure - 100.0).abs() < 1e-12);
     }
 
@@ -591,7 +591,7 @@ pub(crate) mod tests {
         let mut results = Results::default();
         results.round_trips.push(trips(1, Condition::Busy, Tool::RomerKernel, 2_001.0));
         results.round_trips.push(trips(1, Condition::Busy, Tool::RomerUser, 2_001.0));
-        assert!(results.claims().iter().all(|claim| !claim.held));
+        assert!(results.claims().iter().all(|claim| !claim.passed));
     }
 
     #[test]
@@ -602,7 +602,7 @@ pub(crate) mod tests {
         let (all, without) = results.wakes(Condition::Busy, Duration::from_millis(20)).unwrap();
         assert_eq!((all.count, without.touched), (4, 1));
         assert!((without.figures.unwrap().p50_ns - 20.0).abs() < 1e-12);
-        assert!(results.claims().iter().all(|claim| claim.held));
+        assert!(results.claims().iter().all(|claim| claim.passed));
         assert_eq!(results.wakes(Condition::Idle, Duration::from_millis(20)), None);
     }
 }

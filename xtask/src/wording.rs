@@ -46,6 +46,19 @@ const AVOIDED_IN_DESCRIPTIONS: [(&str, &str); 8] = [
     ("turned over", "inverted"),
 ];
 
+/// Keys of JSON documents to avoid, as a pattern of a whole key, and what to write instead.
+const AVOIDED_KEYS: [(&str, &str); 9] = [
+    ("asked(?:_.*)?", "requested"),
+    ("held|holds", "passed"),
+    ("there|back|here", "forward, reverse"),
+    ("told|kept(?:_.*)?|not_kept", "reported, stored"),
+    ("of|whose", "the quantity or the thing that is meant"),
+    ("words", "text"),
+    ("far|gone|elsewhere|unheard", "the state or the place that is meant"),
+    ("least_.*", "min_..."),
+    ("most_.*|greatest_.*", "max_..."),
+];
+
 /// A place where the wording is not plain.
 struct WordingFault {
     line: usize,
@@ -65,6 +78,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
 struct Rules {
     avoided: Vec<(Regex, &'static str)>,
     avoided_in_descriptions: Vec<(Regex, &'static str)>,
+    avoided_keys: Vec<(Regex, &'static str)>,
     /// What of a text is no prose: code, where links lead to, and values that are filled in.
     no_prose: Regex,
     sentence: Regex,
@@ -77,9 +91,11 @@ impl Rules {
         let pattern = |text: &str| Regex::new(text).expect("a pattern of this file");
         let words =
             |(words, instead): &(&str, &'static str)| (pattern(&format!(r"(?i)\b(?:{words})\b")), *instead);
+        let key = |(keys, instead): &(&str, &'static str)| (pattern(&format!("^(?:{keys})$")), *instead);
         Self {
             avoided: AVOIDED.iter().map(words).collect(),
             avoided_in_descriptions: AVOIDED.iter().chain(&AVOIDED_IN_DESCRIPTIONS).map(words).collect(),
+            avoided_keys: AVOIDED_KEYS.iter().map(key).collect(),
             no_prose: pattern(r"`[^`]*`|\]\([^)]*\)|\{[^}]*\}"),
             sentence: pattern(r"[.!?:]\s"),
             console: pattern(r#"'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`|>([^<>{}]*)<"#),
@@ -96,6 +112,7 @@ impl Rules {
             let descriptions = descriptions(file);
             let mut places = self.avoided(&self.avoided_in_descriptions, &descriptions);
             places.extend(descriptions.into_iter().flat_map(|description| self.long(&[description])));
+            places.extend(self.keys(file));
             places
         } else if is_console(path) {
             self.avoided(&self.avoided_in_descriptions, &self.texts_of_console(file))
@@ -118,6 +135,16 @@ impl Rules {
             }
         }
         places
+    }
+
+    /// The keys of a schema that are to be avoided.
+    fn keys(&self, file: &Text) -> Vec<WordingFault> {
+        let key = |line: &str| {
+            let key = line.trim().strip_prefix('"')?.strip_suffix("\": {")?;
+            let (_, instead) = self.avoided_keys.iter().find(|(pattern, _)| pattern.is_match(key))?;
+            Some(format!("has the key {key:?}: write {instead}"))
+        };
+        file.lines().filter_map(|(line, text)| Some(WordingFault { line, what: key(text)? })).collect()
     }
 
     /// The texts of a file of the console by line, without comments.
@@ -256,8 +283,13 @@ mod tests {
     /// In the descriptions of schemas, where sentences may be too long too, and in the texts of the console.
     #[test]
     fn schemas_and_console_are_checked() {
-        let schema = "\"told\": {\n  \"description\": \"What is told.\",\n";
-        assert_eq!(found(&[("docs/schema/a.json", schema)]).len(), 1);
+        let schema =
+            "\"told\": {\n  \"description\": \"What is told.\",\n\"least_ns\": {\n\"offset_ns\": {\n";
+        let places = found(&[("docs/schema/a.json", schema)]);
+        assert_eq!(
+            places.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(),
+            ["docs/schema/a.json:2", "docs/schema/a.json:1", "docs/schema/a.json:3"]
+        );
         let long = format!("  \"summary\": \"{}\",\n", "word ".repeat(31));
         assert_eq!(found(&[("docs/openapi.json", &long)]).len(), 1);
         let screen = "<script>\n// told it\nconst told = told(told, 'told');\nwords = 'is told';\n\

@@ -155,7 +155,7 @@ export function curve(variable: Fields | undefined, files: Record<string, string
       return { points: steps(values), mean, note: `${values.length} values of the file` };
     }
     case 'correlated': {
-      const inner = curve(variable.of as Fields | undefined, files);
+      const inner = curve(variable.distribution as Fields | undefined, files);
       const c = number('coefficient');
       return inner && { ...inner, note: `correlation ${c ?? '–'} from packet to packet; ${inner.note ?? 'the same distribution'}` };
     }

@@ -67,7 +67,7 @@ export const VARIABLE: Form = {
 // A correlated distribution is one of the others.
 const OF: Form = { ...VARIABLE, label: 'Distribution', models: VARIABLE.models.slice(1, 7) };
 const last = VARIABLE.models.at(-1);
-if (last) last.inner = { key: 'of', form: OF };
+if (last) last.inner = { key: 'distribution', form: OF };
 
 export const DISPLACEMENT: Form = {
   label: 'Displacement',

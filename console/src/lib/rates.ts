@@ -3,7 +3,7 @@
 import type { components } from '../api/schema';
 import { lossRatio } from './ledger';
 
-export type Tick = components['schemas']['Tick'];
+export type Tick = components['schemas']['EmulationSample'];
 export type TickDirection = components['schemas']['TickDirection'];
 type Summary = components['schemas']['TickSummary'];
 

@@ -11,8 +11,8 @@ export const KEPT = 3600;
 
 class Shared {
   link = $state<Link>('opening');
-  about = $state<Schemas['About'] | null>(null);
-  emulation = $state<Schemas['Standing'] | null>(null);
+  about = $state<Schemas['ServerInfo'] | null>(null);
+  emulation = $state<Schemas['EmulationStatus'] | null>(null);
   /** Whether the scenario in force asks for anything to happen to packets. */
   asks = $state(false);
   /** Grows with each change of the scenario that the server tells of. */
@@ -110,11 +110,11 @@ class Shared {
     source.onerror = () => this.lose();
     on<Record<string, never>>('alive', () => undefined);
     on<Tick>('tick', (tick) => this.take(tick));
-    on<Schemas['InForce']>('scenario', (now) => {
+    on<Schemas['ActiveScenario']>('scenario', (now) => {
       this.asks = asksAnything(now.scenario);
       this.told++;
     });
-    on<Schemas['Standing']>('emulation', (standing) => {
+    on<Schemas['EmulationStatus']>('emulation', (standing) => {
       // Another one has no past; what is switched keeps its own.
       if (standing.started !== this.emulation?.started) {
         this.lastTick = null;

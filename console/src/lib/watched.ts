@@ -66,7 +66,7 @@ export function past(kept: readonly Schemas['Interval'][], since: Points): Point
   for (const one of kept) {
     (points[one.stream] ??= []).push({
       x: one.elapsed_ns / 1e9, forward: of(one.forward), reverse: of(one.reverse), roundTrip: of(one.round_trip),
-      between: { median: value(one.between_median_ns), max: value(one.between_max_ns) },
+      between: { median: value(one.inter_arrival_median_ns), max: value(one.inter_arrival_max_ns) },
       loss: share(one),
     });
   }
@@ -79,15 +79,15 @@ export function past(kept: readonly Schemas['Interval'][], since: Points): Point
 }
 
 /** Whether anything came of a measurement that is over; of one that goes there alone that is not known here. */
-export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: Pick<Schemas['Asked'], 'direction'> }): 'something' | 'nothing' {
-  const tells = job.state === 'done' && job.asked.direction !== 'forward' && job.streams.length > 0;
+export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { request: Pick<Schemas['MeasurementRequest'], 'direction'> }): 'something' | 'nothing' {
+  const tells = job.state === 'done' && job.request.direction !== 'forward' && job.streams.length > 0;
   return tells && job.streams.every((one) => one.returned === 0) ? 'nothing' : 'something';
 }
 
 /** How a measurement stands, in words, and in which colour. */
-export function standing(job: Parameters<typeof come>[0] & { broken?: readonly string[] }): { words: string; tone: string } {
-  const broken = job.broken?.length ?? 0;
-  if (broken > 0 && job.state !== 'running') return { words: `${job.state}, ${broken === 1 ? '1 limit' : `${broken} limits`} failed`, tone: 'bad' };
+export function standing(job: Parameters<typeof come>[0] & { failed_limits?: readonly string[] }): { words: string; tone: string } {
+  const failed = job.failed_limits?.length ?? 0;
+  if (failed > 0 && job.state !== 'running') return { words: `${job.state}, ${failed === 1 ? '1 limit' : `${failed} limits`} failed`, tone: 'bad' };
   if (come(job) === 'nothing') return { words: 'done, no reply', tone: 'bad' };
   return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
 }

@@ -241,7 +241,7 @@ async function run() {
   const twofold = await until('it ends', () =>
     page.evaluate(async () => {
       const [last] = await (await fetch('/api/measurements')).json();
-      return last.asked.direction === 'both' && last.state !== 'running' ? last : null;
+      return last.request.direction === 'both' && last.state !== 'running' ? last : null;
     }),
   );
   const [counted] = twofold.streams;
@@ -260,7 +260,7 @@ async function run() {
   await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid').getByText('FAIL', { exact: true }).waitFor();
   await open(page, 'Measure');
   const [listed] = await page.evaluate(async () => (await fetch('/api/runs')).json());
-  assert.equal(listed.broken.length, 2, JSON.stringify(listed));
+  assert.equal(listed.failed_limits.length, 2, JSON.stringify(listed));
   await page.getByLabel('Limits', { exact: true }).fill('');
   await clean(page, 'a measurement of both ways at once');
   assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, twofold.run), 204);
@@ -331,14 +331,14 @@ async function run() {
   await page.getByRole('switch').click();
   await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   const kept_ = await page.evaluate(async () => (await fetch('/api/scenario')).json());
-  assert.deepEqual([kept_.passing, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
+  assert.deepEqual([kept_.impairments_off, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
   const second = await context.newPage();
   await second.goto('http://127.0.0.1:8800/#runs');
   await second.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await second.reload();
   await second.getByRole('switch', { name: /Impairment: OFF/ }).click();
   await page.getByRole('switch', { name: /Impairment: ON$/ }).waitFor();
-  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).passing, false);
+  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).impairments_off, false);
   await second.close();
   await open(page, 'Emulator');
 

@@ -104,7 +104,7 @@ export async function keysOfScenarios(page) {
   await inner.getByLabel('File: content').fill('10ms\n12ms\n30ms\n');
   await applied(page);
   const { scenario } = await page.evaluate(async () => (await fetch('/api/scenario')).json());
-  assert.deepEqual([scenario.a_to_b.delay.variable.of.model, scenario.a_to_b.rate.queue.weight], ['empirical', 0.004]);
+  assert.deepEqual([scenario.a_to_b.delay.variable.distribution.model, scenario.a_to_b.rate.queue.weight], ['empirical', 0.004]);
   await stage(page, 'Delay', 'none');
   const trace = card(page, 'b → a').locator('details.trace');
   await trace.locator('summary').click();
@@ -210,7 +210,7 @@ export async function endsPassing(page) {
     return (await fetch(`/api/runs/${run}`)).json();
   });
   assert.equal(emulation.scenario, asked);
-  assert.match(emulation.passing_since, /^\d{4}-\d\d-\d\dT/);
+  assert.match(emulation.impairments_off_since, /^\d{4}-\d\d-\d\dT/);
   assert.ok(!emulation.warnings.some((warning) => warning.code === 'scenario-empty'));
 }
 

@@ -179,7 +179,7 @@ describe('changes', () => {
   it('are told in the words of the form', () => {
     const words = (path: string) => named(path).words;
     expect(words('a_to_b.delay.fixed')).toBe('a → b › Delay › Fixed part');
-    expect(words('b_to_a.delay.variable.of.stddev')).toBe('b → a › Delay › Variable part › Distribution › Standard deviation');
+    expect(words('b_to_a.delay.variable.distribution.stddev')).toBe('b → a › Delay › Variable part › Distribution › Standard deviation');
     expect(words('a_to_b.loss.state[2].probability')).toBe('a → b › Loss › State 2 › Probability');
     expect(words('a_to_b.delay.state[1].variable.mean')).toBe('a → b › Delay › State 1 › Variable part › Mean');
     expect(words('a_to_b.reorder.state[1].displacement.low')).toBe('a → b › Reorder › State 1 › Displacement › Minimum');

@@ -64,7 +64,7 @@ describe('delays of a second', () => {
 
 describe('what came of a measurement', () => {
   const there = { median_ns: 5, p99_ns: 7, jitter_rfc3550_ns: null, sent: null, arrived: null };
-  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 8, settled: 10, lost: 1, outstanding: 1, forward: there, reverse: there, round_trip: there, between_median_ns: 2, between_max_ns: 3 });
+  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 8, settled: 10, lost: 1, outstanding: 1, forward: there, reverse: there, round_trip: there, inter_arrival_median_ns: 2, inter_arrival_max_ns: 3 });
   it('is there again after a reload, with what came meanwhile behind it', () => {
     const now = past([interval(1), interval(2), interval(1, 1)], {});
     expect(now[0]?.map((point) => point.x)).toEqual([1, 2]);
@@ -79,11 +79,11 @@ describe('what came of a measurement', () => {
     expect(later[0]?.map((point) => point.x)).toEqual([1, 2, 3]);
   });
   it('is no success where nothing came back', () => {
-    const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], asked: { direction } }) as unknown as Parameters<typeof standing>[0];
+    const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], request: { direction } }) as unknown as Parameters<typeof standing>[0];
     expect(standing(job(0, 'done', 'round_trip'))).toEqual({ words: 'done, no reply', tone: 'bad' });
     expect(standing(job(1, 'done', 'round_trip'))).toEqual({ words: 'done', tone: 'good' });
-    expect(standing({ ...job(1, 'done', 'round_trip'), broken: ['a', 'b'] })).toEqual({ words: 'done, 2 limits failed', tone: 'bad' });
-    expect(standing({ ...job(1, 'done', 'round_trip'), broken: [] }).tone).toBe('good');
+    expect(standing({ ...job(1, 'done', 'round_trip'), failed_limits: ['a', 'b'] })).toEqual({ words: 'done, 2 limits failed', tone: 'bad' });
+    expect(standing({ ...job(1, 'done', 'round_trip'), failed_limits: [] }).tone).toBe('good');
     expect(come(job(0, 'done', 'forward'))).toBe('something');
     expect(standing(job(0, 'partial', 'round_trip'))).toEqual({ words: 'partial', tone: 'warn' });
   });

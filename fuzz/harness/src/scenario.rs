@@ -57,7 +57,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
             ("delay_empirical", "[a_to_b.delay]\nvariable={model=\"empirical\",file=\"delays\"}\n"),
             (
                 "delay_correlated",
-                "[a_to_b.delay]\nvariable={model=\"correlated\",coefficient=0.5,of={model=\"exponential\",mean=\"1ms\"}}\n\
+                "[a_to_b.delay]\nvariable={model=\"correlated\",coefficient=0.5,distribution={model=\"exponential\",mean=\"1ms\"}}\n\
                  order=\"independent\"\n",
             ),
             ("reorder", "[a_to_b.reorder]\nmodel=\"bernoulli\"\nprobability=0.1\ndisplacement={model=\"normal\",mean=3,stddev=1}\n"),

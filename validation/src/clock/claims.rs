@@ -105,7 +105,7 @@ fn coverage(cell: &Cell) -> Option<Claim> {
         unit: "percent",
         at_least: Some(low),
         at_most: Some(high),
-        held: (low..=high).contains(&figure),
+        passed: (low..=high).contains(&figure),
     })
 }
 

@@ -170,7 +170,7 @@ fn verdicts(out: &mut Out, claims: &[Claim]) {
             (None, None) => f64::INFINITY,
         };
         let Some(worst) = group.iter().min_by(|a, b| room(a).total_cmp(&room(b))) else { continue };
-        let held = if group.iter().all(|claim| claim.held) { "held" } else { "**not held**" };
+        let held = if group.iter().all(|claim| claim.passed) { "held" } else { "**not held**" };
         let nearest = format!("{}: {}", worst.subject, verdict(worst));
         row(out, [worst.claim.as_str(), &group.len().to_string(), &nearest, held]);
     }

@@ -12,7 +12,7 @@ pub(crate) fn progress_fast(run: &Fast) -> String {
     format!(
         "  fast     {} of {} probes stamped at both ends, {:.0}/s; memory {} to {} and {} to {} KiB; iperf lost {} of {}",
         run.counts.stamped,
-        run.asked,
+        run.requested,
         run.counts.rate_pps,
         run.sender.early_kib,
         run.sender.late_kib,
@@ -52,7 +52,7 @@ pub(crate) fn progress_frames(run: &Frames) -> String {
     format!(
         "  bench    {} of {} frames with latency; at most {:.0}/s without loss, trafgen {:.0}/s, iperf 3 {:.0}/s; late by {} us, 99 % {}",
         run.with_latency,
-        run.asked,
+        run.requested,
         run.highest_pps.unwrap_or_default(),
         run.trafgen_pps,
         run.iperf3_pps,
@@ -108,7 +108,7 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
         let longest = run.longest_gap_ns as f64;
         let cells = [
             run.circumstances.run.to_string(),
-            run.asked.to_string(),
+            run.requested.to_string(),
             run.sent.to_string(),
             run.with_latency.to_string(),
             run.lost.to_string(),
@@ -118,7 +118,7 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
             percent(run.iperf3_lost_ratio),
             us(run.lateness_p50_ns),
             us(run.lateness_p99_ns),
-            own(run.baseline.least_ns),
+            own(run.baseline.min_ns),
             own(run.baseline.median_ns),
             own(run.baseline.stddev_ns),
             us(run.floor.figures.min_ns),
@@ -152,7 +152,7 @@ pub(super) fn sweep(out: &mut Out, results: &Results) {
             .median_interval
             .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", us(low), us(high)));
         let cost = us(one.median.unwrap_or_default());
-        row(out, [one.to.as_str(), one.from.as_str(), &one.places.to_string(), &cost, &interval]);
+        row(out, [one.to.as_str(), one.from.as_str(), &one.combinations.to_string(), &cost, &interval]);
     }
 }
 
@@ -190,7 +190,7 @@ pub(super) fn fast(out: &mut Out, results: &Results) {
         let share = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), percent);
         let cells = [
             run.circumstances.run.to_string(),
-            run.asked.to_string(),
+            run.requested.to_string(),
             run.counts.sent.to_string(),
             run.counts.received.to_string(),
             run.counts.stamped.to_string(),

@@ -176,12 +176,12 @@ pub(crate) mod tests {
             let one = Emulated { hold_error_p50_ns: Some(error), ..emulated(run, ten) };
             results.emulation.emulated.push(one);
         }
-        assert!(results.claims().iter().all(|claim| claim.held), "590 ns in the median");
+        assert!(results.claims().iter().all(|claim| claim.passed), "590 ns in the median");
         results.emulation.emulated.push(Emulated { hold_error_p50_ns: Some(610.0), ..emulated(4, ten) });
         results.emulation.emulated.push(Emulated { hold_error_p50_ns: Some(610.0), ..emulated(5, ten) });
         results.emulation.emulated.push(Emulated { dropped: 1, ..emulated(1, full) });
         let broken: Vec<f64> =
-            results.claims().iter().filter(|claim| !claim.held).map(|claim| claim.figure).collect();
+            results.claims().iter().filter(|claim| !claim.passed).map(|claim| claim.figure).collect();
         assert_eq!(broken, [610.0, 1.0]);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Fast {
     #[serde(flatten)]
     pub(crate) circumstances: Circumstances,
     /// Probes of the schedule.
-    pub(crate) asked: u64,
+    pub(crate) requested: u64,
     pub(crate) counts: Counts,
     pub(crate) sender: Memory,
     pub(crate) responder: Memory,

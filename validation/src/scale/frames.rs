@@ -45,7 +45,7 @@ pub(crate) struct Frames {
     #[serde(flatten)]
     pub(crate) circumstances: Circumstances,
     /// At 148,809 a second: frames of the schedule, sent, lost, and with their latency.
-    pub(crate) asked: u64,
+    pub(crate) requested: u64,
     pub(crate) sent: u64,
     pub(crate) lost: u64,
     pub(crate) with_latency: u64,
@@ -105,7 +105,7 @@ impl LinkResult {
         let Self { whole, late, highest_pps, baseline, floor } = self;
         Frames {
             circumstances,
-            asked: whole.intended_load.frames,
+            requested: whole.intended_load.frames,
             sent: whole.offered.frames,
             lost: whole.lost,
             with_latency: whole.latency_ns.count,

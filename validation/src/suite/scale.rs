@@ -110,7 +110,7 @@ impl SuiteRun<'_> {
         let asked = FAST.as_nanos() / u128::from(fast::INTERVAL.as_nanos().unsigned_abs());
         let run = Fast {
             circumstances: self.circumstances(Condition::Idle, host),
-            asked: u64::try_from(asked).unwrap_or(u64::MAX),
+            requested: u64::try_from(asked).unwrap_or(u64::MAX),
             counts,
             sender,
             responder,

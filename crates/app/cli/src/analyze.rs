@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
         &arguments.reverse,
         &arguments.capture_a,
         &arguments.capture_b,
-        &arguments.against,
+        &arguments.measured,
     ];
     let inputs = inputs.into_iter().flatten().chain(arguments.concatenate.iter().flatten());
     output::read_from(inputs.map(PathBuf::as_path));
@@ -39,10 +39,10 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
     if let Some([a, b]) = arguments.concatenate.as_deref() {
         return in_series(a, b, arguments);
     }
-    if arguments.against.is_some() {
+    if arguments.measured.is_some() {
         return Err(Failure::usage(
-            "there is no sum to hold against a measurement (--against): nothing names the networks that it is of; name the \
-             two that are in series with --concatenate A B",
+            "nothing to compare with a measurement (--measured): no networks are named; name the two networks in \
+             series with --concatenate A B",
         ));
     }
     // clap sees to it that there is one of the two.
@@ -120,16 +120,16 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
             1 => Ok((path.to_string_lossy().into_owned(), streams.swap_remove(0))),
             count => Err(Failure::usage(format!(
                 "it is not said which stream ({}): it has {count}, and networks in series are of one stream each; export \
-                 the one that is meant with `romer report --csv FILE --stream N`",
+                 the one that is meant with `romer report --csv FILE --stream-number N`",
                 path.display()
             ))),
         }
     };
     let (a, b) = (one(a)?, one(b)?);
-    let against = arguments.against.as_deref().map(one).transpose()?;
+    let measured = arguments.measured.as_deref().map(one).transpose()?;
     if !arguments.output.quiet {
         // What is known of each file stands in no document here.
-        for (name, stream) in [&a, &b].into_iter().chain(&against) {
+        for (name, stream) in [&a, &b].into_iter().chain(&measured) {
             for warning in &stream.measurement.warnings {
                 let note = format!("note: {name}: {}", warning.text());
                 output::eprint_line(&romer_report::escape::terminal(&note));
@@ -137,7 +137,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
         }
     }
     let found =
-        concatenation::concatenate(&subject(&a), &subject(&b), against.as_ref().map(subject).as_ref());
+        concatenation::concatenate(&subject(&a), &subject(&b), measured.as_ref().map(subject).as_ref());
     let Some(found) = found else {
         return Err(Failure::with_exit(
             Exit::BadData,

@@ -223,7 +223,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     }
     tells_enough(&document, kept.folder())?;
     let not_held = document.self_test.iter().filter(|_| tests_itself);
-    let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.held).count();
+    let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.passed).count();
     if not_held > 0 {
         return Err(Failure::with_exit(
             Exit::Environment,
@@ -249,10 +249,10 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
         (None, "claim inconclusive (--require-verdicts; ", "inconclusive"),
     ];
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
-        let mut such = claims.iter().filter(|claim| claim.holds == holds);
+        let mut such = claims.iter().filter(|claim| claim.passed == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, found, holds, .. }) = such.next() {
-            let failed = document.limits.iter().filter(|limit| !limit.held).count();
+        if let Some(Judgement { case, subject, found, passed: holds, .. }) = such.next() {
+            let failed = document.limits.iter().filter(|limit| !limit.passed).count();
             let and_limits = match failed {
                 0 => String::new(),
                 _ => format!(", {failed} of {} failed", counted(document.limits.len() as u64, "limit")),
@@ -272,7 +272,11 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
 fn allowance(subject: &str, holds: Option<bool>) -> String {
     let allowed = [Anomaly::Order, Anomaly::Copies].map(|anomaly| anomaly.to_string());
     let is_option = holds == Some(false) && allowed.iter().any(|anomaly| anomaly == subject);
-    if is_option { format!("; use --allow {subject} if the device may do this") } else { String::new() }
+    if is_option {
+        format!("; use --allow-anomalies {subject} if the device may do this")
+    } else {
+        String::new()
+    }
 }
 
 /// Refuses what most trials tell nothing of the device for.
@@ -416,13 +420,13 @@ mod tests {
                 subject: subject.into(),
                 expected: "frames arrive in order".into(),
                 found: "3 frames were reordered".into(),
-                holds: Some(false),
+                passed: Some(false),
             };
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
             hold(&document, false).unwrap_err().text().to_owned()
         };
-        assert!(error("order").ends_with("failed; use --allow order if the device may do this"));
-        assert!(error("copies").contains("--allow copies"));
-        assert!(!error("content").contains("--allow"));
+        assert!(error("order").ends_with("failed; use --allow-anomalies order if the device may do this"));
+        assert!(error("copies").contains("--allow-anomalies copies"));
+        assert!(!error("content").contains("--allow-anomalies"));
     }
 }

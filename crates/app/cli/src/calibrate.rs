@@ -100,7 +100,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
         let text = output::document_text(&proof)?;
         output::write_document(target, &text, arguments.output.force)?;
     }
-    Ok(if proof.held { Exit::Success } else { Exit::LimitFailed })
+    Ok(if proof.passed { Exit::Success } else { Exit::LimitFailed })
 }
 
 fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {

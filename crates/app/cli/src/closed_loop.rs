@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &LoopArgs) -> Result<Exit, Failure> {
     output::read_from(arguments.run.as_deref());
     arguments.output.check()?;
     if let Some(run) = &arguments.run {
-        let path = PathRun::read(run, arguments.stream)?;
+        let path = PathRun::read(run, arguments.stream_number)?;
         // What cannot be repeated is said before anything is made.
         path.plan(&far()?, run)?;
         let folder = LoopFolder::make(arguments.out.as_deref(), arguments.output.force, "run")?;
@@ -106,7 +106,7 @@ fn options(
 
 /// The part on the lab's first host: measures `target` by the plan of `run`, into `out`.
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
-    let options = PathRun::read(run, arguments.stream)?.plan(target, out)?;
+    let options = PathRun::read(run, arguments.stream_number)?.plan(target, out)?;
     let interrupted = signals::interruption()?;
     exit_code(&with_progress(&arguments.output, false, &options, &interrupted)?.0)
 }
@@ -226,7 +226,7 @@ pub(crate) fn close_in(
     lab.emulate("--scenario", scenario.as_os_str(), &folder.emulation(), Some(&folder.samples()))?;
     let inside = |command: &mut Command| {
         command
-            .args(["loop", "--inside", FAR, "--stream", &path.number.to_string(), "--run"])
+            .args(["loop", "--inside", FAR, "--stream-number", &path.number.to_string(), "--run"])
             .arg(&path.folder);
         command.arg("--out").arg(folder.emulated()).args(quiet.then_some("--quiet"));
     };

@@ -88,12 +88,12 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
 /// The stream that is asked for.
 fn one_of(mut found: Vec<LoadedRun>, arguments: &CompareArgs, name: &str) -> Result<LoadedRun, Failure> {
     let count = found.len();
-    let place = match arguments.stream {
+    let place = match arguments.stream_number {
         Some(number) => usize::from(number),
         None if count == 1 => 0,
         None => {
             return Err(Failure::usage(format!(
-                "missing option --stream N ({name}): it has {count} streams; choose one with --stream, counted from 0"
+                "missing option --stream-number N ({name}): it has {count} streams; choose one with --stream-number, counted from 0"
             )));
         }
     };

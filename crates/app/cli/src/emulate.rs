@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         scenario,
         least_hold,
         samples: samples::wanted(&arguments.samples),
-        may_cut_off: arguments.yes_cut_me_off,
+        allow_default_route: arguments.allow_default_route,
         data_plane: arguments.data_plane.into(),
     };
     let kept = run_folder::RunFolder::make(
@@ -229,7 +229,7 @@ impl From<LiveError> for Failure {
             )),
             LiveError::DefaultRoute(_) => Self::environment(format!(
                 "refused to use a port (--port): {error}, and would lose its connections; use another, or give \
-                 --yes-cut-me-off"
+                 --allow-default-route"
             )),
             LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => Self::environment(
                 format!("cannot open port (--port): {error}; end that program first, or use another port"),

@@ -32,14 +32,14 @@ impl Failure {
     pub(crate) fn environment(text: impl Display) -> Self {
         Self::with_exit(Exit::Environment, text)
     }
-    /// A `--stream` that `name`, with `count` streams, does not have.
+    /// A `--stream-number` that `name`, with `count` streams, does not have.
     pub(crate) fn no_stream(number: impl Display, name: &str, count: usize) -> Self {
         let has = match count {
-            1 => "has one stream, number 0; omit --stream".to_owned(),
+            1 => "has one stream, number 0; omit --stream-number".to_owned(),
             count => format!("has {count} streams; use 0 to {}", count.saturating_sub(1)),
         };
         Self::usage(format!(
-            "no such stream (--stream {number}): {} {has}",
+            "no such stream (--stream-number {number}): {} {has}",
             romer_report::escape::terminal(name)
         ))
     }

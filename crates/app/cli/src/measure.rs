@@ -51,10 +51,10 @@ impl From<StampPlace> for StampRequest {
 
 /// Measures, and gives the exit code.
 pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
-    if arguments.stream && arguments.output.json_to_stdout() {
+    if arguments.json_lines && arguments.output.json_to_stdout() {
         return Err(Failure::usage(
-            "options cannot be combined (--stream, --json -): both write to standard output; name a file for \
-             --json, or take the last line of --stream, which holds the document",
+            "options cannot be combined (--json-lines, --json -): both write to standard output; name a file for \
+             --json, or take the last line of --json-lines, which holds the document",
         ));
     }
     if arguments.turns.every.is_some()
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
              each packet returns; leave --live-delays out, or name the one way",
         ));
     }
-    output::check_open(arguments.stream)?;
+    output::check_open(arguments.json_lines)?;
     arguments.output.check()?;
     if arguments.tui {
         tui::check()?;
@@ -123,7 +123,7 @@ fn name(number: u64, outcome: &MeasurementOutcome) -> String {
     format!("run {number}, started at {began}, saved to {}", outcome.folder.display())
 }
 
-/// One run, whose first probes leave at `at`; and how many lines of `--stream` were skipped.
+/// One run, whose first probes leave at `at`; and how many lines of `--json-lines` were skipped.
 fn once(
     arguments: &MeasureArgs,
     trace: Option<Trace>,
@@ -132,7 +132,7 @@ fn once(
 ) -> Result<(MeasurementOutcome, u64), Failure> {
     let options = MeasureOptions { at, ..options(arguments, trace)? };
     if !arguments.tui {
-        return with_progress(&arguments.output, arguments.stream, &options, interrupted);
+        return with_progress(&arguments.output, arguments.json_lines, &options, interrupted);
     }
     let picture = MeasurementPicture::new(options.direction, expected(&options));
     let screen = Screen::take(&picture, interrupted)?;
@@ -162,7 +162,7 @@ fn conclude(
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
-    if arguments.stream {
+    if arguments.json_lines {
         let last = measurements.iter().zip(0..).map(|(measurement, stream)| StreamLine::Final {
             schema: STREAM.into(),
             stream,
@@ -171,7 +171,7 @@ fn conclude(
         });
         ndjson::write_last(last.collect(), interrupted);
     }
-    let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
+    let stdout_is_taken = arguments.json_lines || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
         let (color, verbose) = (arguments.output.color, arguments.verbose);
         output::print_summary(&report::summary(&measurements, color, Some(&outcome.folder), verbose));
@@ -348,7 +348,11 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
         at: None,
-        report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
+        report_every: if arguments.json_lines {
+            arguments.json_lines_interval
+        } else {
+            Duration::from_millis(250)
+        },
     })
 }
 

@@ -77,7 +77,7 @@ fn headers(streams: &[Evaluated]) -> Headers {
 
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let opened = open(scenario)?;
-    let found = compare(&opened.scenario.config, streams, arguments.allow, true);
+    let found = compare(&opened.scenario.config, streams, arguments.allowance, true);
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
@@ -172,12 +172,12 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let shown = escape::terminal(&file.to_string_lossy());
     output::check_target(file.to_str(), force)?;
     let stream = streams
-        .get(usize::from(arguments.stream))
-        .ok_or_else(|| Failure::no_stream(arguments.stream, "the run", streams.len()))?;
+        .get(usize::from(arguments.stream_number))
+        .ok_or_else(|| Failure::no_stream(arguments.stream_number, "the run", streams.len()))?;
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };
-    let modelled = fit(stream, &run, stem, kind, arguments.only_udp, arguments.allow)?;
+    let modelled = fit(stream, &run, stem, kind, arguments.only_udp, arguments.allowance)?;
     let misfits: Vec<ModelWarning> = modelled
         .misfits()
         .into_iter()

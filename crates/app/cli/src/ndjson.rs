@@ -1,4 +1,4 @@
-//! Writes the lines of `--stream` on a thread of their own. A slow reader never delays the measurement: lines that it does not
+//! Writes the lines of `--json-lines` on a thread of their own. A slow reader never delays the measurement: lines that it does not
 //! take in time are skipped, and their number is reported.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const WRITE_OCTETS: usize = 4_096;
 /// A reader was given up: what was written last may be half a line, and nothing can follow it.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
-/// Writes lines of `--stream` to standard output.
+/// Writes lines of `--json-lines` to standard output.
 #[derive(Debug)]
 pub(crate) struct StreamLines {
     /// `None` where there is no thread, and lines are written at once.

@@ -36,7 +36,7 @@ pub(crate) struct ProgressPrinter {
     way: ProbeDirection,
     follower: Option<Follower>,
     told: ReportedEvents,
-    /// Those of `--stream`, where they are asked for.
+    /// Those of `--json-lines`, where they are asked for.
     lines: Option<StreamLines>,
 }
 
@@ -55,7 +55,7 @@ impl ProgressPrinter {
         }
     }
 
-    /// The view goes, and what was told is waited for until it is taken, if it is read at all. Gives how many lines of `--stream`
+    /// The view goes, and what was told is waited for until it is taken, if it is read at all. Gives how many lines of `--json-lines`
     /// were skipped.
     pub(crate) fn finish(mut self, interrupted: &AtomicBool) -> u64 {
         self.clear();
@@ -63,7 +63,7 @@ impl ProgressPrinter {
         if skipped > 0 && !self.talk.quiet {
             let (lines, were) = (counted(skipped, "line"), was(skipped));
             output::eprint_line(&format!(
-                "note: {lines} of --stream {were} skipped: the reader was too slow; the measurement itself is complete"
+                "note: {lines} of --json-lines {were} skipped: the reader was too slow; the measurement itself is complete"
             ));
         }
         skipped

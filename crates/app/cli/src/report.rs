@@ -53,7 +53,7 @@ pub(crate) const UNKNOWN: &str = "the value is unknown";
 /// Whether every stated limit held, as an exit code.
 pub(crate) fn check_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
     let unknown = measurements.iter().find_map(|one| {
-        let first = one.limits.iter().find(|limit| !limit.held)?;
+        let first = one.limits.iter().find(|limit| !limit.passed)?;
         let limit: romer_analyze::limits::Limit = first.limit.parse().ok()?;
         limit.why_unknown(one).filter(|_| first.value.is_none())
     });
@@ -69,8 +69,8 @@ pub(crate) fn hold<'a>(
     unknown: &str,
 ) -> Result<Exit, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
-    let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(Exit::Success) };
-    let failed = limits.iter().filter(|limit| !limit.held).count();
+    let Some(first) = limits.iter().find(|limit| !limit.passed) else { return Ok(Exit::Success) };
+    let failed = limits.iter().filter(|limit| !limit.passed).count();
     let found = shown(first).unwrap_or_else(|| unknown.into());
     Err(Failure::with_exit(
         Exit::LimitFailed,
@@ -138,7 +138,7 @@ pub(crate) fn of_packets(arguments: &ReportArgs) -> Option<&'static str> {
     [
         ("--qtcp", arguments.qtcp.is_some()),
         ("--fates", arguments.fates),
-        ("--stream", arguments.stream.is_some()),
+        ("--stream-number", arguments.stream_number.is_some()),
         ("--direction", arguments.direction.is_some()),
         ("--unit", arguments.unit.is_some()),
         ("--verbose", arguments.verbose),
@@ -174,15 +174,15 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     for folder in &arguments.runs {
         readings.push((folder.to_string_lossy().into_owned(), ReportInput::read(folder, arguments.unit)?));
     }
-    let number = usize::from(arguments.stream.unwrap_or(0));
+    let number = usize::from(arguments.stream_number.unwrap_or(0));
     let mut subjects = Vec::new();
     for (name, reading) in &readings {
         let Some(stream) = reading.streams.get(number) else {
             return Err(Failure::no_stream(number, name, reading.streams.len()));
         };
-        if reading.streams.len() > 1 && arguments.stream.is_none() && !arguments.output.quiet {
+        if reading.streams.len() > 1 && arguments.stream_number.is_none() && !arguments.output.quiet {
             output::eprint_line(&format!(
-                "note: {} has {} streams, and the first is shown; choose with --stream",
+                "note: {} has {} streams, and the first is shown; choose with --stream-number",
                 romer_report::escape::terminal(name),
                 reading.streams.len()
             ));
@@ -230,7 +230,7 @@ fn write(reported: &ReportInput, arguments: &ReportArgs) -> Result<(), Failure> 
 /// Writes the files of Qtcp, of each stream that is asked for.
 fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
     let count = reported.streams.len();
-    let numbers = chosen(arguments.stream, count)?;
+    let numbers = chosen(arguments.stream_number, count)?;
     let prefix_of =
         |number: u16| if numbers.len() == 1 { prefix.to_owned() } else { format!("{prefix}-{number}") };
     let files = |number: u16| ["raw", "sta", "log"].map(|ending| format!("{}.{ending}", prefix_of(number)));
@@ -359,10 +359,10 @@ fn write_charts(reported: &ReportInput, folder: &Path, arguments: &ReportArgs) -
 /// Writes the packets of the streams that are asked for, each to a file of its own, and says what is in them.
 fn write_rows(reported: &ReportInput, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
     let count = reported.streams.len();
-    let numbers = chosen(arguments.stream, count)?;
+    let numbers = chosen(arguments.stream_number, count)?;
     if file == "-" && numbers.len() > 1 {
         return Err(Failure::usage(format!(
-            "several streams cannot go to standard output (--csv -): the run has {count}; choose one with --stream, or \
+            "several streams cannot go to standard output (--csv -): the run has {count}; choose one with --stream-number, or \
              name a file or a folder"
         )));
     }

@@ -163,7 +163,7 @@ fn totals_text(totals: &Totals) -> String {
         (totals.refused_sessions.invalid_message, "control connections with invalid messages"),
         (totals.refused_sessions.no_request, "control connections without a request"),
         (totals.failed_conversations, "control connections closed by an internal error"),
-        (totals.failed_turns, "datagrams and turns dropped by an internal error"),
+        (totals.failed_iterations, "datagrams and turns dropped by an internal error"),
         (totals.evicted_sessions, "idle sessions evicted"),
         (totals.one_way.elsewhere, "probes from an address outside their session"),
         (totals.one_way.bad_tag, "with a session identifier and a wrong tag"),

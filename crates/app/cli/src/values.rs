@@ -321,7 +321,7 @@ pub(crate) fn stamp_unit(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_nanos(1)..=Duration::from_secs(1), "from 1ns to 1s")
 }
 
-pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
+pub(crate) fn json_lines_interval(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(20)..=Duration::from_secs(3_600), "from 20ms to 1h")
 }
 

@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::{Guard, SESSION};
 use crate::benchmark_job::{Benchmarks, Plans};
-use crate::emulation::{Emulation, Standing};
+use crate::emulation::{Emulation, EmulationStatus};
 use crate::events::SharedHub;
 use crate::linked_emulation::LinkedEmulation;
-use crate::measurement_job::{self, Asked, Job, Measurements};
+use crate::measurement_job::{self, Job, MeasurementRequest, Measurements};
 use crate::problem::{FieldError, Problem};
 use crate::request_guard::Names;
 use crate::runs::stored_runs;
-use crate::scenario::{self, Given};
+use crate::scenario::{self, ScenarioRequest};
 
 /// All that requests share.
 pub(crate) struct App {
@@ -35,7 +35,7 @@ pub(crate) struct App {
     pub(crate) plans: Plans,
     pub(crate) openapi: String,
     /// The server belongs to an emulation of the command line and ends with it.
-    pub(crate) of_emulation: bool,
+    pub(crate) ends_with_emulation: bool,
     pub(crate) port: u16,
     pub(crate) emulation: Mutex<Option<Arc<Emulation>>>,
     pub(crate) doctor: Mutex<()>,
@@ -43,13 +43,13 @@ pub(crate) struct App {
 
 /// Version, host and rights of this server.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct About {
+pub(crate) struct ServerInfo {
     /// Name and version of the program.
     software: String,
     /// Host name of the machine.
     host: String,
     /// Whether the server belongs to `romer emulate` and ends with its emulation.
-    of_emulation: bool,
+    ends_with_emulation: bool,
     /// Whether an emulation is running.
     emulating: bool,
     /// Whether an emulation exists; it may have ended.
@@ -79,17 +79,17 @@ pub(crate) struct Interface {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::request_defaults::may_be_left_out)]
-pub(crate) struct Start {
+pub(crate) struct EmulationRequest {
     /// Port a, `[NETNS/]IFACE`.
     a: String,
     /// Port b, `[NETNS/]IFACE`.
     b: String,
     /// Scenario; default: no impairment.
     #[serde(default)]
-    scenario: Option<Given>,
+    scenario: Option<ScenarioRequest>,
     /// Accept a port that carries the default route of this host.
     #[serde(default)]
-    may_cut_off: bool,
+    allow_default_route: bool,
 }
 
 impl App {
@@ -125,12 +125,12 @@ impl App {
         format!("{prefix}romer_session_{}", self.port)
     }
 
-    pub(crate) fn about(&self) -> About {
+    pub(crate) fn about(&self) -> ServerInfo {
         let slot = self.slot();
-        About {
+        ServerInfo {
             software: romer_record::SOFTWARE.into(),
             host: host_info::host_name().unwrap_or_default(),
-            of_emulation: self.of_emulation,
+            ends_with_emulation: self.ends_with_emulation,
             emulating: slot.as_ref().is_some_and(|emulation| emulation.is_running()),
             has_emulation: slot.is_some(),
             runs: self.runs.root().display().to_string(),
@@ -164,14 +164,14 @@ impl App {
         found
     }
 
-    pub(crate) fn start_emulation(&self, start: Start) -> Result<Standing, Problem> {
+    pub(crate) fn start_emulation(&self, start: EmulationRequest) -> Result<EmulationStatus, Problem> {
         let mut slot = self.slot();
         if let Some(held) = slot.as_ref().filter(|held| held.is_running()) {
             let [a, b] = held.ports();
             let detail = format!("an emulation holds {a} and {b} already; stop it first");
             return Err(Problem::conflict("running", detail));
         }
-        if self.of_emulation {
+        if self.ends_with_emulation {
             let detail =
                 "this server belongs to an emulation that has ended, and ends with it; start another";
             return Err(Problem::conflict("ended", detail));
@@ -179,14 +179,14 @@ impl App {
         let ports = [port("a", &start.a)?, port("b", &start.b)?];
         let given = start.scenario.unwrap_or_default();
         let given = if given.toml.is_none() && given.scenario.is_none() {
-            Given { toml: Some(String::new()), ..given }
+            ScenarioRequest { toml: Some(String::new()), ..given }
         } else {
             given
         };
         let read = scenario::read(given, &BTreeMap::new())?;
         let [a, b] = &ports;
         let named = [("a", a.to_string()), ("b", b.to_string())];
-        let started = Emulation::start(ports.clone(), read, start.may_cut_off);
+        let started = Emulation::start(ports.clone(), read, start.allow_default_route);
         let emulation = Arc::new(started.map_err(|problem| about_port(problem, &named))?);
         self.hub.forget();
         let standing = emulation.standing();
@@ -201,7 +201,7 @@ impl App {
         let emulation = self.emulation()?;
         let snapshot = emulation.stop()?;
         let document = emulation.document(&snapshot);
-        if !self.of_emulation {
+        if !self.ends_with_emulation {
             emulation.keep(|| match (keep, document.a_to_b.received + document.b_to_a.received) {
                 (false, _) => Err("it was not to be kept".into()),
                 (true, 0) => Err("no packet passed through it".into()),
@@ -213,15 +213,15 @@ impl App {
     }
 
     /// Lets everything pass through the emulation untouched, or impairs it again, and tells every page.
-    pub(crate) fn switch(&self, passing: bool) -> Result<Standing, Problem> {
+    pub(crate) fn switch(&self, off: bool) -> Result<EmulationStatus, Problem> {
         let emulation = self.emulation()?;
-        let standing = if passing { emulation.pass()? } else { emulation.impair()? };
+        let standing = if off { emulation.pass()? } else { emulation.impair()? };
         self.hub.send("emulation", &standing);
         Ok(standing)
     }
 
     /// Starts to measure; what the packets pass through here is kept with the run where that is asked for.
-    pub(crate) fn measure(&self, asked: Asked) -> Result<Job, Problem> {
+    pub(crate) fn measure(&self, asked: MeasurementRequest) -> Result<Job, Problem> {
         let running = self.emulation().ok().filter(|emulation| emulation.is_running());
         let there = match asked.emulated {
             Some(there) => there,
@@ -244,14 +244,14 @@ impl App {
                 Some(LinkedEmulation::begin(running.ok_or_else(none)?, there))
             }
         };
-        let asked = Asked { emulated: there.map(Some), ..asked };
+        let asked = MeasurementRequest { emulated: there.map(Some), ..asked };
         measurement_job::start(&self.measurements, &self.runs, asked, through)
     }
 
     /// What happens each second.
     pub(crate) fn tick(&self) {
         let emulation = self.slot().clone();
-        if !self.of_emulation && emulation.as_ref().is_some_and(|held| held.has_ended_by_itself()) {
+        if !self.ends_with_emulation && emulation.as_ref().is_some_and(|held| held.has_ended_by_itself()) {
             // An interface went away: what was done until then is kept. There is nobody to tell of a refusal.
             let _ = self.stop_emulation(true);
         }

@@ -46,14 +46,14 @@ pub struct PlanFault {
 /// Request for a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Planned {
+pub(crate) struct BenchmarkRequest {
     /// Plan as TOML text, as for `romer bench PLAN.toml`.
     pub(crate) plan: String,
 }
 
 /// A planned trial.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Foreseen {
+pub(crate) struct PlannedTrial {
     /// Case (device configuration).
     case: String,
     /// Frame size in bytes including FCS, or name of the mixture.
@@ -63,7 +63,7 @@ pub(crate) struct Foreseen {
     /// Load, frames per second.
     pps: f64,
     /// Duration of the trial, nanoseconds.
-    length_ns: i64,
+    duration_ns: i64,
     /// Number of the repeat, from 0.
     repeat: u32,
 }
@@ -76,9 +76,9 @@ pub(crate) struct Preview {
     /// Criterion of the result, as text.
     criterion: String,
     /// Maximum duration, nanoseconds.
-    length_ns: i64,
+    duration_ns: i64,
     /// Planned trials; empty if each trial depends on the previous result.
-    trials: Vec<Foreseen>,
+    trials: Vec<PlannedTrial>,
     /// Commands that set the cases or reset the device.
     commands: Vec<String>,
 }
@@ -131,12 +131,12 @@ pub(crate) struct BenchmarkProgress {
     /// Number of the current trial, from 1.
     trial: u64,
     /// Current estimate of the maximum number of trials.
-    of: u64,
+    max_trials: u64,
     /// Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
     /// until that has ended.
-    left_ns: i64,
+    remaining_ns: i64,
     /// Description of the current trial, or of the self-test.
-    now: String,
+    activity: String,
 }
 
 /// A benchmark that this server started.
@@ -159,11 +159,11 @@ pub(crate) struct BenchmarkJob {
     /// Start time, RFC 3339.
     started: String,
     /// Progress.
-    far: BenchmarkProgress,
+    progress: BenchmarkProgress,
     /// Completed trials.
     points: Vec<TrialPoint>,
     /// Failed limits and claims, as text.
-    broken: Vec<String>,
+    failed_limits: Vec<String>,
     /// Reason why the benchmark failed or is incomplete.
     error: Option<String>,
 }
@@ -195,7 +195,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    fn read(self, planned: &Planned) -> Result<Plan, Problem> {
+    fn read(self, planned: &BenchmarkRequest) -> Result<Plan, Problem> {
         let about = |text: String, place: Option<(usize, usize)>| {
             let (line, column) = place.unzip();
             let error = FieldError { field: "plan".into(), detail: text.clone(), line, column };
@@ -208,24 +208,24 @@ impl Plans {
     }
 
     /// What a plan comes to, without running any of it.
-    pub(crate) fn preview(self, planned: &Planned) -> Result<Preview, Problem> {
+    pub(crate) fn preview(self, planned: &BenchmarkRequest) -> Result<Preview, Problem> {
         let options = self.read(planned)?.options;
         let forecast = romer_bench::forecast(&options);
         let trials = forecast.asks.iter().take(FORESEEN).map(|ask| {
             let nominal = options.nominal(&ask.frames, ask.load());
-            Foreseen {
+            PlannedTrial {
                 case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
                 frames: ask.frames.to_string(),
                 load_percent: nominal.load * 100.0,
                 pps: nominal.pps,
-                length_ns: ask.length().as_nanos(),
+                duration_ns: ask.length().as_nanos(),
                 repeat: ask.repeat,
             }
         });
         Ok(Preview {
             procedure: options.name.into(),
             criterion: options.criterion.clone(),
-            length_ns: forecast.time.as_nanos(),
+            duration_ns: forecast.time.as_nanos(),
             trials: trials.collect(),
             commands: commands(&options),
         })
@@ -236,7 +236,7 @@ impl Plans {
         self,
         benchmarks: &Benchmarks,
         runs: &Runs,
-        planned: &Planned,
+        planned: &BenchmarkRequest,
     ) -> Result<BenchmarkJob, Problem> {
         let Plan { options, limits } = self.read(planned)?;
         if !self.commands
@@ -260,9 +260,9 @@ impl Plans {
             ports: [options.tx.to_string(), options.rx.to_string()],
             state: JobState::Running,
             started: started.clone(),
-            far: BenchmarkProgress::default(),
+            progress: BenchmarkProgress::default(),
             points: Vec::new(),
-            broken: Vec::new(),
+            failed_limits: Vec::new(),
             error: None,
         };
         let running = options.clone();
@@ -294,7 +294,7 @@ impl Kept {
                 started: self.started.clone(),
                 arguments: vec![copy.display().to_string()],
                 seed: options.seed.0,
-                asked: options.asked(),
+                settings: options.settings(),
             };
             let location = Location::Folder { path: self.folder.clone(), force: false };
             let run = BenchmarkRun::create(&location, &plan)?;
@@ -328,14 +328,15 @@ impl Course {
         Self { before }
     }
 
-    fn on_self_test(&self, far: &mut BenchmarkProgress) {
+    fn on_self_test(&self, progress: &mut BenchmarkProgress) {
         let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
-        far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
+        progress.activity =
+            format!("before the first trial the tester itself is tested, for {seconds} s or so");
     }
 }
 
 /// A trial begins, or would but for the tester's own test, which is in what is left.
-fn far(progress: &Progress<'_>) -> BenchmarkProgress {
+fn to_progress(progress: &Progress<'_>) -> BenchmarkProgress {
     let words = format!(
         "{}, {}, {:.2} % for {}",
         progress.case,
@@ -345,29 +346,29 @@ fn far(progress: &Progress<'_>) -> BenchmarkProgress {
     );
     BenchmarkProgress {
         trial: progress.trial,
-        of: progress.of[1],
-        left_ns: progress.left[1].as_nanos(),
-        now: words,
+        max_trials: progress.of[1],
+        remaining_ns: progress.left[1].as_nanos(),
+        activity: words,
     }
 }
 
 impl Watcher for TrialObserver<'_> {
     fn on_self_test(&mut self) -> Result<(), BenchError> {
         let course = &self.course;
-        self.hand.change(|job| course.on_self_test(&mut job.far));
+        self.hand.change(|job| course.on_self_test(&mut job.progress));
         // From here on there is something to go on with.
         self.kept.open(self.options).map(drop).map_err(|error| not_kept(&error))
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
         self.hand.change(|job| {
-            job.far = far(progress);
+            job.progress = to_progress(progress);
             job.points.extend(progress.last.map(TrialPoint::from));
         });
     }
 
     fn on_forecast(&mut self, progress: &Progress<'_>) {
-        self.hand.change(|job| job.far = far(progress));
+        self.hand.change(|job| job.progress = to_progress(progress));
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
@@ -394,16 +395,16 @@ impl TrialObserver<'_> {
         let page = romer_report::benchmark::page(&document);
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<TrialPoint> = document.trials.iter().map(TrialPoint::from).collect();
-        let broken = broken(&document.verdicts, &document.limits, document.partial);
+        let failed_limits = broken(&document.verdicts, &document.limits, document.partial);
         let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
         let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
         self.hand.set_result(document);
         self.hand.change(|job| {
             job.points = points;
-            job.broken = broken;
+            job.failed_limits = failed_limits;
             job.error = error;
-            job.far.left_ns = 0;
+            job.progress.remaining_ns = 0;
             job.state = if partial { JobState::Partial } else { JobState::Done };
         });
     }
@@ -411,14 +412,14 @@ impl TrialObserver<'_> {
 
 /// Claims and limits that do not hold, in words.
 pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial: bool) -> Vec<String> {
-    let verdicts = verdicts.iter().filter(|verdict| verdict.holds == Some(false)).map(|verdict| {
+    let verdicts = verdicts.iter().filter(|verdict| verdict.passed == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
             verdict.case, verdict.subject, verdict.expected, verdict.found
         )
     });
     // Of one that has ended before its time, what is not known may still hold.
-    let broken = limits.iter().filter(|limit| !limit.held);
+    let broken = limits.iter().filter(|limit| !limit.passed);
     let broken = broken.filter(|limit| limit.value.is_some() || !partial);
     let limits = broken.map(|limit| limit.limit.clone());
     verdicts.chain(limits).collect()
@@ -448,7 +449,7 @@ mod tests {
         };
         let progress = |left| {
             let left = [Duration::from_secs(left); 2];
-            far(&Progress {
+            to_progress(&Progress {
                 trial: 1,
                 of: [4; 2],
                 left,
@@ -459,10 +460,16 @@ mod tests {
             })
         };
         let mut now = progress(26);
-        assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!(
+            (now.remaining_ns, now.activity.as_str()),
+            (26_000_000_000, "baseline, 64 B, 10.00 % for 1s")
+        );
         course.on_self_test(&mut now);
-        assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
+        assert!(now.activity.contains("the tester itself is tested, for 20 s"), "{}", now.activity);
         now = progress(6);
-        assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
+        assert_eq!(
+            (now.remaining_ns, now.activity.as_str()),
+            (6_000_000_000, "baseline, 64 B, 10.00 % for 1s")
+        );
     }
 }

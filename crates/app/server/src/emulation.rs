@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::history::{Applied, History};
 use crate::problem::Problem;
-use crate::scenario::{self, Given, ScenarioDocument, ScenarioForms};
+use crate::scenario::{self, ScenarioDocument, ScenarioForms, ScenarioRequest};
 use crate::time;
 
 /// Room is made for frames that are held so long, as a page may ask for more delay than there was at the start.
@@ -68,11 +68,11 @@ struct Own {
 
 /// Current scenario; while impairments are off, the stored scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct InForce {
+pub(crate) struct ActiveScenario {
     /// Number of the scenario, which is also its entity tag.
     pub(crate) version: u64,
     /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
-    pub(crate) passing: bool,
+    pub(crate) impairments_off: bool,
     /// Seed of the random decisions.
     pub(crate) seed: [u32; 6],
     #[serde(flatten)]
@@ -81,11 +81,11 @@ pub(crate) struct InForce {
 
 /// Status of the emulation.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Standing {
+pub(crate) struct EmulationStatus {
     /// Whether the emulation is running.
     pub(crate) running: bool,
     /// Whether impairments are off: packets pass unchanged, and the scenario is stored only.
-    pub(crate) passing: bool,
+    pub(crate) impairments_off: bool,
     /// Start time, RFC 3339.
     pub(crate) started: String,
     /// Port a, `[NETNS/]IFACE`.
@@ -95,20 +95,20 @@ pub(crate) struct Standing {
     /// Packet I/O: `packet`, `xdp-native` or `xdp-generic`.
     pub(crate) data_plane: String,
     /// Capacity of the packet buffer, frames.
-    pub(crate) room_frames: u32,
+    pub(crate) buffer_frames: u32,
     /// Memory of the packet buffer, bytes.
-    pub(crate) room_octets: u64,
+    pub(crate) buffer_octets: u64,
     /// Number of the current scenario.
     pub(crate) version: u64,
     /// Name of the run in which the emulation is stored, once it has ended.
     pub(crate) run: Option<String>,
     /// Reason why the ended emulation is not stored.
-    pub(crate) not_kept: Option<String>,
+    pub(crate) not_stored: Option<String>,
 }
 
 /// State of the emulation, each second: counters since the start, and means since the last reset.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Tick {
+pub(crate) struct EmulationSample {
     /// Time, milliseconds since 1970-01-01 UTC.
     pub(crate) at_ms: u64,
     /// Number of the current scenario.
@@ -189,7 +189,7 @@ impl Emulation {
     pub(crate) fn start(
         ports: [PortName; 2],
         read: ScenarioDocument,
-        may_cut_off: bool,
+        allow_default_route: bool,
     ) -> Result<Self, Problem> {
         let mut opened = Opened { scenario: read.scenario, text: read.toml };
         if opened.scenario.config.seed.is_none() {
@@ -201,7 +201,7 @@ impl Emulation {
             ports,
             scenario: opened,
             least_hold: LEAST_HOLD,
-            may_cut_off,
+            allow_default_route,
             data_plane: DataPlane::default(),
             samples: None,
         };
@@ -302,20 +302,20 @@ impl Emulation {
     }
 
     /// The scenario in force.
-    pub(crate) fn in_force(&self) -> InForce {
+    pub(crate) fn in_force(&self) -> ActiveScenario {
         let own = locked(&self.own);
         self.shown(&own)
     }
 
-    fn shown(&self, own: &Own) -> InForce {
+    fn shown(&self, own: &Own) -> ActiveScenario {
         let current = self.control.scenario();
         let seed = self.control.seed().0;
         let shown = ScenarioForms::read(&current.text, &own.files, &current.notes).of_run(seed);
-        InForce { version: current.revision, passing: current.passing, seed, shown }
+        ActiveScenario { version: current.revision, impairments_off: current.impairments_off, seed, shown }
     }
 
     /// Lets everything pass through untouched, and keeps the scenario.
-    pub(crate) fn pass(&self) -> Result<Standing, Problem> {
+    pub(crate) fn pass(&self) -> Result<EmulationStatus, Problem> {
         // One change at a time, as what is shown is of both.
         let own = locked(&self.own);
         self.control.pass().map_err(|error| refused(&error))?;
@@ -324,11 +324,11 @@ impl Emulation {
     }
 
     /// Puts the scenario that is kept in force again.
-    pub(crate) fn impair(&self) -> Result<Standing, Problem> {
+    pub(crate) fn impair(&self) -> Result<EmulationStatus, Problem> {
         let own = locked(&self.own);
         let current = self.control.scenario();
-        if current.passing {
-            let given = Given { toml: Some(current.text.clone()), ..Given::default() };
+        if current.impairments_off {
+            let given = ScenarioRequest { toml: Some(current.text.clone()), ..ScenarioRequest::default() };
             let read = scenario::read(given, &own.files)?;
             let opened = Opened { scenario: read.scenario, text: read.toml };
             self.control.apply(opened, None).map_err(|error| refused(&error))?;
@@ -366,7 +366,11 @@ impl Emulation {
     }
 
     /// Puts another scenario in force, where the one in force has the version that the caller knows.
-    pub(crate) fn apply(&self, given: Given, expected: Option<u64>) -> Result<InForce, Problem> {
+    pub(crate) fn apply(
+        &self,
+        given: ScenarioRequest,
+        expected: Option<u64>,
+    ) -> Result<ActiveScenario, Problem> {
         let mut own = locked(&self.own);
         let read = scenario::read(given, &own.files)?;
         let opened = Opened { scenario: read.scenario, text: read.toml };
@@ -387,25 +391,25 @@ impl Emulation {
     }
 
     /// How it stands.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> EmulationStatus {
         let [a, b] = self.ports().map(ToString::to_string);
         let (room, scenario) = (self.control.room(), self.control.scenario());
-        let (run, not_kept) = match locked(&self.run).clone() {
+        let (run, not_stored) = match locked(&self.run).clone() {
             Some(Ok(run)) => (Some(run), None),
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
-        Standing {
+        EmulationStatus {
             run,
-            not_kept,
+            not_stored,
             running: self.is_running(),
             started: time::rfc3339(self.control.started()),
             a,
             b,
             data_plane: self.control.data_plane().into(),
-            room_frames: room.slots,
-            room_octets: room.octets,
-            passing: scenario.passing,
+            buffer_frames: room.slots,
+            buffer_octets: room.octets,
+            impairments_off: scenario.impairments_off,
             version: scenario.revision,
         }
     }
@@ -424,17 +428,17 @@ impl Emulation {
     }
 
     /// What a measurement that begins now passes through.
-    pub(crate) fn emulated(&self, there: PortDirection) -> Emulated {
+    pub(crate) fn emulated(&self, forward_direction: PortDirection) -> Emulated {
         let now = self.in_force();
         let [a, b] = self.ports().map(ToString::to_string);
         Emulated {
             schema: EMULATED.into(),
-            there,
+            forward_direction,
             a,
             b,
             seed: now.seed,
             scenario: now.shown.toml,
-            passing: now.passing,
+            impairments_off: now.impairments_off,
             changed: None,
             in_force_ns: Some([self.in_force_ns(); 2]),
             a_to_b: None,
@@ -468,7 +472,7 @@ impl Emulation {
     }
 
     /// The counts of this second.
-    pub(crate) fn tick(&self) -> Option<Tick> {
+    pub(crate) fn tick(&self) -> Option<EmulationSample> {
         if locked(&self.last).is_some() {
             return None;
         }
@@ -479,7 +483,12 @@ impl Emulation {
         a_to_b.transmitted_octets = b.map(|port| port.sent_octets);
         b_to_a.received_octets = b.map(|port| port.received_octets);
         b_to_a.transmitted_octets = a.map(|port| port.sent_octets);
-        Some(Tick { at_ms: time::unix_ms(), version: self.control.scenario().revision, a_to_b, b_to_a })
+        Some(EmulationSample {
+            at_ms: time::unix_ms(),
+            version: self.control.scenario().revision,
+            a_to_b,
+            b_to_a,
+        })
     }
 }
 
@@ -506,7 +515,7 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
         ),
         LiveError::DefaultRoute(_) => Problem::conflict(
             "default-route",
-            format!("{error}, and would be cut off; choose another, or allow that with may_cut_off"),
+            format!("{error}, and would be cut off; choose another, or allow that with allow_default_route"),
         ),
         LiveError::Ended => ended(),
         LiveError::Feeds { .. } => {

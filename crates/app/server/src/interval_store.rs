@@ -36,9 +36,9 @@ pub(crate) struct Interval {
     /// Round trip, without the processing time of the responder.
     round_trip: IntervalWay,
     /// Median time between arrivals at this host, nanoseconds.
-    between_median_ns: Option<f64>,
+    inter_arrival_median_ns: Option<f64>,
     /// Maximum time between arrivals at this host, nanoseconds.
-    between_max_ns: Option<f64>,
+    inter_arrival_max_ns: Option<f64>,
 }
 
 /// Results of one direction within an interval; `null` if unknown.
@@ -73,7 +73,7 @@ impl Interval {
             ..IntervalWay::default()
         };
         let of = |way: fn(&LiveStream) -> &LiveWay| live.map(|live| IntervalWay::from(way(live)));
-        let [between_median_ns, between_max_ns] = live.map_or([None; 2], LiveStream::between);
+        let [inter_arrival_median_ns, inter_arrival_max_ns] = live.map_or([None; 2], LiveStream::between);
         Self {
             stream: told.stream,
             elapsed_ns: told.elapsed_ns,
@@ -85,8 +85,8 @@ impl Interval {
             forward: of(|live| &live.forward).unwrap_or_default(),
             reverse: of(|live| &live.reverse).unwrap_or_default(),
             round_trip: of(|live| &live.round_trip).unwrap_or(whole),
-            between_median_ns,
-            between_max_ns,
+            inter_arrival_median_ns,
+            inter_arrival_max_ns,
         }
     }
 }
@@ -139,7 +139,7 @@ mod tests {
             settled: 8,
             lost: 1,
             outstanding: 0,
-            kept_entries: 0,
+            durable_entries: 0,
             durable_sent: 0,
             round_trip_delay_ns: Summary { median: Some(5.0), p99: Some(7.0), ..Summary::default() },
             forward: None,

@@ -181,7 +181,7 @@ impl Server {
             hub,
             runs: options.runs,
             openapi: api::document().to_string(),
-            of_emulation: options.emulation.is_some(),
+            ends_with_emulation: options.emulation.is_some(),
             port: address.port(),
             emulation: Mutex::new(options.emulation),
             doctor: Mutex::new(()),
@@ -228,7 +228,7 @@ impl Server {
     fn end(&mut self) {
         self.app.measurements.stop_all();
         self.app.benchmarks.stop_all();
-        if !self.app.of_emulation {
+        if !self.app.ends_with_emulation {
             // It is kept as a run; what it says at its end is of no use any more.
             let _ = self.app.stop_emulation(true);
         }

@@ -6,7 +6,7 @@ use romer_record::document::Limit;
 /// may still hold.
 pub(crate) fn broken(streams: &[(&str, &[Limit])], partial: bool) -> Vec<String> {
     let each = streams.iter().flat_map(|(target, limits)| limits.iter().map(move |limit| (target, limit)));
-    let broken = each.filter(|(_, limit)| !limit.held && (limit.value.is_some() || !partial));
+    let broken = each.filter(|(_, limit)| !limit.passed && (limit.value.is_some() || !partial));
     broken
         .map(|(target, limit)| {
             let target = if streams.len() > 1 { format!("{target}: ") } else { String::new() };
@@ -23,7 +23,7 @@ mod tests {
     /// An exceeded limit is reported with the measured value and its unit.
     #[test]
     fn exceeded_limits_state_the_value() {
-        let limit = |limit: &str, value, held| Limit { limit: limit.into(), value, held };
+        let limit = |limit: &str, value, passed| Limit { limit: limit.into(), value, passed };
         let limits = [
             limit("round_trip.delay_ns.p99<1ms", Some(57_300_000.0), false),
             limit("forward.loss.ratio<1%", Some(0.1), false),

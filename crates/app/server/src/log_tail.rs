@@ -91,7 +91,7 @@ impl LiveStream {
         })
     }
 
-    /// The same as it stands in a line of `--stream`; `None` of a way of which nothing is known.
+    /// The same as it stands in a line of `--json-lines`; `None` of a way of which nothing is known.
     pub fn to_stream(&self) -> [Option<StreamWay>; 2] {
         [&self.forward, &self.reverse].map(|way| {
             let is_known = way.delay_ns.count() > 0 || way.jitter_rfc3550_ns.is_some() || way.sent.is_some();

@@ -44,7 +44,7 @@ const MAX_MEASUREMENT_TIME: Duration = Duration::from_secs(7 * 86_400);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::request_defaults::may_be_left_out)]
-pub(crate) struct Asked {
+pub(crate) struct MeasurementRequest {
     /// Targets: `HOST`, `HOST:CONTROLPORT` or `[IPV6]:CONTROLPORT`; one to eight.
     pub(crate) targets: Vec<String>,
     /// Direction of the probes: `round_trip`, `forward`, `reverse` or `both`.
@@ -112,7 +112,7 @@ pub(crate) struct Job {
     /// Identifier.
     pub(crate) id: u64,
     /// The request.
-    pub(crate) asked: Asked,
+    pub(crate) request: MeasurementRequest,
     /// Equivalent command line.
     pub(crate) command: String,
     /// State.
@@ -128,7 +128,7 @@ pub(crate) struct Job {
     /// Reason why the measurement failed or is incomplete.
     pub(crate) error: Option<String>,
     /// Failed limits, as text.
-    pub(crate) broken: Vec<String>,
+    pub(crate) failed_limits: Vec<String>,
     /// State of each stream.
     pub(crate) streams: Vec<StreamInterval>,
     /// Results of the last interval, by stream.
@@ -159,7 +159,7 @@ pub(crate) type Measurements = Jobs<Job>;
 pub(crate) fn start(
     measurements: &Measurements,
     runs: &Runs,
-    asked: Asked,
+    asked: MeasurementRequest,
     through: Option<LinkedEmulation>,
 ) -> Result<Job, Problem> {
     let options = checked(&asked, runs)?;
@@ -169,7 +169,7 @@ pub(crate) fn start(
     let make = move |id| Job {
         id,
         // A recorded schedule is not told to every page each second.
-        asked: Asked { trace: None, ..asked },
+        request: MeasurementRequest { trace: None, ..asked },
         command,
         state: JobState::Running,
         started: time::rfc3339(SystemTime::now()),
@@ -177,7 +177,7 @@ pub(crate) fn start(
         run: None,
         notes: Vec::new(),
         error: None,
-        broken: Vec::new(),
+        failed_limits: Vec::new(),
         streams: Vec::new(),
         live: Vec::new(),
         watched: IntervalStore::default(),
@@ -193,14 +193,14 @@ pub(crate) fn start(
 }
 
 /// The options that a request names, with sizes that can be sent.
-fn checked(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
+fn checked(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Problem> {
     let options = options(asked, runs)?;
     romer_measure::check_sizes(&options).map_err(|error| about_size(&error))?;
     Ok(options)
 }
 
 /// Validates a request without starting anything.
-pub(crate) fn check(asked: &Asked, runs: &Runs) -> Result<(), Problem> {
+pub(crate) fn check(asked: &MeasurementRequest, runs: &Runs) -> Result<(), Problem> {
     checked(asked, runs).map(|_| ())
 }
 
@@ -220,7 +220,7 @@ impl Job {
                 if let Some(error) = &outcome.not_kept {
                     self.error = Some(error.to_string());
                 }
-                self.broken = limits::broken(
+                self.failed_limits = limits::broken(
                     &outcome.measurements().iter().map(limits_of).collect::<Vec<_>>(),
                     outcome.partial,
                 );
@@ -305,7 +305,7 @@ fn wrong(name: &str, why: &str) -> Problem {
     Problem::unprocessable("fields", format!("{name}: {why}")).about(error)
 }
 
-fn check_lengths(asked: &Asked) -> Result<(), Problem> {
+fn check_lengths(asked: &MeasurementRequest) -> Result<(), Problem> {
     let fields = serde_json::to_value(asked).ok().and_then(|asked| asked.as_object().cloned());
     let mut fields = fields.unwrap_or_default().into_iter().filter(|(name, _)| name != "trace");
     let long = fields.find(|(_, value)| value.to_string().len() > LONGEST_FIELD);
@@ -314,7 +314,7 @@ fn check_lengths(asked: &Asked) -> Result<(), Problem> {
     })
 }
 
-fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
+fn options(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Problem> {
     check_lengths(asked)?;
     if asked.targets.is_empty() || asked.targets.len() > TARGETS {
         return Err(wrong("targets", &format!("name one to {TARGETS} hosts")));
@@ -379,7 +379,7 @@ fn calibration() -> Option<CalibrationUse> {
     }
 }
 
-fn request(asked: &Asked) -> Result<Request, Problem> {
+fn request(asked: &MeasurementRequest) -> Result<Request, Problem> {
     let model = field::<TrafficModel>("traffic", asked.traffic.as_ref())?.unwrap_or(TrafficModel::Periodic);
     let trace = recorded(&model, asked)?;
     let duration = field::<Duration>("duration", asked.duration.as_ref())?;
@@ -422,7 +422,7 @@ fn about_size(error: &EndpointError) -> Problem {
 }
 
 /// The recorded schedule that the traffic names, whose text was sent with it: no file of the server's is read.
-fn recorded(model: &TrafficModel, asked: &Asked) -> Result<Option<Trace>, Problem> {
+fn recorded(model: &TrafficModel, asked: &MeasurementRequest) -> Result<Option<Trace>, Problem> {
     match (model.trace_file(), &asked.trace) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(wrong("trace", "is given, but the traffic is no trace; write trace:FILE")),
@@ -435,7 +435,7 @@ fn recorded(model: &TrafficModel, asked: &Asked) -> Result<Option<Trace>, Proble
 }
 
 /// The command line that does the same.
-fn command(asked: &Asked, drawn: Option<Seed>) -> String {
+fn command(asked: &MeasurementRequest, drawn: Option<Seed>) -> String {
     let mut words = vec!["romer".to_owned(), "measure".into()];
     words.extend(asked.targets.iter().cloned());
     let mut option = |name: &str, value: Option<String>| {
@@ -508,11 +508,15 @@ mod tests {
     /// `null` (not through the emulation) differs from an absent field.
     #[test]
     fn null_emulation_differs_from_absent() {
-        let of = |text: &str| serde_json::from_str::<Asked>(text).unwrap().emulated;
+        let of = |text: &str| serde_json::from_str::<MeasurementRequest>(text).unwrap().emulated;
         assert_eq!(of(r#"{"targets":["a"]}"#), None);
         assert_eq!(of(r#"{"targets":["a"],"emulated":null}"#), Some(None));
         assert_eq!(of(r#"{"targets":["a"],"emulated":"b_to_a"}"#), Some(Some(PortDirection::BToA)));
-        let told = serde_json::to_value(Asked { emulated: Some(None), ..Asked::default() }).unwrap();
+        let told = serde_json::to_value(MeasurementRequest {
+            emulated: Some(None),
+            ..MeasurementRequest::default()
+        })
+        .unwrap();
         assert_eq!(told["emulated"], serde_json::Value::Null);
     }
 }

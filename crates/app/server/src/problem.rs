@@ -14,11 +14,11 @@ const PROBLEM: &str = "application/problem+json";
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(rename = "Problem")]
-pub(crate) struct Problem(Box<Content>);
+pub(crate) struct Problem(Box<ProblemDetails>);
 
 /// A problem document (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-struct Content {
+struct ProblemDetails {
     /// Stable identifier of the kind of error, below `about:blank#`.
     #[serde(rename = "type")]
     kind: String,
@@ -54,7 +54,7 @@ pub(crate) struct FieldError {
 impl Problem {
     /// Of this status, in words. Control characters of what was sent are escaped: such documents are shown in terminals too.
     pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Content {
+        Self(Box::new(ProblemDetails {
             kind: format!("about:blank#{kind}"),
             title: status.canonical_reason().unwrap_or("Problem").into(),
             status: status.as_u16(),

@@ -42,7 +42,7 @@ pub(crate) enum FolderKind {
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Listed {
+pub(crate) struct RunListEntry {
     /// Name of the run and its folder.
     name: String,
     /// Kind of the run.
@@ -66,14 +66,14 @@ pub(crate) struct Listed {
     /// Number of checked limits; of a benchmark, including its claims.
     limits: u64,
     /// Failed limits and claims, as text.
-    broken: Vec<String>,
+    failed_limits: Vec<String>,
     /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
-    elsewhere: Option<String>,
+    link_target: Option<String>,
 }
 
 /// A run with its documents.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Opened {
+pub(crate) struct RunDocuments {
     /// Name of the run and its folder.
     name: String,
     /// Path of the folder.
@@ -120,15 +120,15 @@ impl From<StoreError> for Problem {
 }
 
 /// The runs, newest first.
-pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
-    let mut all: Vec<Listed> = runs.list()?.iter().map(measurement).collect();
+pub(crate) fn list(runs: &Runs) -> Result<Vec<RunListEntry>, Problem> {
+    let mut all: Vec<RunListEntry> = runs.list()?.iter().map(measurement).collect();
     all.extend(stored_runs::list(runs));
     // Names begin with the time; those that do not come last.
     all.sort_by(|a, b| (&b.created, &b.name).cmp(&(&a.created, &a.name)));
     Ok(all)
 }
 
-impl Listed {
+impl RunListEntry {
     /// The folder, as long as nothing else is known of it.
     fn damaged(folder: &Path, kind: FolderKind) -> Self {
         Self {
@@ -143,25 +143,25 @@ impl Listed {
             error: None,
             figures: Vec::new(),
             limits: 0,
-            broken: Vec::new(),
-            elsewhere: elsewhere(folder),
+            failed_limits: Vec::new(),
+            link_target: link_target(folder),
         }
     }
 }
 
 /// Where a folder is that is listed by a link.
-fn elsewhere(folder: &Path) -> Option<String> {
+fn link_target(folder: &Path) -> Option<String> {
     std::fs::read_link(folder).ok().map(|to| to.display().to_string())
 }
 
-fn measurement(listed: &romer_store::Listed) -> Listed {
-    let nothing = Listed::damaged(&listed.path, FolderKind::Measurement);
+fn measurement(listed: &romer_store::Listed) -> RunListEntry {
+    let nothing = RunListEntry::damaged(&listed.path, FolderKind::Measurement);
     match &listed.run {
         Ok(run) => {
             let manifest = run.manifest();
             let first = manifest.streams.first();
             let outline = run_summary::measurement(&listed.path, run.state() != State::Complete);
-            Listed {
+            RunListEntry {
                 created: manifest.created.clone(),
                 state: state(run.state()).into(),
                 targets: manifest.streams.iter().map(|stream| stream.target.clone()).collect(),
@@ -170,11 +170,11 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
                 comment: first.and_then(|stream| stream.metadata.comment.clone()),
                 figures: outline.figures,
                 limits: outline.limits,
-                broken: outline.broken,
+                failed_limits: outline.failed_limits,
                 ..nothing
             }
         }
-        Err(error) => Listed { error: Some(error.to_string()), ..nothing },
+        Err(error) => RunListEntry { error: Some(error.to_string()), ..nothing },
     }
 }
 
@@ -208,7 +208,7 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
 }
 
 /// A run with its documents; one whose program was killed is completed first.
-pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
+pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
     let any = path(runs, name)?;
     if let Some(kind) = stored_runs::kind(&any) {
         return stored_runs::open(&any, name, kind);
@@ -234,9 +234,9 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
         }
     };
     let emulated = stored_runs::emulated(&folder);
-    Ok(Opened {
+    Ok(RunDocuments {
         name: name.into(),
-        folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
+        folder: link_target(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: FolderKind::Measurement,
         measurements: measurements.into_iter().map(WithWarningText).collect(),

@@ -46,7 +46,7 @@ const ORDER: [&str; 17] = [
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a text as \"toml\" or an object as \"scenario\"")]
 #[schemars(transform = crate::request_defaults::may_be_left_out)]
-pub(crate) struct Given {
+pub(crate) struct ScenarioRequest {
     /// Text of a scenario file (TOML). Either this or `scenario`.
     #[serde(default)]
     pub(crate) toml: Option<String>,
@@ -124,7 +124,10 @@ pub(crate) struct PresetShown {
 /// # Errors
 /// 422 for whatever is wrong with the scenario, with the field and, of a text, the place; 400 where it is not said in one
 /// of both ways; 413 where it is too large.
-pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<ScenarioDocument, Problem> {
+pub(crate) fn read(
+    given: ScenarioRequest,
+    held: &BTreeMap<String, String>,
+) -> Result<ScenarioDocument, Problem> {
     let is_text = given.toml.is_some();
     let text = match (given.toml, given.scenario) {
         (Some(text), None) => text,
@@ -419,11 +422,11 @@ mod tests {
 
     use super::*;
 
-    fn of_json(value: &Value) -> Given {
-        Given { scenario: value.as_object().cloned(), ..Given::default() }
+    fn of_json(value: &Value) -> ScenarioRequest {
+        ScenarioRequest { scenario: value.as_object().cloned(), ..ScenarioRequest::default() }
     }
 
-    fn reading(given: Given) -> Result<ScenarioDocument, Problem> {
+    fn reading(given: ScenarioRequest) -> Result<ScenarioDocument, Problem> {
         read(given, &BTreeMap::new())
     }
 
@@ -432,7 +435,9 @@ mod tests {
     fn presets_survive_json() {
         for preset in PRESETS {
             let json = json_of(preset.text);
-            let back = reading(Given { scenario: Some(json.clone()), ..Given::default() }).unwrap();
+            let back =
+                reading(ScenarioRequest { scenario: Some(json.clone()), ..ScenarioRequest::default() })
+                    .unwrap();
             assert_eq!(back.scenario.config, preset.scenario().unwrap().config, "{}", preset.name);
             assert_eq!(json_of(&back.toml), json, "{}", preset.name);
         }
@@ -460,8 +465,10 @@ mod tests {
             [timeline_repeat]
             every = "60s"
         "#;
-        let first = reading(Given { toml: Some(text.into()), ..Given::default() }).unwrap();
-        let second = reading(Given { scenario: Some(json_of(text)), ..Given::default() }).unwrap();
+        let first =
+            reading(ScenarioRequest { toml: Some(text.into()), ..ScenarioRequest::default() }).unwrap();
+        let second =
+            reading(ScenarioRequest { scenario: Some(json_of(text)), ..ScenarioRequest::default() }).unwrap();
         assert_eq!(first.scenario.config, second.scenario.config, "{}", second.toml);
     }
 
@@ -484,7 +491,7 @@ mod tests {
         let sent = |text: &str| {
             let files = BTreeMap::from([("t.csv".to_owned(), text.to_owned())]);
             let toml = Some("[trace]\nfile = \"t.csv\"\nformat = \"pham\"\n".to_owned());
-            reading(Given { toml, files, ..Given::default() })
+            reading(ScenarioRequest { toml, files, ..ScenarioRequest::default() })
         };
         let lines = sent("1,0,0,0,1000\n2,1,0,0,7\n").unwrap();
         let returns = sent("1,0,0,0,1000\r2,1,0,0,7\r").unwrap();
@@ -508,8 +515,10 @@ mod tests {
         assert_eq!(range.status(), 422);
         let text = serde_json::to_string(&range).unwrap();
         assert!(text.contains("a_to_b.loss.probability") && text.contains("from 0 to 1"), "{text}");
-        let toml =
-            Given { toml: Some("seed = [1]\n[a_to_b.loss]\nprobability = 2".into()), ..Given::default() };
+        let toml = ScenarioRequest {
+            toml: Some("seed = [1]\n[a_to_b.loss]\nprobability = 2".into()),
+            ..ScenarioRequest::default()
+        };
         assert!(serde_json::to_string(&reading(toml).unwrap_err()).unwrap().contains("line"));
         // One code for all that is wrong with a scenario, with its place in the text.
         for (text, line, column) in [
@@ -517,13 +526,14 @@ mod tests {
             ("[a_to_b.delay]\nfixed = \"10\"", 2, 9),
             ("[a_to_b.delay]\nfixed 10", 2, 7),
         ] {
-            let problem = reading(Given { toml: Some(text.into()), ..Given::default() }).unwrap_err();
+            let problem = reading(ScenarioRequest { toml: Some(text.into()), ..ScenarioRequest::default() })
+                .unwrap_err();
             assert_eq!(problem.status(), 422, "{text}");
             let told = serde_json::to_value(&problem).unwrap();
             let place = (&told["errors"][0]["line"], &told["errors"][0]["column"]);
             assert_eq!(place, (&json!(line), &json!(column)), "{text}: {told}");
         }
-        let neither = reading(Given::default()).unwrap_err();
+        let neither = reading(ScenarioRequest::default()).unwrap_err();
         assert_eq!(neither.status(), 400);
         let file = reading(of_json(&json!({"trace": {"file": "../../etc/passwd", "format": "pham"}})));
         assert_eq!(file.unwrap_err().status(), 422);

@@ -175,7 +175,7 @@ mod tests {
     /// An array is not accepted as an object with its fields in order.
     #[test]
     fn arrays_are_no_objects() {
-        let problem = read::<crate::scenario::Given>(b"[]").unwrap_err();
+        let problem = read::<crate::scenario::ScenarioRequest>(b"[]").unwrap_err();
         assert_eq!(problem.status(), 422);
         assert!(serde_json::to_string(&problem).unwrap().contains("an object is required"));
     }

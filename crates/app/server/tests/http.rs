@@ -534,7 +534,7 @@ fn plans_are_checked_before_the_run() {
     let preview: Value = serde_json::from_str(&preview.is(200).body).unwrap();
     assert_eq!(preview["trials"].as_array().map(Vec::len), Some(4), "{preview}");
     assert_eq!(preview["commands"][0], "ip route");
-    let length = preview["length_ns"].as_i64().unwrap();
+    let length = preview["duration_ns"].as_i64().unwrap();
     assert!(length >= 4_000_000_000, "four trials of a second: {length}");
     let refused = console.send("POST /api/benchmarks", r#"{"plan":"case ip route"}"#).is_problem(403);
     assert!(refused["detail"].as_str().unwrap().contains("--allow-commands"), "{refused}");

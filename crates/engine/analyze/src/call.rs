@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use romer_metrics::voice::{unrated, voice};
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::document::{Measurement, ProbeDirection, Traffic};
 use romer_record::manifest::Stream;
 use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
@@ -78,7 +78,11 @@ pub fn codec_of(request: &VoiceRequest, m: &Measurement) -> Result<Option<Codec>
 }
 
 /// The rating of each direction, and those that have none; neither where the stream is no call.
-pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (Vec<Voice>, Vec<Unrated>) {
+pub(crate) fn ratings(
+    stream: &Stream,
+    related: &StreamPassages,
+    m: &Measurement,
+) -> (Vec<Voice>, Vec<Unrated>) {
     let codec = match codec_of(&stream.voice, m) {
         Ok(Some(codec)) => codec,
         // Of a call that is stated, one packet does not tell how much speech is in it.
@@ -99,7 +103,7 @@ pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (V
 
 /// The packets of a call in reverse. Where a lost reply may be unknown, each probe that did not come back, and was not lost on its way to
 /// the responder, is such a reply: whether it was sent and lost is not known.
-fn reverse_call(related: &Related) -> Cow<'_, [Passage]> {
+fn reverse_call(related: &StreamPassages) -> Cow<'_, [Passage]> {
     if related.reverse_complete || related.round_trip.is_empty() {
         return Cow::Borrowed(&related.reverse);
     }
@@ -120,7 +124,7 @@ fn reverse_call(related: &Related) -> Cow<'_, [Passage]> {
 }
 
 /// The ways that have packets, of which there are too few.
-fn too_few(related: &Related) -> Vec<Unrated> {
+fn too_few(related: &StreamPassages) -> Vec<Unrated> {
     [(ProbeDirection::Forward, &related.forward), (ProbeDirection::Reverse, &related.reverse)]
         .into_iter()
         .filter(|(_, passages)| !passages.is_empty())

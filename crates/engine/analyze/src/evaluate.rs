@@ -14,8 +14,8 @@ use romer_passages::calibration::apply;
 use romer_passages::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_passages::{
     CardEvidence, Corrected, Fractions, LocationDifferences, LocationSeries, LocationThinning,
-    RejectedStamps, Related, Relating, ResponderLog, Selection, StampCheck, Tallies, correct_clocks_by,
-    withdraw_unsent,
+    RejectedStamps, Relating, ResponderLog, Selection, StampCheck, StreamPassages, Tallies,
+    correct_clocks_by, withdraw_unsent,
 };
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
@@ -65,7 +65,7 @@ pub struct Evaluated {
     /// The document.
     pub measurement: Measurement,
     /// The passages behind it.
-    pub related: Related,
+    pub related: StreamPassages,
     /// The stamps that were chosen.
     pub selection: Selection,
     /// How far the program's stamps lie from the kernel's, over time.
@@ -104,7 +104,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
 }
 
 /// Removes the clocks' error from the delays.
-fn corrected(stream: &Stream, related: Related) -> Corrected {
+fn corrected(stream: &Stream, related: StreamPassages) -> Corrected {
     let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
     correct_clocks_by(related, &stream.skew, &workers)
 }
@@ -184,7 +184,11 @@ impl Accumulated {
     }
 
     /// The document, where `clocks` removes the clocks' error from the delays.
-    pub(crate) fn conclude(self, stream: &Stream, clocks: impl FnOnce(Related) -> Corrected) -> Evaluated {
+    pub(crate) fn conclude(
+        self,
+        stream: &Stream,
+        clocks: impl FnOnce(StreamPassages) -> Corrected,
+    ) -> Evaluated {
         concluded(stream, self, false, clocks)
     }
 }
@@ -254,7 +258,7 @@ impl<'a> Sweep<'a> {
             EvaluationMode::Nothing => Swept::Evaluated(Box::new(evaluate(stream, &[], killed))),
             EvaluationMode::Kept(rows) => Swept::Evaluated(Box::new(evaluate(stream, &rows, killed))),
             EvaluationMode::Passing(pass) if pass.accepted.selection == choice => {
-                let clocks = |related: Related| corrected(stream, related);
+                let clocks = |related: StreamPassages| corrected(stream, related);
                 Swept::Evaluated(Box::new(concluded(stream, pass.finish(), killed, clocks)))
             }
             EvaluationMode::Passing(_) => Swept::Choice(choice),
@@ -284,7 +288,7 @@ struct Accepted {
 /// Statistics accumulated over rows.
 pub(crate) struct Accumulated {
     selection: Selection,
-    related: Related,
+    related: StreamPassages,
     differences: LocationDifferences,
     location: LocationSeries,
     cards: CardEvidence,
@@ -371,7 +375,7 @@ fn concluded(
     stream: &Stream,
     gathered: Accumulated,
     killed: bool,
-    clocks: impl FnOnce(Related) -> Corrected,
+    clocks: impl FnOnce(StreamPassages) -> Corrected,
 ) -> Evaluated {
     let Accumulated {
         selection,
@@ -564,7 +568,7 @@ fn only_until((packets, until_ns): (usize, i64)) -> MeasurementWarning {
 
 fn warnings(
     stream: &Stream,
-    related: &Related,
+    related: &StreamPassages,
     selection: &Selection,
     any: bool,
     cut_short: Option<CutShort>,

@@ -156,7 +156,7 @@ impl Limit {
         let all = !values.is_empty() && values.iter().all(Option::is_some);
         let within = worst.is_some_and(|value| self.relation.holds(value, self.bound));
         let value = worst.filter(|_| all || !within);
-        document::Limit { limit: self.text.clone(), value, held: all && within }
+        document::Limit { limit: self.text.clone(), value, passed: all && within }
     }
 
     fn value(&self, document: &Value, way: ProbeDirection) -> Option<f64> {
@@ -257,15 +257,15 @@ mod tests {
         (m.forward.loss.ratio, m.reverse.loss.ratio) = (Some(0.01), Some(0.03));
         let judge =
             |text: &str, m: &Measurement| Limit::judge_all(&[text.parse().unwrap()], m).swap_remove(0);
-        assert_eq!((judge("loss<=3%", &m).held, judge("loss<3%", &m).value), (true, Some(0.03)));
+        assert_eq!((judge("loss<=3%", &m).passed, judge("loss<3%", &m).value), (true, Some(0.03)));
         assert_eq!(judge("forward.loss<2%", &m).value, Some(0.01));
         m.forward.loss.ratio = None;
-        assert_eq!((judge("loss<=3%", &m).held, judge("loss<=3%", &m).value), (false, None));
+        assert_eq!((judge("loss<=3%", &m).passed, judge("loss<=3%", &m).value), (false, None));
         assert_eq!(judge("loss<=2%", &m).value, Some(0.03), "one that breaks it decides");
         m.traffic.direction = ProbeDirection::RoundTrip;
         m.round_trip.loss.ratio = Some(0.5);
         assert_eq!(judge("loss<=3%", &m).value, Some(0.5));
-        assert!(!judge("mos>=1", &m).held, "no call is rated");
+        assert!(!judge("mos>=1", &m).passed, "no call is rated");
     }
 
     /// The longest loss period is judged also where it is of one packet or none.
@@ -300,14 +300,14 @@ mod tests {
         };
         let limits = ["voice.forward.mos>=4", "voice.reverse.mos>=4"].map(|text| text.parse().unwrap());
         let judged = Limit::judge_all(&limits, &with(Scale::Narrowband, 4.2));
-        assert_eq!(judged.iter().map(|one| one.held).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(judged.iter().map(|one| one.passed).collect::<Vec<_>>(), [true, false]);
         let [fewer] = ["voice.forward.mos>=-0.1"].map(|text| text.parse().unwrap());
         let differs = |b: &Measurement| {
             Limit::judge_differences(std::slice::from_ref(&fewer), &with(Scale::Narrowband, 4.2), b)
                 .swap_remove(0)
         };
-        assert!(differs(&with(Scale::Narrowband, 4.15)).held);
-        assert!(!differs(&with(Scale::Narrowband, 4.0)).held);
+        assert!(differs(&with(Scale::Narrowband, 4.15)).passed);
+        assert!(!differs(&with(Scale::Narrowband, 4.0)).passed);
         assert_eq!(differs(&with(Scale::Wideband, 4.2)).value, None, "scales differ");
     }
 

@@ -2,7 +2,7 @@
 
 use romer_method::Frames;
 use romer_method::anomalies::{CurvePoint, CurveShape, Scatter, Suspicion, holm, suspicions};
-use romer_record::benchmark::SoftSpot;
+use romer_record::benchmark::Outlier;
 
 use crate::document::{Quantity, resolution, values};
 use crate::numbers::same;
@@ -51,12 +51,12 @@ struct Candidate<'p> {
 
 /// Where a quantity is worse than along the loads, or along the sizes, it should be. The probability allows for all places,
 /// quantities and cases of the benchmark.
-pub(crate) fn soft_spots(
+pub(crate) fn outliers(
     options: &BenchOptions,
     kept: &[CaseTrial],
     places: &[(Frames, f64)],
     quantities: impl Iterator<Item = Quantity>,
-) -> Vec<SoftSpot> {
+) -> Vec<Outlier> {
     let curves = curves(options, places);
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     for (quantity, of) in quantities {
@@ -101,7 +101,7 @@ pub(crate) fn soft_spots(
         }
     }
     let chances: Vec<f64> = candidates.iter().map(|one| one.found.probability).collect();
-    let mut spots: Vec<SoftSpot> = Vec::new();
+    let mut spots: Vec<Outlier> = Vec::new();
     for (one, probability) in candidates.iter().zip(holm(&chances)) {
         let Suspicion { found, expected, .. } = one.found;
         let least = if one.quantity.starts_with("carried") { LEAST_OF_CARRIED } else { LEAST_OF_DELAYS };
@@ -115,9 +115,9 @@ pub(crate) fn soft_spots(
 }
 
 /// Adds a soft spot, or keeps the more probable of two that are one.
-fn push_spot(spots: &mut Vec<SoftSpot>, spot: SoftSpot) {
-    let is_it = |other: &&mut SoftSpot| {
-        let at = |spot: &SoftSpot| spot.load_percent.unwrap_or(0.0);
+fn push_spot(spots: &mut Vec<Outlier>, spot: Outlier) {
+    let is_it = |other: &&mut Outlier| {
+        let at = |spot: &Outlier| spot.load_percent.unwrap_or(0.0);
         (&other.case, other.frame_size, &other.quantity) == (&spot.case, spot.frame_size, &spot.quantity)
             && same(at(other), at(&spot))
     };
@@ -138,13 +138,13 @@ fn with_unit(quantity: &str, value: f64) -> String {
     }
 }
 
-fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSpot {
+fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> Outlier {
     let Candidate { case, place: (frames, load), quantity, found: Suspicion { found, expected, .. } } = one;
     let case = options.cases.get(*case).map_or("", |case| case.name.as_str());
     let size = frames.size().map(romer_units::FrameSize::octets);
     let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} B"));
     let load = options.nominal(frames, *load).load * 100.0;
-    SoftSpot {
+    Outlier {
         case: case.into(),
         frame_size: size,
         load_percent: Some(load),

@@ -6,10 +6,10 @@ use romer_method::campaign::{Procedure, ProcedureFinding};
 use romer_method::search::InconclusiveTrial;
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
-use romer_record::benchmark::{BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial};
+use romer_record::benchmark::{BenchmarkResult, DeviceOutages, Difference, Outlier, Overall, Trial};
 use romer_units::Duration;
 
-use crate::anomalies::soft_spots;
+use crate::anomalies::outliers;
 use crate::classes::set_expected_rates;
 use crate::numbers::{real, same};
 use crate::options::BenchOptions;
@@ -60,9 +60,9 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         tester_limit_pps: record.limit_pps,
         device_unreachable: figures.outcome.device_unreachable,
         size_lost: record.size_lost,
-        still_coming: record.still_coming,
+        still_arriving: record.still_arriving,
         other_headers: record.headers.clone(),
-        standstills: Some(Standstills {
+        outages: Some(DeviceOutages {
             count: figures.standstills.count,
             sum_ns: figures.standstills.sum.as_nanos(),
             longest_ns: figures.standstills.longest.as_nanos(),
@@ -178,7 +178,7 @@ pub(crate) struct Summed {
     pub(crate) results: Vec<BenchmarkResult>,
     pub(crate) differences: Vec<Difference>,
     pub(crate) overall: Vec<Overall>,
-    pub(crate) soft_spots: Vec<SoftSpot>,
+    pub(crate) outliers: Vec<Outlier>,
 }
 
 /// The places of a sweep: frames and loads in the order in which people look at them.
@@ -253,7 +253,7 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
         summed.overall.extend(overall(options, name, &compared, &resolutions));
     }
     let compared = QUANTITIES.into_iter().filter(|(name, _)| COMPARED.contains(name));
-    summed.soft_spots = soft_spots(options, kept, &places, compared);
+    summed.outliers = outliers(options, kept, &places, compared);
     correct(&mut summed.differences);
     summed
 }
@@ -284,7 +284,7 @@ fn overall(
             from: case_name(options, first),
             to: case_name(options, second),
             quantity: quantity.into(),
-            places: found.places as u64,
+            combinations: found.places as u64,
             repeats: found.medians.len() as u64,
             median: medians.mean,
             median_interval: medians.mean_interval,
@@ -547,7 +547,7 @@ mod tests {
         };
         let all: Vec<_> = (0..46).map(|number| place(number, 5)).collect();
         let found = overall(&options, "latency_median_ns", &all, &[NANOSECOND; 46]);
-        assert_eq!((found.len(), found[0].places, found[0].repeats), (1, 46, 5));
+        assert_eq!((found.len(), found[0].combinations, found[0].repeats), (1, 46, 5));
         assert_eq!((found[0].from.as_str(), found[0].to.as_str()), ("none", "remark"));
         let [low, high] = found[0].median_interval.unwrap();
         assert!(low < 1_700.0 && high > 1_700.0 && high - low < 400.0, "{low} {high}");

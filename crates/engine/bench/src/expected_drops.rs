@@ -39,7 +39,7 @@ pub(crate) fn expected_drops(
             subject: format!("stream {name}"),
             expected: EXPECTED.into(),
             found,
-            holds,
+            passed: holds,
         }
     });
     judged.collect()

@@ -96,7 +96,7 @@ impl ResultLimit {
         let all = whole && !values.is_empty() && values.iter().all(Option::is_some);
         let within = worst.is_some_and(|value| self.relation.holds(value, self.bound));
         let value = worst.filter(|_| all || !within);
-        document::Limit { limit: self.text.clone(), value, held: all && within }
+        document::Limit { limit: self.text.clone(), value, passed: all && within }
     }
 
     fn value_of(&self, result: &BenchmarkResult) -> Option<f64> {
@@ -123,11 +123,14 @@ mod tests {
             limit.evaluate(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>(), true)
         };
         let two = [Some(0.001), Some(0.02)];
-        assert_eq!((judge("loss_ratio<=2%", &two).held, judge("loss_ratio<2%", &two).held), (true, false));
+        assert_eq!(
+            (judge("loss_ratio<=2%", &two).passed, judge("loss_ratio<2%", &two).passed),
+            (true, false)
+        );
         assert_eq!(judge("loss_ratio<1%", &two).value, Some(0.02));
         assert_eq!(judge("loss_ratio>0%", &two).value, Some(0.001));
-        assert!(!judge("loss_ratio<=2%", &[Some(0.0), None]).held, "what is not known does not hold");
-        assert!(!judge("loss_ratio<=2%", &[]).held);
+        assert!(!judge("loss_ratio<=2%", &[Some(0.0), None]).passed, "what is not known does not hold");
+        assert!(!judge("loss_ratio<=2%", &[]).passed);
     }
 
     #[test]
@@ -141,7 +144,7 @@ mod tests {
             };
             let results: Vec<_> = means.iter().map(result).collect();
             let found = limit.evaluate(&results, !partial);
-            (found.held, found.value)
+            (found.passed, found.value)
         };
         assert_eq!(judge(&[0.0, 0.005], false), (true, Some(0.005)));
         assert_eq!(judge(&[0.0, 0.005], true), (false, None), "the rest may exceed it");

@@ -3,7 +3,7 @@
 //! While nothing moves, a scheduler serves nobody and a queue overflows, whatever its discipline. So a claim that fails is
 //! held against the device only where it fails without that, too.
 
-use romer_record::benchmark::{Standstills, Trial};
+use romer_record::benchmark::{DeviceOutages, Trial};
 use romer_units::Duration;
 
 use crate::numbers::real;
@@ -11,7 +11,7 @@ use crate::numbers::real;
 /// The standstills of a trial that is judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outages {
-    found: Standstills,
+    found: DeviceOutages,
     length: Duration,
     /// Trials of the same that were made before, and in which it stood still as well.
     before: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Outages {
 impl Outages {
     /// Those of this trial, before which so many like it were made in vain.
     pub(crate) fn from_trial(trial: &Trial, before: usize) -> Self {
-        let found = trial.standstills.unwrap_or_default();
+        let found = trial.outages.unwrap_or_default();
         Self { found, length: Duration::from_nanos(trial.duration_ns), before }
     }
 

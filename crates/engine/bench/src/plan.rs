@@ -1,4 +1,4 @@
-//! What was asked for in words, so that a benchmark goes on only as what it was begun as.
+//! The settings of a benchmark in words, so that it is resumed only with unchanged settings.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, Stream
 impl BenchOptions {
     /// All settings that the trials depend on, by the option that says it: two benchmarks in which all of it is
     /// the same ask for the same trials.
-    pub fn asked(&self) -> BTreeMap<String, String> {
+    pub fn settings(&self) -> BTreeMap<String, String> {
         let frames = self.frames.iter().map(ToString::to_string);
         let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
         let all =
@@ -37,7 +37,7 @@ impl BenchOptions {
                         format!("{}={}", case.name, case.command.as_deref().unwrap_or_default())
                     })),
                 ),
-                ("what the device is held to", claims(&self.claims)),
+                ("claims", claims(&self.claims)),
                 ("dut-label", listed(labels)),
                 ("skip-self-test", self.self_test.is_none().to_string()),
                 ("subtract-baseline", self.subtract_baseline.to_string()),
@@ -200,16 +200,16 @@ mod tests {
             destination: AddressRange::new("198.19.0.2".parse().unwrap(), "198.19.0.9".parse().unwrap()),
             ..StreamOptions::default()
         }];
-        let asked = BenchOptions { streams, ..sweep(&[0.1, 0.333]) }.asked();
-        assert_eq!(asked["trials"], "10 %, 33.3 % for 1 s each");
-        assert_eq!(asked["frame-sizes"], "128 B");
-        assert_eq!(asked["case"], "baseline=");
+        let settings = BenchOptions { streams, ..sweep(&[0.1, 0.333]) }.settings();
+        assert_eq!(settings["trials"], "10 %, 33.3 % for 1 s each");
+        assert_eq!(settings["frame-sizes"], "128 B");
+        assert_eq!(settings["case"], "baseline=");
         assert_eq!(
-            asked["stream"],
+            settings["stream"],
             "name=voice,share=33.3 %,weight=1,protocol=udp,dscp=cs0,ecn=0,source-ports=50000-50000,ports=50001-50001,\
              pace=gap:100us,destination=198.19.0.2-198.19.0.9,frames=512 B"
         );
-        for words in asked.values() {
+        for words in settings.values() {
             assert!(!words.contains('{') && !words.contains("Some(") && !words.contains('"'), "{words}");
         }
     }
@@ -231,8 +231,9 @@ mod tests {
             },
         ];
         for other in others {
-            let differ = first.asked().iter().filter(|(key, words)| other.asked()[*key] != **words).count();
-            assert_eq!(differ, 1, "{:?}", other.asked());
+            let differ =
+                first.settings().iter().filter(|(key, words)| other.settings()[*key] != **words).count();
+            assert_eq!(differ, 1, "{:?}", other.settings());
         }
     }
 }

@@ -3,7 +3,7 @@
 use romer_method::TrialRequest;
 use romer_method::analysis::{TrialTrace, policed};
 use romer_method::policing::{self, Profile};
-use romer_record::benchmark::{self, PolicedTogether};
+use romer_record::benchmark::{self, PolicedTotal};
 
 use crate::numbers::to_u64;
 use crate::options::BenchOptions;
@@ -69,14 +69,14 @@ fn document((verdict, all): Bucket) -> benchmark::Policed {
         excess_passed: verdict.excess_passed,
         at_boundary: verdict.at_boundary,
         at_boundary_stopped: verdict.at_boundary_stopped,
-        together: Some(PolicedTogether {
+        total: Some(PolicedTotal {
             passed: to_u64(all.passed.round()),
             nominal: to_u64(all.nominal.round()),
-            missing: to_u64(all.missing.floor()),
-            beyond: to_u64(all.beyond.floor()),
-            edge: to_u64(all.edge),
-            latest_ns: all.blur,
-            fills_in_ns: i64::try_from(to_u64(all.fills_in)).unwrap_or(i64::MAX),
+            min_conforming_stopped: to_u64(all.missing.floor()),
+            min_excess_passed: to_u64(all.beyond.floor()),
+            boundary_frames: to_u64(all.edge),
+            latency_range_ns: all.blur,
+            fill_time_ns: i64::try_from(to_u64(all.fills_in)).unwrap_or(i64::MAX),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use romer_record::benchmark::{Judgement, Policed, PolicedTogether, Trial};
+use romer_record::benchmark::{Judgement, Policed, PolicedTotal, Trial};
 use romer_units::Duration;
 
 use crate::classes::TOLERANCE;
@@ -47,7 +47,7 @@ fn bucket(
     let stopped = policed.at_boundary_stopped;
     let passed = policed.at_boundary.saturating_sub(stopped);
     let conforming_stopped = policed.conforming_stopped;
-    let together = policed.together.unwrap_or_default();
+    let total = policed.total.unwrap_or_default();
     let sides = [
         PolicerSide {
             subject: IN,
@@ -55,7 +55,7 @@ fn bucket(
             right: policed.conforming_passed,
             edge: passed,
             wrong: conforming_stopped,
-            together: (together.missing, together.nominal.saturating_sub(together.passed), "fewer"),
+            total: (total.min_conforming_stopped, total.nominal.saturating_sub(total.passed), "fewer"),
         },
         PolicerSide {
             subject: OUT,
@@ -63,22 +63,22 @@ fn bucket(
             right: policed.excess_stopped,
             edge: stopped,
             wrong: policed.excess_passed,
-            together: (together.beyond, together.passed.saturating_sub(together.nominal), "more"),
+            total: (total.min_excess_passed, total.passed.saturating_sub(total.nominal), "more"),
         },
     ];
     let tested = sides.into_iter().filter(|side| {
-        let (sure, off, _) = side.together;
+        let (sure, off, _) = side.total;
         let edge = if side.subject == IN || some_are_out(policed) { side.edge } else { 0 };
-        side.right + edge + side.wrong + sure > 0 || off > open(&together)
+        side.right + edge + side.wrong + sure > 0 || off > open(&total)
     });
     let judgement =
-        |PolicerSide { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: PolicerSide| {
+        |PolicerSide { subject, expected, right, edge, wrong, total: (sure, off, fewer) }: PolicerSide| {
             // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
             let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
             let all = judged + policed.at_boundary;
             let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
             let mut holds = holds(found && sum, could && sum_could);
-            let PolicedTogether { passed, nominal, .. } = together;
+            let PolicedTotal { passed, nominal, .. } = total;
             let mut found = if right + wrong > 0 {
                 format!(
                     "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct"
@@ -93,16 +93,16 @@ fn bucket(
                     found,
                     "; {passed} passed and the bucket allows {nominal}, {sure} {fewer} than the latency explains"
                 );
-            } else if holds == Some(true) && off > open(&together) {
+            } else if holds == Some(true) && off > open(&total) {
                 holds = None;
                 let _ = write!(
                     found,
                     "; inconclusive whether {passed} may pass where the bucket allows {nominal}: the latency varies by {}, and the bucket \
                  is full after {}; use a path with less latency variation, or a deeper bucket",
-                    tenths(together.latest_ns),
-                    tenths(together.fills_in_ns)
+                    tenths(total.latency_range_ns),
+                    tenths(total.fill_time_ns)
                 );
-            } else if edge > 0 && policed.together.is_some() && (subject == OUT || right + wrong == 0) {
+            } else if edge > 0 && policed.total.is_some() && (subject == OUT || right + wrong == 0) {
                 // The total decides the frames at the limit.
                 let _ = write!(
                     found,
@@ -116,7 +116,7 @@ fn bucket(
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
                 found: stood.explained(found, holds),
-                holds,
+                passed: holds,
             }
         };
     tested.map(judgement).collect()
@@ -130,7 +130,7 @@ struct PolicerSide {
     edge: u64,
     wrong: u64,
     /// Of all frames together: how many are wrong whatever the latency, how many fewer or more there are than nominally, and which.
-    together: (u64, u64, &'static str),
+    total: (u64, u64, &'static str),
 }
 
 /// Whether the bucket does not let all frames pass, so that of those that were stopped at its edge some were to be.
@@ -140,13 +140,13 @@ fn some_are_out(policed: &Policed) -> bool {
         + policed.excess_passed
         + policed.excess_stopped
         + policed.at_boundary;
-    policed.together.is_none_or(|together| together.nominal < all)
+    policed.total.is_none_or(|total| total.nominal < all)
 }
 
 /// So many frames more or fewer than nominally may pass without a doubt about a policer of which nothing wrong is known: as far as
 /// other claims, and the edge. Where the latency hardly varies, what is wrong by less is found frame by frame.
-fn open(together: &PolicedTogether) -> u64 {
-    to_u64(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
+fn open(total: &PolicedTotal) -> u64 {
+    to_u64(TOLERANCE * real(total.nominal)).saturating_add(total.boundary_frames)
 }
 
 /// Which side of a policer's decisions no trial of a case has tested, and what is expected of it.
@@ -169,13 +169,13 @@ pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&
 /// Of how many frames in profile it is certain that a policer stopped them, by dropping or remarking them, and how many more may be
 /// in profile; nobody, where those that are certain are no more than it may be wrong about.
 pub(crate) fn stopped_in_profile(policed: &Policed) -> [u64; 2] {
-    let together = policed.together.unwrap_or_default();
+    let total = policed.total.unwrap_or_default();
     let judged = policed.conforming_passed
         + policed.conforming_stopped
         + policed.excess_passed
         + policed.excess_stopped;
-    let stopped = policed.conforming_stopped.max(together.missing);
+    let stopped = policed.conforming_stopped.max(total.min_conforming_stopped);
     let is_right = within(policed.conforming_stopped, judged, WRONG)
-        && within(together.missing, judged + policed.at_boundary, WRONG);
-    if is_right { [0; 2] } else { [stopped, together.edge] }
+        && within(total.min_conforming_stopped, judged + policed.at_boundary, WRONG);
+    if is_right { [0; 2] } else { [stopped, total.boundary_frames] }
 }

@@ -76,7 +76,7 @@ pub(crate) struct ReceiveLog {
     /// Until when frames were taken in, from the trial's beginning; `None` where that is not known.
     pub(crate) listened: Option<Duration>,
     /// Frames still came when the wait for them ended.
-    pub(crate) still_coming: bool,
+    pub(crate) still_arriving: bool,
     /// Test frames that found no room.
     pub(crate) without_room: u64,
     /// Frames that the kernel dropped because nobody took them.

@@ -122,7 +122,7 @@ fn judgement(case: &str, subject: String, out: &str, found: String, holds: Optio
         subject,
         expected: expected(out),
         found,
-        holds,
+        passed: holds,
     }
 }
 
@@ -166,6 +166,6 @@ fn came_as(options: &BenchOptions, claim: &MarkingClaim, trials: &[&Trial]) -> B
 /// Frames that were sent as the claim says and that the device lost for certain, but not while it stood still.
 fn lost(options: &BenchOptions, claim: &MarkingClaim, trial: &Trial) -> u64 {
     let lost: u64 = sent_so(options, claim, trial).map(|stream| stream.lost).sum();
-    let not_its = trial.lost_by_tester + trial.standstills.map_or(0, |stood| stood.lost);
+    let not_its = trial.lost_by_tester + trial.outages.map_or(0, |stood| stood.lost);
     lost.saturating_sub(not_its)
 }

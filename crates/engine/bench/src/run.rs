@@ -419,7 +419,7 @@ impl<B: TestBed> Running<'_, B> {
 
     fn document(self, campaign: &Campaign, started: SystemTime, partial: bool) -> Benchmark {
         let options = self.options;
-        let Summed { results, differences, overall, soft_spots } = match options.procedure {
+        let Summed { results, differences, overall, outliers } = match options.procedure {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => sweep(options, &self.kept),
             _ => summarize(options, campaign.findings()),
         };
@@ -447,7 +447,7 @@ impl<B: TestBed> Running<'_, B> {
             differences,
             overall,
             verdicts,
-            soft_spots,
+            outliers,
             events: dedup::once(&self.events),
             calibration: calibration
                 .map(|baseline| Baseline { subtracted: options.subtract_baseline, ..baseline }),

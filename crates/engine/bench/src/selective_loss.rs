@@ -70,12 +70,12 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         let few = trial.per_stream.iter().flat_map(|stream| of_a_mixture(stream, true));
         let has_room = has_room(trial, few.map(load_of), trials);
         let rows = trial.per_stream.iter().flat_map(|stream| apart_in_a_mixture(stream, has_room));
-        for row in rows.filter(|row| !may_be_load_of_a_row(row.least_octets, trial, trials)) {
+        for row in rows.filter(|row| !may_be_load_of_a_row(row.min_octets, trial, trials)) {
             let came = row.offered - row.lost;
             if !has_room && at_one_load(trials) {
-                perhaps_full.insert(What::Size(row.least_octets));
+                perhaps_full.insert(What::Size(row.min_octets));
             }
-            found.entry(What::Size(row.least_octets)).or_default().add(row.offered, came);
+            found.entry(What::Size(row.min_octets)).or_default().add(row.offered, came);
         }
     }
     for trial in tried {
@@ -102,7 +102,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             found: text(&of, trials_of(what, trials))
                 + &open.map(words_of_others).unwrap_or_default()
                 + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
-            holds: if open.is_some() { None } else { Some(false) },
+            passed: if open.is_some() { None } else { Some(false) },
         }
     };
     let certain = found.into_iter().map(|of| judgement(of, None));
@@ -136,8 +136,8 @@ fn undecided<'t>(
         add_up(streams.collect(), &mut all);
         let mut sizes: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
         let rows = trial.per_stream.iter().flat_map(|stream| &stream.per_size);
-        for row in rows.filter(|row| row.least_octets == row.most_octets) {
-            let [lost, offered] = sizes.entry(row.least_octets).or_default();
+        for row in rows.filter(|row| row.min_octets == row.max_octets) {
+            let [lost, offered] = sizes.entry(row.min_octets).or_default();
             (*lost, *offered) = (*lost + row.lost, *offered + row.offered);
         }
         add_up(sizes.into_iter().map(|(size, counts)| (What::Size(size), counts)).collect(), &mut all);
@@ -183,7 +183,7 @@ fn text(of: &Dropped, all: usize) -> String {
 /// How many of the trials have frames of this size, or this stream.
 fn trials_of(what: What<'_>, trials: &[&Trial]) -> usize {
     let has = |one: &StreamResult, size| {
-        one.per_size.iter().any(|row| [row.least_octets, row.most_octets] == [size; 2])
+        one.per_size.iter().any(|row| [row.min_octets, row.max_octets] == [size; 2])
     };
     let with = trials.iter().filter(|trial| match what {
         What::Size(size) => {
@@ -262,7 +262,7 @@ fn by_chance([lost, of]: [u64; 2], [others_lost, others]: [u64; 2]) -> f64 {
 
 /// The sizes of a stream in a trial of which no frame came; where the device has room for them, or next to none.
 fn of_a_mixture(stream: &StreamResult, has_room: bool) -> impl Iterator<Item = &SizeResult> {
-    let single = stream.per_size.iter().filter(|row| row.least_octets == row.most_octets && row.offered > 0);
+    let single = stream.per_size.iter().filter(|row| row.min_octets == row.max_octets && row.offered > 0);
     single.filter(move |row| !row_comes(row, has_room))
 }
 
@@ -284,7 +284,7 @@ fn apart_in_a_mixture(stream: &StreamResult, has_room: bool) -> impl Iterator<It
 /// Whether it may be for its load that next to nothing of a size of a mixture came in this trial: it comes in others, but at lower loads
 /// only.
 fn may_be_load_of_a_row(octets: u32, trial: &Trial, trials: &[&Trial]) -> bool {
-    let is_it = |row: &SizeResult| [row.least_octets, row.most_octets] == [octets; 2] && row_comes(row, true);
+    let is_it = |row: &SizeResult| [row.min_octets, row.max_octets] == [octets; 2] && row_comes(row, true);
     comes_at_lower_loads_only(trial, trials, |other| {
         other.per_stream.iter().any(|stream| stream.per_size.iter().any(is_it))
     })
@@ -300,7 +300,7 @@ fn comes_at_lower_loads_only(trial: &Trial, trials: &[&Trial], comes: impl Fn(&T
 
 /// Frames of a size, and their bits.
 fn load_of(row: &SizeResult) -> [f64; 2] {
-    [real(row.offered), real(row.offered) * f64::from(row.least_octets) * 8.0]
+    [real(row.offered), real(row.offered) * f64::from(row.min_octets) * 8.0]
 }
 
 /// Whether the device has room for such frames and bits that do not come in a trial: it carries far more in another than all the rest

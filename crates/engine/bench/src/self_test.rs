@@ -60,7 +60,7 @@ const HALVINGS: u32 = 4;
 /// One test: what is sent, and what is to come of it.
 struct Test {
     name: &'static str,
-    asked: String,
+    requested: String,
     pace: Pace,
     dscp: Dscp,
     load: f64,
@@ -117,7 +117,7 @@ pub fn self_test(
         differences: Vec::new(),
         overall: Vec::new(),
         verdicts: Vec::new(),
-        soft_spots: Vec::new(),
+        outliers: Vec::new(),
         events: Vec::new(),
         calibration: proof.baseline,
         self_test: Some(proof.found),
@@ -254,7 +254,7 @@ impl SelfTestRun<'_> {
     /// was interrupted.
     fn make(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
         match self.once(test)? {
-            Some((first, is_slow)) if !first.held && !is_slow => {
+            Some((first, is_slow)) if !first.passed && !is_slow => {
                 Ok(Some(self.once(test)?.map_or(first, |(again, _)| again)))
             }
             first => Ok(first.map(|(item, _)| item)),
@@ -339,7 +339,7 @@ fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64, words
     let gap = nanos(options.line.frame_time(FrameSize::MINIMUM)) / load;
     Test {
         name,
-        asked: format!("frames of 64 B {words}, {gap:.0} ns apart"),
+        requested: format!("frames of 64 B {words}, {gap:.0} ns apart"),
         pace: Pace::Constant,
         dscp,
         load,
@@ -363,7 +363,7 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
     for (name, micros) in [("gap-100us", 100), ("gap-150us", 150), ("gap-200us", 200)] {
         tests.push(Test {
             name,
-            asked: format!("{micros} us between frames of 64 B"),
+            requested: format!("{micros} us between frames of 64 B"),
             pace: Pace::Gap(Duration::from_micros(micros)),
             dscp: Dscp::DEFAULT,
             load: 1.0,
@@ -372,7 +372,7 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
     }
     tests.push(Test {
         name: "loopback-latency",
-        asked: "the latency of the link alone, at a tenth of the line's rate".into(),
+        requested: "the latency of the link alone, at a tenth of the line's rate".into(),
         pace: Pace::Constant,
         dscp: Dscp::DEFAULT,
         load: LIGHT,
@@ -428,8 +428,8 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
     };
     let item = SelfTestItem {
         name: test.name.into(),
-        held: whole && marked && near,
-        asked: test.asked.clone(),
+        passed: whole && marked && near,
+        requested: test.requested.clone(),
         found: format!("{counted}; {words}"),
         values_ns: values,
     };
@@ -446,7 +446,7 @@ fn latency_words(latency: &Summary) -> String {
 
 fn baseline_of(latency: &Summary) -> Baseline {
     Baseline {
-        least_ns: latency.min,
+        min_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
         method: format!("tester alone, over a link between its ports: {LATENCY_FRAMES}"),
@@ -476,7 +476,7 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
         None => claims
             .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),
     }
-    for test in found.tests.iter().filter(|test| !test.held) {
+    for test in found.tests.iter().filter(|test| !test.passed) {
         claims.push(format!("self-test failed: {}: {}", test.name, affected_results(test)));
     }
     if let Some(off) = off {
@@ -486,7 +486,7 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
         claims.push(format!(
             "tester latency: median {}, minimum {}{}",
             micros(baseline.median_ns.unwrap_or_default()),
-            micros(baseline.least_ns.unwrap_or_default()),
+            micros(baseline.min_ns.unwrap_or_default()),
             if subtracted { "; the median is subtracted from every reported latency" } else { "" }
         ));
     }
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_is_subtracted_is_told_to_be() {
-        let baseline = Baseline { median_ns: Some(8_692.0), least_ns: Some(7_001.0), ..Baseline::default() };
+        let baseline = Baseline { median_ns: Some(8_692.0), min_ns: Some(7_001.0), ..Baseline::default() };
         let told =
             |subtracted| claims(&SelfTest::default(), None, Some(&baseline), subtracted).pop().unwrap();
         let plain = "tester latency: median 8.7 µs, minimum 7.0 µs";

@@ -254,14 +254,14 @@ impl TestBed for Simulated {
             self.overflows.as_ref().filter(|(when, _)| *when == trial).map(|(_, full)| full.clone());
         let (dropped, came): (Vec<ReceivedFrame>, Vec<ReceivedFrame>) =
             came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
-        let still_coming = self.waits_too_briefly == Some(trial);
-        let wait = if still_coming { ask.length().as_nanos() / 2 } else { i64::MAX };
+        let still_arriving = self.waits_too_briefly == Some(trial);
+        let wait = if still_arriving { ask.length().as_nanos() / 2 } else { i64::MAX };
         let came: Vec<ReceivedFrame> = came.into_iter().filter(|came| came.received < wait).collect();
         // All else that comes is waited for.
         let last = came.iter().map(|came| came.received).max().unwrap_or(0).max(ask.length().as_nanos());
         let listened = Some(Duration::from_nanos(last) + Duration::from_secs(1));
         let drops = dropped.len() as u64;
-        let mut received = ReceiveLog { came, listened, drops, still_coming, ..ReceiveLog::default() };
+        let mut received = ReceiveLog { came, listened, drops, still_arriving, ..ReceiveLog::default() };
         for _ in received.came.iter().filter(|_| self.labels) {
             received.headers.note(OtherHeader::EtherType(0x8847));
         }
@@ -432,7 +432,7 @@ fn value(document: &Benchmark, quantity: &str) -> f64 {
 }
 
 fn broken(document: &Benchmark) -> Vec<&str> {
-    document.verdicts.iter().filter(|one| one.holds == Some(false)).map(|one| one.subject.as_str()).collect()
+    document.verdicts.iter().filter(|one| one.passed == Some(false)).map(|one| one.subject.as_str()).collect()
 }
 
 #[test]

@@ -288,13 +288,14 @@ impl TestBed for Tester {
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
             let last = monotonic_now();
-            let still_coming = drain(&sent, &count, [drained, longest_drained(options, ask.length())], stop);
+            let still_arriving =
+                drain(&sent, &count, [drained, longest_drained(options, ask.length())], stop);
             done.store(true, Ordering::Release);
             let listened = monotonic_now() - begin;
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
             Ok::<_, BenchError>((
                 sent,
-                ReceiveLog { listened: Some(listened), still_coming, ..received },
+                ReceiveLog { listened: Some(listened), still_arriving, ..received },
                 last,
             ))
         })?;
@@ -452,7 +453,7 @@ pub(crate) fn record(
     received: ReceiveLog,
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
-    let still_coming = received.still_coming;
+    let still_arriving = received.still_arriving;
     let headers = received.headers.words();
     let short = if ask.purpose == TrialRequest::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let late = too_late(options, ask, &sent);
@@ -532,7 +533,7 @@ pub(crate) fn record(
         switched_off: None,
         refused_at: sent.refused_at,
         size_lost: false,
-        still_coming,
+        still_arriving,
         headers,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),

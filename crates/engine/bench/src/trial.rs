@@ -51,7 +51,7 @@ pub(crate) struct TrialRecord {
     /// Nothing of its size came from some moment on, nor after its end, while others did.
     pub(crate) size_lost: bool,
     /// Frames still came when the wait for them ended.
-    pub(crate) still_coming: bool,
+    pub(crate) still_arriving: bool,
     /// With which other headers than they were sent with frames came.
     pub(crate) headers: BTreeMap<String, u64>,
     /// What the policer did, where one is judged.

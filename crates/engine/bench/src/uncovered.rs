@@ -29,7 +29,7 @@ pub(crate) fn uncovered(options: &BenchOptions, number: usize, kept: &[CaseTrial
         subject,
         expected,
         found,
-        holds: None,
+        passed: None,
     };
     open.into_iter().map(judgement).collect()
 }

@@ -49,7 +49,7 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[CaseTrial]) -> Vec<Judgem
 pub(crate) fn undecided(options: &BenchOptions, kept: &CaseTrial) -> Option<String> {
     let stood = Outages::from_trial(&kept.trial, 0);
     let all = policing(options, &kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
-    let open = all.filter(|one| one.holds.is_none()).count();
+    let open = all.filter(|one| one.passed.is_none()).count();
     (open > 0).then(|| {
         let claims = if open == 1 { "a claim is".into() } else { format!("{open} claims are") };
         format!("{}, which may be why {claims} not met", stood.duration_words())
@@ -64,7 +64,7 @@ fn stood_before(kept: &[CaseTrial], one: &CaseTrial) -> usize {
             && same(other.load, one.load)
             && other.trial.purpose == one.trial.purpose
     });
-    let stood = |other: &&CaseTrial| other.trial.standstills.is_some_and(|found| found.count > 0);
+    let stood = |other: &&CaseTrial| other.trial.outages.is_some_and(|found| found.count > 0);
     alike.filter(|other| !other.trial.device_unreachable).filter(stood).count()
 }
 
@@ -74,8 +74,11 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
     let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
         if count > 0 {
             let is_allowed = allowed.iter().any(|anomaly| anomaly.to_string() == subject);
-            let so =
-                if is_allowed { format!(", which is allowed (--allow {subject})") } else { String::new() };
+            let so = if is_allowed {
+                format!(", which is allowed (--allow-anomalies {subject})")
+            } else {
+                String::new()
+            };
             verdicts.push(Judgement {
                 case: case.into(),
                 frame_size: None,
@@ -83,7 +86,7 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
                 subject: subject.into(),
                 expected: expected.into(),
                 found: format!("{count} {what}{so}"),
-                holds: Some(is_allowed),
+                passed: Some(is_allowed),
             });
         }
     };
@@ -129,7 +132,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         subject: format!("{subject}, {at}"),
         expected,
         found,
-        holds,
+        passed: holds,
     };
     let by = discipline_text(discipline);
     let mut verdicts = Vec::new();
@@ -147,7 +150,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
-    let certain = verdicts.iter().any(|one| one.holds == Some(false));
+    let certain = verdicts.iter().any(|one| one.passed == Some(false));
     let allowed: Vec<f64> = chances.iter().map(|chance| TOLERANCE + stood.share() + chance).collect();
     let explained = if certain && discipline == Discipline::Weighted {
         pitfalls(&classes, &carried, &allowed)

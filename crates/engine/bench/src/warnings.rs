@@ -24,7 +24,7 @@ pub(crate) fn warnings(
             let interrupted = options.self_test.is_some();
             warnings.push(BenchmarkWarning::SelfTestMissing { interrupted });
         }
-        Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
+        Some(proof) if proof.found.tests.iter().any(|test| !test.passed) => {
             warnings.push(BenchmarkWarning::SelfTestFailed);
         }
         Some(_) => {}
@@ -64,7 +64,7 @@ pub(crate) fn warnings(
     warnings.extend(unfit(options));
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
-    warnings.extend(still_coming(options, kept));
+    warnings.extend(still_arriving(options, kept));
     warnings.extend(dropped_streams(options));
     warnings.extend(other_headers(kept));
     warnings.extend(too_long(options, kept));
@@ -109,7 +109,7 @@ fn beyond_proof(proof: &TesterEvidence, kept: &[CaseTrial]) -> Option<BenchmarkW
     });
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
-    Some(BenchmarkWarning::LossBeyondSelfTest { trials, proven_pps: proven, tester_loss_ratio: ratio })
+    Some(BenchmarkWarning::LossBeyondSelfTest { trials, self_test_pps: proven, tester_loss_ratio: ratio })
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.
@@ -149,8 +149,8 @@ fn other_headers(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
 }
 
 /// That the wait for the frames of trials ended while they still came.
-fn still_coming(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
-    let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
+fn still_arriving(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
+    let cut = kept.iter().filter(|kept| kept.trial.still_arriving).count() as u64;
     (cut > 0)
         .then(|| BenchmarkWarning::FramesStillArriving { trials: cut, settle_ns: options.settle.as_nanos() })
 }

@@ -67,9 +67,9 @@ pub fn prove_clock(options: &ClockOptions, stop: &AtomicBool) -> Result<ClockPro
         complete: u64::try_from(complete).unwrap_or(u64::MAX),
         method: skew::method_of(&request).to_string(),
         not_identifiable: estimate.why_not.clone(),
-        held: found.held(),
+        passed: found.passed(),
         skew_ppm: found.skew_ppm,
         steps: found.steps,
-        invented_at_ns: found.invented_at_ns,
+        false_events_at_ns: found.false_events_at_ns,
     })
 }

@@ -22,7 +22,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
         row("skew", &proof.skew_ppm, |value| format!("{value:+.4} ppm")),
     ];
     for step in &proof.steps {
-        let name = match step.found_at_ns {
+        let name = match step.detected_at_ns {
             Some(found) => format!("step at {} s (est. {})", seconds(step.at_ns), seconds(found)),
             None => format!("step at {} s", seconds(step.at_ns)),
         };
@@ -31,7 +31,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
             romer_report::signed_time(value, interval, style.unicode).replace('\u{a0}', " ")
         }));
     }
-    for at in &proof.invented_at_ns {
+    for at in &proof.false_events_at_ns {
         lines.push(format!("false alarm: clock step at {} s, which was not simulated", seconds(*at)));
     }
     if let Some(why) = &proof.not_identifiable {
@@ -39,7 +39,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
     }
     lines.push(String::new());
     lines.push(
-        if proof.held {
+        if proof.passed {
             let delay = romer_report::maybe_time(Some(10e3), style.unicode).replace('\u{a0}', " ");
             format!(
                 "PASS: every simulated value is within its interval, or outside by at most its width or the effect of {delay} of \
@@ -57,9 +57,9 @@ fn seconds(nanos: i64) -> String {
 }
 
 fn row(name: &str, figure: &ProofFigure, shown: impl Fn(f64) -> String) -> String {
-    let found = figure.found.map_or_else(|| "none".into(), &shown);
+    let found = figure.estimated.map_or_else(|| "none".into(), &shown);
     let interval =
         figure.interval.map_or_else(String::new, |[low, high]| format!("{} to {}", shown(low), shown(high)));
-    let verdict = if figure.held { "" } else { "  FAIL" };
-    format!("{name:<30}{:>16}{found:>16}   {interval:<28}{verdict}", shown(figure.asked))
+    let verdict = if figure.passed { "" } else { "  FAIL" };
+    format!("{name:<30}{:>16}{found:>16}   {interval:<28}{verdict}", shown(figure.simulated))
 }

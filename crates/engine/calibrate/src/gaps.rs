@@ -30,9 +30,9 @@ pub(crate) fn observe(seen: &mut HostGaps) -> Result<(), CalibrateError> {
         .map_err(CalibrateError::host("watch the processors"))?;
     std::thread::sleep(StdDuration::from_nanos(OBSERVATION_TIME.as_nanos().unsigned_abs()));
     for gaps in monitors.into_iter().map(StealMonitor::stop) {
-        let before = seen.stolen_ratio * real(seen.watched_ns);
-        seen.watched_ns += OBSERVATION_TIME.as_nanos();
-        seen.stolen_ratio = (before + real(gaps.stolen().as_nanos())) / real(seen.watched_ns);
+        let before = seen.stolen_ratio * real(seen.observed_ns);
+        seen.observed_ns += OBSERVATION_TIME.as_nanos();
+        seen.stolen_ratio = (before + real(gaps.stolen().as_nanos())) / real(seen.observed_ns);
         seen.longest_ns = seen.longest_ns.max(gaps.longest_stolen().as_nanos());
     }
     Ok(())

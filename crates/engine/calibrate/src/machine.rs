@@ -24,7 +24,7 @@ pub fn choose(record: &CalibrationRecord, machine: &Machine, subtract: bool) -> 
     let refused = difference(record, machine);
     CalibrationUse {
         measured: record.measured.clone(),
-        places: if refused.is_none() { record.places.clone() } else { Vec::new() },
+        stamp_errors: if refused.is_none() { record.stamp_errors.clone() } else { Vec::new() },
         subtract: subtract && refused.is_none(),
         refused,
     }
@@ -34,7 +34,7 @@ pub fn choose(record: &CalibrationRecord, machine: &Machine, subtract: bool) -> 
 pub fn unreadable(why: &impl Display) -> CalibrationUse {
     CalibrationUse {
         measured: String::new(),
-        places: Vec::new(),
+        stamp_errors: Vec::new(),
         subtract: false,
         refused: Some(CalibrationUnused::Unreadable { error: why.to_string() }),
     }
@@ -63,14 +63,14 @@ fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<Calibrati
 
 #[cfg(test)]
 mod tests {
-    use romer_record::calibration::{CALIBRATION, HostGaps, PlaceError, Share};
+    use romer_record::calibration::{AddedDelay, CALIBRATION, HostGaps, StampSourceError};
     use romer_units::Place;
 
     use super::*;
 
     fn record() -> CalibrationRecord {
         let share =
-            Share { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, greatest_ns: 5_000.0 };
+            AddedDelay { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, max_ns: 5_000.0 };
         CalibrationRecord {
             schema: CALIBRATION.into(),
             software: SOFTWARE.into(),
@@ -80,8 +80,8 @@ mod tests {
             probes: 1_000,
             interval_ns: 2_000_000,
             packet_octets: 128,
-            places: vec![PlaceError {
-                place: Place::Kernel,
+            stamp_errors: vec![StampSourceError {
+                stamp_source: Place::Kernel,
                 forward: share,
                 reverse: share,
                 round_trip: share,
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_calibration_of_this_machine_is_used() {
         let used = choose(&record(), &this_machine(), true);
-        assert_eq!((used.refused, used.subtract, used.places.len()), (None, true, 1));
+        assert_eq!((used.refused, used.subtract, used.stamp_errors.len()), (None, true, 1));
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         ];
         for (other, is_expected) in others.iter().zip(expected) {
             let used = choose(other, &this_machine(), true);
-            assert!(used.places.is_empty() && !used.subtract, "{used:?}");
+            assert!(used.stamp_errors.is_empty() && !used.subtract, "{used:?}");
             assert!(used.refused.as_ref().is_some_and(is_expected), "{used:?}");
         }
     }

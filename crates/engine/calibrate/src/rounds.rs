@@ -6,7 +6,7 @@ use romer_measure::ProbeSize;
 use romer_passages::{ResponderLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
 use romer_record::SOFTWARE;
-use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, PlaceError, TwoRates};
+use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, StampSourceError, TwoRates};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::{Duration, Place};
@@ -118,9 +118,9 @@ fn at_two_rates(
         }
         let rows = paths.measure(PathKind::Path, traffic.clone(), ProbeSize::Natural, stop)?;
         for (((place, _), found), round) in STAMP_SOURCES.into_iter().zip(&mut found.rates).zip(&mut rounds) {
-            let (delays, set_aside) = figures::pair_delays(&rows, place, rate, octets);
+            let (delays, excluded) = figures::pair_delays(&rows, place, rate, octets);
             found.packets += u64::try_from(delays.len()).unwrap_or(0);
-            found.set_aside += set_aside;
+            found.excluded += excluded;
             round[which] = figures::median(&delays);
         }
     }
@@ -145,7 +145,7 @@ struct Delays {
 struct Rates {
     rounds: Vec<figures::RatesOfRound>,
     packets: u64,
-    set_aside: u64,
+    excluded: u64,
 }
 
 #[derive(Default)]
@@ -172,19 +172,19 @@ impl Rounds {
     }
 
     fn record(self, options: &CalibrationOptions) -> Result<CalibrationRecord, CalibrateError> {
-        let places: Vec<PlaceError> = STAMP_SOURCES
+        let stamp_errors: Vec<StampSourceError> = STAMP_SOURCES
             .into_iter()
             .zip(&self.delays)
             .filter_map(|((place, _), delays)| error_at(place, delays))
             .collect();
-        if places.is_empty() {
+        if stamp_errors.is_empty() {
             return Err(CalibrateError::Nothing("round trips between the laboratory's ends"));
         }
         let two_rates: Vec<TwoRates> = STAMP_SOURCES
             .into_iter()
             .zip(&self.rates)
             .filter_map(|((place, _), rates)| {
-                let counts = (rates.packets, rates.set_aside);
+                let counts = (rates.packets, rates.excluded);
                 figures::two_rates_of(place, RATES, LONG_PACKET + ETHERNET_HEADER, &rates.rounds, counts)
             })
             .collect();
@@ -199,8 +199,8 @@ impl Rounds {
             probes: options.probes,
             interval_ns: INTERVAL.as_nanos(),
             packet_octets: PACKET,
-            symmetry: places.iter().map(figures::symmetry).collect(),
-            places,
+            symmetry: stamp_errors.iter().map(figures::symmetry).collect(),
+            stamp_errors,
             two_rates,
             two_rates_missing,
             host_gaps: self.host_gaps,
@@ -208,9 +208,9 @@ impl Rounds {
     }
 }
 
-fn error_at(place: Place, delays: &Delays) -> Option<PlaceError> {
-    Some(PlaceError {
-        place,
+fn error_at(place: Place, delays: &Delays) -> Option<StampSourceError> {
+    Some(StampSourceError {
+        stamp_source: place,
         forward: figures::share(&delays.forward)?,
         reverse: figures::share(&delays.reverse)?,
         round_trip: figures::share(&delays.round_trip)?,

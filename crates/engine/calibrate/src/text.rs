@@ -1,6 +1,6 @@
 //! A calibration for people.
 
-use romer_record::calibration::{CalibrationRecord, PlaceError, Share, Symmetry, TwoRates};
+use romer_record::calibration::{AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates};
 use romer_report::escape;
 use romer_report::text::TextStyle;
 use romer_units::Place;
@@ -59,8 +59,8 @@ impl Page {
         };
         let head = ["baseline", "uncertainty", "median", "range"].map(String::from);
         lines.push(self.strong(&row("time stamps", "direction", head)));
-        for error in &record.places {
-            let PlaceError { place, forward, reverse, round_trip } = error;
+        for error in &record.stamp_errors {
+            let StampSourceError { stamp_source: place, forward, reverse, round_trip } = error;
             for ((way, share), first) in
                 [("forward", forward), ("reverse", reverse), ("round trip", round_trip)]
                     .into_iter()
@@ -84,9 +84,8 @@ impl Page {
         );
     }
 
-    fn cells(self, share: &Share) -> [String; 4] {
-        [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.greatest_ns]
-            .map(|nanos| self.time(nanos))
+    fn cells(self, share: &AddedDelay) -> [String; 4] {
+        [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.max_ns].map(|nanos| self.time(nanos))
     }
 
     fn symmetry(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
@@ -95,25 +94,25 @@ impl Page {
         ));
         for found in &record.symmetry {
             let Symmetry {
-                place,
+                stamp_source: place,
                 forward_ns,
                 reverse_ns,
                 half_round_trip_ns,
-                differ_by_ns,
+                difference_ns,
                 tolerance_ns,
-                held,
+                passed,
             } = found;
             lines.push(format!(
                 "{:<13}{}: medians {} forward, {} reverse, {} half of the round trip",
                 name(*place),
-                verdict(*held),
+                verdict(*passed),
                 self.time(*forward_ns),
                 self.time(*reverse_ns),
                 self.time(*half_round_trip_ns)
             ));
             lines.push(format!(
                 "             difference {} (tolerance {})",
-                self.time(*differ_by_ns),
+                self.time(*difference_ns),
                 self.time(*tolerance_ns)
             ));
         }
@@ -127,7 +126,14 @@ impl Page {
         }
         for found in &record.two_rates {
             let TwoRates {
-                place, slow_bps, fast_bps, slow_delay_ns, fast_delay_ns, octets, octets_sent, ..
+                stamp_source: place,
+                slow_bps,
+                fast_bps,
+                slow_delay_ns,
+                fast_delay_ns,
+                octets,
+                octets_sent,
+                ..
             } = found;
             let late = record
                 .at(*place)
@@ -136,7 +142,7 @@ impl Page {
             lines.push(format!(
                 "{:<13}{}: medians {} at {}, {} at {}",
                 name(*place),
-                if late.is_some() { "INCONCLUSIVE" } else { verdict(found.held) },
+                if late.is_some() { "INCONCLUSIVE" } else { verdict(found.passed) },
                 self.time(*slow_delay_ns),
                 rate(*slow_bps),
                 self.time(*fast_delay_ns),
@@ -146,7 +152,7 @@ impl Page {
                 "             computed {octets:.1} bytes (sent {octets_sent}), constant error {}; {} packets, {} excluded",
                 self.time(found.error_ns),
                 found.packets,
-                found.set_aside
+                found.excluded
             ));
             if let Some(late) = late {
                 lines.push(format!(
@@ -164,7 +170,7 @@ impl Page {
         lines.push(format!(
             "Scheduling gaps of this host (hypervisor or other work): {:.2} % of {} per CPU, longest {}",
             gaps.stolen_ratio * 100.0,
-            self.time(real(gaps.watched_ns) / f64::from(record.machine.processors.max(1))),
+            self.time(real(gaps.observed_ns) / f64::from(record.machine.processors.max(1))),
             self.time(real(gaps.longest_ns))
         ));
     }
@@ -179,7 +185,7 @@ impl Page {
 fn explains(found: &TwoRates, late_ns: f64) -> bool {
     let each = |bits_per_second: u64| 8e9 / rate_of(bits_per_second);
     let an_octet = each(found.slow_bps) - each(found.fast_bps);
-    !found.held && (found.octets - f64::from(found.octets_sent)).abs() * an_octet <= late_ns
+    !found.passed && (found.octets - f64::from(found.octets_sent)).abs() * an_octet <= late_ns
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates of a laboratory are far below 2^53")]
@@ -201,8 +207,8 @@ const fn name(place: Place) -> &'static str {
     }
 }
 
-const fn verdict(held: bool) -> &'static str {
-    if held { "PASS" } else { "FAIL" }
+const fn verdict(passed: bool) -> &'static str {
+    if passed { "PASS" } else { "FAIL" }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
@@ -216,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_check_that_late_stamps_can_have_broken_is_disturbed_and_one_that_they_cannot_does_not_hold() {
-        let found = |octets, held| TwoRates {
-            place: Place::User,
+        let found = |octets, passed| TwoRates {
+            stamp_source: Place::User,
             slow_bps: 10_000_000,
             fast_bps: 100_000_000,
             slow_delay_ns: 2.01e6,
@@ -226,8 +232,8 @@ mod tests {
             octets_sent: 1_514,
             error_ns: 2.79e6,
             packets: 399,
-            set_aside: 1,
-            held,
+            excluded: 1,
+            passed,
         };
         // An octet takes 720 ns longer at the lower rate: 2,499 are 1.8 ms.
         assert!(explains(&found(-985.0, false), 8.48e6));

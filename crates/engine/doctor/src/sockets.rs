@@ -237,7 +237,7 @@ pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> DoctorFi
             rights.command(&format!("sysctl -w net.core.rmem_max={asked}")),
         )
     };
-    finding.value("asked_octets", asked).value("given_octets", given)
+    finding.value("requested_octets", asked).value("granted_octets", given)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub struct LiveOptions {
     /// Samples from the first packet on, given by [`LiveBridge::take_samples`].
     pub samples: Option<FeedOptions>,
     /// Whether an interface may be taken that carries its host's default route.
-    pub may_cut_off: bool,
+    pub allow_default_route: bool,
     /// How frames come in and go out.
     pub data_plane: DataPlane,
 }
@@ -106,7 +106,7 @@ impl LiveBridge {
         let config = &options.scenario.scenario.config;
         let mtu = longest_packet(&options.ports)?;
         let room = BufferDemand::for_scenario(config, mtu, options.least_hold)?;
-        if !options.may_cut_off
+        if !options.allow_default_route
             && let Some(name) = routes::default_route_among(&options.ports)?
         {
             return Err(LiveError::DefaultRoute(name.clone()));
@@ -210,7 +210,7 @@ fn described(name: &PortName, taken: &TakenOver) -> (PortName, EmulatedPort) {
     let TakenOver { bridge, offloads } = taken;
     let port = EmulatedPort {
         interface: name.to_string(),
-        taken_from_bridge: bridge.clone(),
+        removed_from_bridge: bridge.clone(),
         offloads_switched_off: !offloads.is_empty(),
     };
     (name.clone(), port)

@@ -165,7 +165,7 @@ impl Modelled {
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
 pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
-    let mut ways = [Way::of(source.kind), Way::of(source.kind)];
+    let mut ways = [Way::new(source.kind), Way::new(source.kind)];
     loop {
         let modelled = checked(source, &mut ways)?;
         let mut has_failed = false;
@@ -192,7 +192,7 @@ struct Way {
 }
 
 impl Way {
-    const fn of(kind: ModelKind) -> Self {
+    const fn new(kind: ModelKind) -> Self {
         Self { kind, choice: None, misfits: Misfits::new() }
     }
 
@@ -544,7 +544,7 @@ impl DirectionFit<'_> {
             || "coefficient = 0".to_owned(),
             |seconds| format!("time = \"{}\"", time(seconds.clamp(SHORTEST, LONGEST_TIME))),
         );
-        format!("{{ model = \"correlated\", of = {law}, {correlation} }}")
+        format!("{{ model = \"correlated\", distribution = {law}, {correlation} }}")
     }
 
     /// A chain over regimes; each has the delays of the packets that are most probably in it.

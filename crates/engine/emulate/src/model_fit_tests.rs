@@ -68,7 +68,7 @@ fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
 
 /// Without a check.
 fn fitted_from(source: &FitInput<'_>) -> Fitted {
-    fit(source, &mut [Way::of(source.kind), Way::of(source.kind)], false).unwrap()
+    fit(source, &mut [Way::new(source.kind), Way::new(source.kind)], false).unwrap()
 }
 
 fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
@@ -101,7 +101,7 @@ fn a_path_is_found_again() {
         [a_to_b.loss]\nmodel = \"markov\"\nstep = \"time\"\ntransition = [[0.98, 0.02], [0.02, 0.98]]\n\
         state = [{ duration = \"40ms\", probability = 0 }, { duration = \"4ms\", probability = 1 }]\n\
         [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
-        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { model = \"gamma\", shape = 2, scale = \
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \
         \"3ms\" }, time = \"100ms\" }\n";
     let passages = passages(text, 6_000);
     let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
@@ -122,7 +122,7 @@ fn a_path_is_found_again() {
 /// nothing.
 #[test]
 fn a_model_holds_at_other_spacings() {
-    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { \
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { \
         model = \"gamma\", shape = 2, scale = \"5ms\" }, time = \"200ms\" }\n";
     let fitted = fitted(&passages(text, 6_000), ModelKind::Models);
     let emulated = |text: &str, files: &Fitted, spacing: Nanos| {
@@ -159,9 +159,9 @@ fn a_model_holds_at_other_spacings() {
 fn regimes_are_found_again() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.regimes]\nstep = \"20ms\"\n\
         transition = [[0.99, 0.01], [0.04, 0.96]]\nstate = [\n\
-        { delay = { fixed = \"10ms\", variable = { model = \"correlated\", of = { model = \"exponential\", mean = \"1ms\" }, \
+        { delay = { fixed = \"10ms\", variable = { model = \"correlated\", distribution = { model = \"exponential\", mean = \"1ms\" }, \
         time = \"10ms\" } } },\n\
-        { loss = { probability = 0.2 }, delay = { fixed = \"40ms\", variable = { model = \"correlated\", of = { model = \
+        { loss = { probability = 0.2 }, delay = { fixed = \"40ms\", variable = { model = \"correlated\", distribution = { model = \
         \"exponential\", mean = \"4ms\" }, time = \"10ms\" } } },\n]\n";
     let passages = passages(text, 6_000);
     let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
@@ -181,7 +181,7 @@ fn regimes_are_found_again() {
 fn independent_delays_are_reproduced() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n\
         [a_to_b.reorder]\nprobability = 0.03\ndisplacement = { model = \"time\", low = \"25ms\", high = \"55ms\" }\n\
-        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", of = { model = \"gamma\", shape = 2, scale = \
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \
         \"3ms\" }, coefficient = 0 }\n";
     let passages = passages(text, 3_000);
     let modelled = model(&input(&passages, ModelKind::Models)).unwrap();

@@ -203,7 +203,7 @@ pub fn run(
         data_plane: "offline".into(),
         ports: BTreeMap::new(),
         scenario: text.into(),
-        passing_since: None,
+        impairments_off_since: None,
         changes: Vec::new(),
         a_to_b,
         b_to_a,

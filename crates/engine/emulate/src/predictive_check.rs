@@ -377,7 +377,7 @@ impl Expected {
     }
 }
 
-/// Values of `--allow` that are proposed.
+/// Values of `--allowance` that are proposed.
 const ALLOWANCES: [Nanos; 16] = [
     10_000,
     20_000,
@@ -442,7 +442,7 @@ impl DirectionCheck<'_> {
             replicates: 0,
             verdict: FidelityVerdict::TooFew,
             p_value: 1.0,
-            words: format!("too few packets for a verdict ({})", measured.sent),
+            text: format!("too few packets for a verdict ({})", measured.sent),
             added_ns: 0.0,
             sufficient_allowance_ns: None,
             figures: Vec::new(),
@@ -470,8 +470,12 @@ impl DirectionCheck<'_> {
             let allowed = if is_of_delay { allowed } else { 0.0 };
             direction.figures.push(FidelityFigure {
                 figure: (*name).into(),
-                asked: if place <= FIRST_OF_DELAY { expected.figures[place] } else { quantile(column, 0.5) },
-                asked_interval: [quantile(column, 0.025), quantile(column, 0.975)],
+                requested: if place <= FIRST_OF_DELAY {
+                    expected.figures[place]
+                } else {
+                    quantile(column, 0.5)
+                },
+                requested_interval: [quantile(column, 0.025), quantile(column, 0.975)],
                 accepted: test.accepted[place].map(|end| raised(end, expected.figures[place], allowed)),
                 measured: value,
                 measured_interval: intervals.get(place).copied().flatten(),
@@ -582,7 +586,7 @@ fn set_verdict(direction: &mut FidelityDirection) {
     };
     if direction.p_value >= LEVEL {
         direction.verdict = FidelityVerdict::AsRequested;
-        direction.words = format!(
+        direction.text = format!(
             "consistent with the scenario ({packets} packets; {:.1} % of simulated runs deviate as much, threshold 1 %){added}",
             direction.p_value * 100.0
         );
@@ -595,7 +599,7 @@ fn set_verdict(direction: &mut FidelityDirection) {
             figure.unwrap_or_default().replace("_ns.", " ").replace("_ratio", "").replace(['_', '.'], " ")
         }
     };
-    direction.words = format!(
+    direction.text = format!(
         "not consistent with the scenario: {what} deviates most ({packets} packets; fewer than 1 % of simulated runs deviate as \
          much){added}"
     );

@@ -85,7 +85,7 @@ fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
         assert_eq!(other.verdict, FidelityVerdict::Differs, "{what} {with}: {other:#?}");
     }
     let loss = &same.figures[0];
-    assert!((loss.asked - 0.02 / 0.42).abs() < 0.005, "{loss:?}");
+    assert!((loss.requested - 0.02 / 0.42).abs() < 0.005, "{loss:?}");
     assert!(same.distribution.unwrap().effective_values <= 1_000.0);
 }
 
@@ -98,7 +98,7 @@ fn what_hosts_and_path_added_is_found_and_told() {
     assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
     let found = compare_allowing(SCENARIO, &passages, 5_000_000);
     assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
-    assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
+    assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.text.contains("added"), "{found:#?}");
 }
 
 /// Hosts that add a different delay to each packet are within the allowance, also for a constant delay. The smallest sufficient
@@ -187,9 +187,11 @@ fn what_a_figure_is_in_95_of_100_runs_has_both_its_sides_whatever_hosts_and_path
             [(4, 35e6 - 0.674_49 * 4e6, 0.317_78), (5, 35e6, 0.398_94), (6, 35e6 + 0.674_49 * 4e6, 0.317_78)]
         {
             let (figure, p) = (&found.figures[place], QUANTILES[place - 4]);
-            let [below, above] =
-                [figure.asked - figure.asked_interval[0], figure.asked_interval[1] - figure.asked];
-            assert!((figure.asked - truth).abs() < 0.2 * spread(p, density), "{allowed}: {figure:?}");
+            let [below, above] = [
+                figure.requested - figure.requested_interval[0],
+                figure.requested_interval[1] - figure.requested,
+            ];
+            assert!((figure.requested - truth).abs() < 0.2 * spread(p, density), "{allowed}: {figure:?}");
             // Of 499 runs an end of such an interval is known to a tenth.
             for side in [below, above] {
                 assert!((side / spread(p, density) - 1.0).abs() < 0.3, "{allowed}: {figure:?}");
@@ -224,10 +226,10 @@ fn what_is_damaged_is_expected_to_be_lost_unless_its_checksums_are_repaired() {
     let found = compare(&damaged, &passages);
     assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
     // 99 to 499 runs of 1,000 packets: their mean is within 0.006 of the truth but for one in a million.
-    assert!((found.figures[0].asked - 0.2).abs() < 0.006, "{found:#?}");
+    assert!((found.figures[0].requested - 0.2).abs() < 0.006, "{found:#?}");
     let other = compare(&repaired, &passages);
     assert_eq!(other.verdict, FidelityVerdict::Differs, "{other:#?}");
-    assert!(other.figures[0].asked < 1e-12, "{other:#?}");
+    assert!(other.figures[0].requested < 1e-12, "{other:#?}");
     let corruption = |text: &str| -> Vec<FidelityWarning> {
         use FidelityWarning::{CorruptedProbesAltered, CorruptedProbesLost};
         let all = warnings(text, &passages).into_iter();

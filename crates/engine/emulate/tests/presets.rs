@@ -5,7 +5,7 @@
 use romer_impair::{Config, Engine, Limits, Packet, PortId};
 use romer_metrics::findings::findings;
 use romer_record::document::DelayKind;
-use romer_record::finding::{GridOf, Pattern};
+use romer_record::finding::{GridQuantity, Pattern};
 use romer_record::{Fate, Leaving, Passage};
 use romer_scenario::PRESETS;
 use romer_units::random::Seed;
@@ -163,9 +163,13 @@ impl PresetStream {
             .patterns()
             .into_iter()
             .filter_map(|pattern| match pattern {
-                Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, strength_ratio, .. } => {
-                    Some((step_ns, offset_ns?, strength_ratio))
-                }
+                Pattern::DelayGrid {
+                    quantity: GridQuantity::Delay,
+                    step_ns,
+                    offset_ns,
+                    strength_ratio,
+                    ..
+                } => Some((step_ns, offset_ns?, strength_ratio)),
                 _ => None,
             })
             .collect();

@@ -73,8 +73,8 @@ pub fn too_long(
     EventDetail::TooLong { unsent, target, host_limit: least.is_some() && least == mtu }
 }
 
-/// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
-pub fn routers_unheard() -> Option<u32> {
+/// The value of `net.ipv4.ip_no_pmtu_disc` if this host ignores ICMP errors about IPv4 packets that are too long.
+pub fn ip_no_pmtu_disc() -> Option<u32> {
     match host_info::packet_too_big_handling() {
         Ok(PacketTooBigHandling::Unheard(setting)) => Some(setting),
         _ => None,

@@ -670,7 +670,7 @@ fn conclude(
 /// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as
 /// much as had it not come back.
 fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
-    if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::FarRecord) {
+    if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::ResponderRecord) {
         manifest.responder_log_complete = false;
         manifest.responder_log_gaps.push(LogGap::NotStored { records: records.entries });
     }

@@ -177,7 +177,7 @@ impl Live {
                 elapsed_ns: (now - self.started).as_nanos(),
                 sent: sum(sent),
                 returned: sum(|part| part.returned.load(Ordering::Acquire)),
-                kept_entries: self.kept.entries(),
+                durable_entries: self.kept.entries(),
                 durable_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
                 forward: None,

@@ -3,7 +3,7 @@
 use romer_analyze::{call, limits};
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
-use romer_endpoint::host_events::routers_unheard;
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::{MOST_STREAMS, Stream};
@@ -102,7 +102,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         notes.extend(few(&stream.traffic, &part.schedule, part.shared.way));
         if part.shared.target.is_ipv4() && part.schedule.payloads(part.floor).most > ACCEPTED_PAYLOAD {
             let [own, theirs] = deaf(part);
-            (part.manifest.routers_unheard, part.manifest.responder_routers_unheard) = (own, theirs);
+            (part.manifest.ip_no_pmtu_disc, part.manifest.responder_ip_no_pmtu_disc) = (own, theirs);
             let is_reverse = part.shared.way == ProbeDirection::Reverse;
             let ignored = |side, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
                 side,
@@ -123,10 +123,10 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
 
 /// The settings by which this host and the responder's do not hear routers about what each of them sends, where they do not.
 fn deaf(part: &Prepared) -> [Option<u32>; 2] {
-    let own = if part.shared.way == ProbeDirection::Reverse { None } else { routers_unheard() };
+    let own = if part.shared.way == ProbeDirection::Reverse { None } else { ip_no_pmtu_disc() };
     let sends_back = part.shared.way != ProbeDirection::Forward;
     let far = part.conversation.as_ref().filter(|_| sends_back);
-    [own, far.and_then(|conversation| conversation.welcome.routers_unheard)]
+    [own, far.and_then(|conversation| conversation.welcome.ip_no_pmtu_disc)]
 }
 
 /// Of so few packets that chance spreads over a time, their number is told before they leave.

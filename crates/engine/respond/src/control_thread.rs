@@ -425,7 +425,7 @@ impl ControlThread {
                     self.account(index, clock::monotonic_now());
                 } else if connection.stream.is_some() {
                     let is_unheard = !connection.server.has_session();
-                    self.totals().refused_sessions.unheard += u64::from(is_unheard);
+                    self.totals().refused_sessions.overload += u64::from(is_unheard);
                     self.lose(index);
                 } else {
                     self.close(index);
@@ -443,7 +443,7 @@ impl ControlThread {
             RefusalCode::Length => &mut refused.length,
             RefusalCode::Size => &mut refused.size,
             RefusalCode::Invalid => &mut refused.invalid,
-            RefusalCode::Session => &mut refused.gone,
+            RefusalCode::Session => &mut refused.unknown_session,
             RefusalCode::Address => &mut refused.not_allowed,
         } += 1;
     }

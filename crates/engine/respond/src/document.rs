@@ -7,7 +7,7 @@ use romer_endpoint::circumstances::clock_error;
 use romer_record::SOFTWARE;
 use romer_record::event::Event;
 use romer_record::respond::{
-    RESPOND, Respond, RespondClock, RespondHeldBack, RespondProbes, RespondRefused, RespondReplies,
+    RESPOND, Respond, RespondClock, RespondProbes, RespondRateLimited, RespondRefused, RespondReplies,
     RespondRequests, RespondSessions, RespondTlvs,
 };
 use romer_session::reflector::PLACES;
@@ -31,7 +31,7 @@ impl Responder {
             refused_proofs,
             refused_sessions,
             failed_conversations,
-            failed_turns,
+            failed_iterations,
             evicted_sessions,
             remembered,
             probes,
@@ -57,7 +57,7 @@ impl Responder {
                 received: counts.received + one_way.received + one_way.after_end,
                 octets: counts.octets_received + one_way.octets,
                 one_way: one_way.received,
-                elsewhere: one_way.elsewhere,
+                other_address: one_way.elsewhere,
                 bad_tag: one_way.bad_tag,
                 after_end: one_way.after_end,
                 associations: counts.associations,
@@ -69,7 +69,7 @@ impl Responder {
             probes: RespondProbes {
                 sent: probes.sent,
                 octets: probes.octets,
-                held_back: RespondHeldBack {
+                rate_limited: RespondRateLimited {
                     packet_rate: probes.over_packets,
                     network_bits: probes.over_network_bits,
                     total_bits: probes.over_total_bits,
@@ -94,20 +94,20 @@ impl Responder {
                 auth_fail: counts.tlvs_not_authentic,
             },
             sessions: RespondSessions {
-                granted: sessions,
-                proofs_refused: refused_proofs,
+                accepted: sessions,
+                auth_fail: refused_proofs,
                 refused: refused_sessions,
                 failed: failed_conversations,
                 evicted_sessions,
-                remembered: number(remembered),
-                places: number(PLACES),
-                without_place: counts.without_place,
+                with_state: number(remembered),
+                slots: number(PLACES),
+                without_slot: counts.without_place,
                 evicted: counts.evicted,
             },
-            failed_turns,
-            stuck_turns: self.watchdog.count(),
+            failed_iterations,
+            stuck_iterations: self.watchdog.count(),
             events: in_order(happened.events.into()),
-            events_forgotten: happened.forgotten,
+            events_dropped: happened.forgotten,
         }
     }
 }

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
-use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, routers_unheard};
+use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, ip_no_pmtu_disc};
 use romer_endpoint::names::with_zone;
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
@@ -87,7 +87,7 @@ impl Responder {
         let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
-        let deaf = routers_unheard().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
+        let deaf = ip_no_pmtu_disc().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
         let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
         let shortcomings = shortcomings.chain(held.shortcoming());
         let shortcomings = shortcomings

@@ -175,7 +175,7 @@ pub(super) struct ReflectorThread {
     stateful: bool,
     not_sent: u64,
     one_way: OneWayTotals,
-    failed_turns: u64,
+    failed_iterations: u64,
     threads: ThreadOptions,
 }
 
@@ -226,7 +226,7 @@ impl ReflectorThread {
             stateful: options.stateful,
             not_sent: 0,
             one_way: OneWayTotals::default(),
-            failed_turns: 0,
+            failed_iterations: 0,
             threads: options.threads,
         }
     }
@@ -280,7 +280,7 @@ impl ReflectorThread {
     /// Does `work`. Gives whether that succeeded: a panic in it is a fault of romer's, which the hook of panics reports.
     fn attempt(&mut self, work: impl FnOnce(&mut Self)) -> bool {
         let is_done = catch_unwind(AssertUnwindSafe(|| work(self))).is_ok();
-        self.failed_turns += u64::from(!is_done);
+        self.failed_iterations += u64::from(!is_done);
         is_done
     }
 
@@ -531,7 +531,7 @@ impl ReflectorThread {
         totals.reflector = *self.reflector.counters();
         totals.kernel_drops = drops;
         totals.not_sent = self.not_sent;
-        totals.failed_turns = self.failed_turns;
+        totals.failed_iterations = self.failed_iterations;
         totals.one_way = OneWayTotals { bad_tag: self.expected.bad_tag(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
         drop(totals);

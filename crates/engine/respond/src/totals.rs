@@ -41,7 +41,7 @@ pub struct Totals {
     /// Control conversations that were closed because the responder failed in them.
     pub failed_conversations: u64,
     /// Datagrams and turns of its work that the thread that reflects gave up because it failed in them.
-    pub failed_turns: u64,
+    pub failed_iterations: u64,
     /// Idle sessions that were ended in favour of others.
     pub evicted_sessions: u64,
     /// Sessions that the reflector remembers.

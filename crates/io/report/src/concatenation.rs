@@ -34,11 +34,15 @@ const SURELY: f64 = 0.001;
 /// The widest that prose is set.
 const WIDEST: usize = 110;
 
-/// Adds the delays of `a` and `b`, and holds the sums against `against`. Directions are those that all have, with their
+/// Adds the delays of `a` and `b`, and compares the sums with `measured`. Directions are those that all have, with their
 /// packets; `None` where there are none.
-pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_>>) -> Option<Concatenation> {
+pub fn concatenate(
+    a: &Subject<'_>,
+    b: &Subject<'_>,
+    measured: Option<&Subject<'_>>,
+) -> Option<Concatenation> {
     let directions: Vec<ConcatenatedDirection> =
-        MeasuredPath::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
+        MeasuredPath::ALL.into_iter().filter_map(|way| direction(way, a, b, measured)).collect();
     if directions.is_empty() {
         return None;
     }
@@ -53,7 +57,7 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
         schema: CONCATENATION.into(),
         a: side(a),
         b: side(b),
-        against: against.map(side),
+        measured: measured.map(side),
         method: format!(
             "A + B is the convolution of the two samples. Independence: rank correlation of packets sent at the same time. \
              Distributions: Kolmogorov-Smirnov. Intervals: 95 %, moving-block bootstrap with {RESAMPLES} resamples (Künsch 1989; \
@@ -117,13 +121,13 @@ fn direction(
     let test = held.map(|held| DistributionTest {
         distance: held.distance,
         p_value: held.p_value,
-        held: held.p_value >= LEVEL,
+        passed: held.p_value >= LEVEL,
     });
     let delay_kind = if absolute { DelayKind::Absolute } else { DelayKind::Variable };
     Some(ConcatenatedDirection {
         direction: way.field().into(),
         delay_kind,
-        words: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
+        text: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
         predicted_delay_ns: sums.summary(),
         measured_delay_ns: measured_delay,
@@ -239,7 +243,7 @@ fn verdict_text(
         None => format!("{}: the independence of the delays of A and B was not tested.", way.name()),
     };
     match test {
-        Some(test) if test.held => {
+        Some(test) if test.passed => {
             let but = beyond(kind, figures).map_or_else(String::new, |but| format!(", but {but}"));
             text.push_str(&format!(
                 " C does not differ significantly from the sum A + B (Kolmogorov-Smirnov distance {:.3}, {}){but}.",
@@ -300,7 +304,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let plain = |text: String| if style.unicode { text } else { text.replace('µ', "u") };
     let mut lines = Vec::new();
-    for (letter, side) in [("A", Some(&found.a)), ("B", Some(&found.b)), ("C", found.against.as_ref())] {
+    for (letter, side) in [("A", Some(&found.a)), ("B", Some(&found.b)), ("C", found.measured.as_ref())] {
         lines.extend(side.into_iter().flat_map(|side: &ComparedRun| {
             let line = if side.target == side.name {
                 format!("{letter}  {}", side.name)
@@ -312,7 +316,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     }
     for direction in &found.directions {
         lines.push(String::new());
-        lines.extend(wrap(&plain(capital(&direction.words)), width));
+        lines.extend(wrap(&plain(capital(&direction.text)), width));
         let shown = |value: f64| plain(time(value, true));
         let mut rows =
             vec![["", "A + B", "95 % from", "to", "C", "C - (A + B)", "95 % from", "to"].map(String::from)];
@@ -329,7 +333,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
                 maybe(figure.difference_interval_ns.map(|interval| interval[1])),
             ]
         }));
-        let columns = if found.against.is_some() { 8 } else { 4 };
+        let columns = if found.measured.is_some() { 8 } else { 4 };
         let widths: Vec<usize> = (0..columns)
             .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
             .collect();
@@ -409,7 +413,7 @@ mod tests {
             difference_ns: Some(524e3),
             difference_interval_ns: Some(interval),
         };
-        let test = DistributionTest { distance: 0.03, p_value: 0.17, held: true };
+        let test = DistributionTest { distance: 0.03, p_value: 0.17, passed: true };
         let say = |interval| {
             let figures = [figure("p95", interval)];
             verdict_text(MeasuredPath::Forward, DelayKind::Variable, None, Some(&test), &figures)

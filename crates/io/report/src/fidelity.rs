@@ -18,7 +18,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
         lines.extend(verdict(direction, style, width));
         if let Some(allowance) = direction.sufficient_allowance_ns {
             let hint = format!(
-                "It is consistent if the hosts and links around the emulator added up to {}: use --allow {}",
+                "It is consistent if the hosts and links around the emulator added up to {}: use --allowance {}",
                 time_to(allowance, 0.0, style.unicode),
                 romer_units::Duration::from_nanos(whole(allowance))
             );
@@ -57,7 +57,7 @@ pub fn verdicts(fidelity: &Fidelity, style: &TextStyle) -> String {
 }
 
 fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Vec<String> {
-    let words = format!("{}: {}", capital(&direction.direction), direction.words);
+    let words = format!("{}: {}", capital(&direction.direction), direction.text);
     let words = if style.unicode { words } else { words.replace('µ', "u") };
     let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
     wrap(&escape::terminal(&words), width).into_iter().map(strong).collect()
@@ -96,7 +96,7 @@ const fn whole(nanos: f64) -> i64 {
 fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     let is_time = figure.figure.starts_with("delay_ns");
     // The digits show the largest of the differences that the row is about.
-    let steps = [Some([figure.asked, figure.measured]), Some(figure.accepted), figure.measured_interval];
+    let steps = [Some([figure.requested, figure.measured]), Some(figure.accepted), figure.measured_interval];
     let step = steps.into_iter().flatten().map(step_of).fold(0.0, f64::max);
     let is_number = !is_time && !figure.figure.ends_with("_ratio");
     let value = |value: f64| match (is_time, is_number) {
@@ -112,7 +112,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     };
     [
         name,
-        value(figure.asked),
+        value(figure.requested),
         interval(figure.accepted),
         value(figure.measured),
         figure.measured_interval.map_or_else(|| "n/a".into(), interval),
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn requested_and_measured_are_shown() {
-        let figure = |name: &str, asked: f64, measured: f64| FidelityFigure {
+        let figure = |name: &str, requested: f64, measured: f64| FidelityFigure {
             figure: name.into(),
-            asked,
-            asked_interval: [asked * 0.6, asked * 1.4],
-            accepted: [asked * 0.5, asked * 1.5],
+            requested,
+            requested_interval: [requested * 0.6, requested * 1.4],
+            accepted: [requested * 0.5, requested * 1.5],
             measured,
             measured_interval: None,
             p_value: 0.25,
@@ -147,7 +147,7 @@ mod tests {
                 replicates: 999,
                 verdict: FidelityVerdict::AsRequested,
                 p_value: 0.4,
-                words: "consistent with the scenario\x1b[31m".into(),
+                text: "consistent with the scenario\x1b[31m".into(),
                 added_ns: 0.0,
                 sufficient_allowance_ns: Some(5e6),
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
@@ -172,12 +172,12 @@ mod tests {
         assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("max CDF").contains("400"), "{text}");
-        assert!(line("It is consistent if").contains("up to 5.00 ms: use --allow 5ms"), "{text}");
+        assert!(line("It is consistent if").contains("up to 5.00 ms: use --allowance 5ms"), "{text}");
         // A measured value and the range that excludes it read differently.
         let figure = FidelityFigure {
             figure: "delay_ns.median".into(),
-            asked: 150e6,
-            asked_interval: [150e6, 150.01e6],
+            requested: 150e6,
+            requested_interval: [150e6, 150.01e6],
             accepted: [150e6, 150.01e6],
             measured: 150.4e6,
             measured_interval: None,

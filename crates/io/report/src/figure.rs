@@ -42,7 +42,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let many = passages.forward.len().max(passages.reverse.len()) >= MIN_ROWS_FOR_THREAD;
     let (sorted, (times, spaced)) = both(
         many,
-        || Sorted::of(passages),
+        || Sorted::new(passages),
         || {
             let times = Times::from_passages(passages);
             let spaced = Spaced::from_passages(passages, &times);
@@ -72,7 +72,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         // Of a long run what is not wanted any more is given back before the next is made.
         let between = shapes::between(&spaced);
         let spacings = over_time::between(spaced, &times);
-        let changes = Changes::of(passages);
+        let changes = Changes::new(passages);
         figures.extend(distributions::spacing(passages, &changes));
         figures.extend(shapes::jitters(m, passages, &sorted, &changes));
         figures.extend(between);

@@ -1,7 +1,7 @@
 //! Findings, and what happened to clocks and path, in words.
 
 use romer_record::document::{ClockEvent, ClockState, Measurement, ProbeDirection};
-use romer_record::finding::{Finding, GridOf, Pattern};
+use romer_record::finding::{Finding, GridQuantity, Pattern};
 
 use crate::number::{NO_BREAK, capital, count, counted, percent, time, time_with_half};
 use crate::sentence::unless_set;
@@ -238,8 +238,8 @@ impl Words {
 pub(crate) const fn name(pattern: &Pattern) -> &'static str {
     match pattern {
         Pattern::PeriodicDelaySpikes { .. } => "Periodic delay spikes",
-        Pattern::DelayGrid { of: GridOf::Delay, .. } => "Quantized delay",
-        Pattern::DelayGrid { of: GridOf::Ipdv, .. } => "Quantized delay variation (IPDV)",
+        Pattern::DelayGrid { quantity: GridQuantity::Delay, .. } => "Quantized delay",
+        Pattern::DelayGrid { quantity: GridQuantity::Ipdv, .. } => "Quantized delay variation (IPDV)",
         Pattern::DelayStep { .. } => "Delay step",
         Pattern::RouteChange { .. } => "Route change",
         Pattern::SeveralRoutes { .. } => "Several routes in parallel",
@@ -476,7 +476,7 @@ mod tests {
             multiple_of_ns,
         };
         let grid = |step_ns, doubtful| Pattern::DelayGrid {
-            of: GridOf::Delay,
+            quantity: GridQuantity::Delay,
             step_ns,
             step_interval_ns: None,
             offset_ns: None,
@@ -501,7 +501,7 @@ mod tests {
             (
                 None,
                 Pattern::DelayGrid {
-                    of: GridOf::Ipdv,
+                    quantity: GridQuantity::Ipdv,
                     step_ns: 10.0001e6,
                     step_interval_ns: Some([9.9998e6, 10.0004e6]),
                     offset_ns: Some(4.8051e6),

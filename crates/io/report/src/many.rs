@@ -64,7 +64,7 @@ fn ways_of(m: &Measurement) -> Vec<(&'static str, &DirectionResults)> {
 
 fn rows_of(m: &Measurement, style: &TextStyle) -> Vec<[String; 5]> {
     let mut whole = Vec::new();
-    let broken = m.limits.iter().filter(|limit| !limit.held).count();
+    let broken = m.limits.iter().filter(|limit| !limit.passed).count();
     if broken > 0 {
         whole.push(format!("{broken} of {} limits failed", m.limits.len()));
     }

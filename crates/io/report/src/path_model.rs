@@ -47,7 +47,7 @@ pub fn text(model: &PathModel, style: &TextStyle) -> String {
             continue;
         }
         for direction in &check.fidelity.directions {
-            let words = format!("{}: {}", capital(&direction.direction), direction.words);
+            let words = format!("{}: {}", capital(&direction.direction), direction.text);
             text.push_str(&wrap(&escape::terminal(&words), width).join("\n"));
             text.push('\n');
         }

@@ -292,8 +292,8 @@ impl SummaryPage {
         if m.partial {
             self.note("Partial", self.words.ending(m), Paint::Warn, lines);
         }
-        for (held, word, paint) in [(false, "Failed", Paint::Bad), (true, "Passed", Paint::Good)] {
-            for limit in m.limits.iter().filter(|limit| limit.held == held) {
+        for (passed, word, paint) in [(false, "Failed", Paint::Bad), (true, "Passed", Paint::Good)] {
+            for limit in m.limits.iter().filter(|limit| limit.passed == passed) {
                 self.note(word, &self.limit(limit), paint, lines);
             }
         }

@@ -78,8 +78,8 @@ fn a_longer_emulation_differs() {
     }
     close(figure(forward, "kolmogorov_smirnov").difference, 1.0, 1e-9);
     assert_eq!(figure(forward, "kolmogorov_smirnov").result, None, "the tolerance is in milliseconds");
-    assert!(forward.words.starts_with("not reproduced: delay mean +5.00"), "{}", forward.words);
-    assert!(!forward.words.contains("loss"), "{}", forward.words);
+    assert!(forward.text.starts_with("not reproduced: delay mean +5.00"), "{}", forward.text);
+    assert!(!forward.text.contains("loss"), "{}", forward.text);
     assert_eq!(found.directions[1].verdict, LoopVerdict::Reproduced, "{:?}", found.directions[1]);
 }
 

@@ -342,7 +342,7 @@ fn the_page_of_several_runs_judges_as_the_comparison_does() {
     let compared = romer_report::comparison::compare(&subjects[0], &subjects[1], None).unwrap();
     assert!(!compared.directions.is_empty());
     for direction in &compared.directions {
-        let words = direction.words.replace('<', "&lt;");
+        let words = direction.text.replace('<', "&lt;");
         // A capital begins it.
         assert!(page.contains(&words[1..]), "{words}");
     }

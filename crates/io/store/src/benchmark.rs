@@ -266,7 +266,7 @@ mod tests {
             started: "2026-11-22T08:00:00Z".into(),
             arguments: vec!["throughput".into()],
             seed: [1; 6],
-            asked: std::collections::BTreeMap::new(),
+            settings: std::collections::BTreeMap::new(),
         }
     }
 

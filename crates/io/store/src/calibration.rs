@@ -83,7 +83,7 @@ mod tests {
             probes: 100,
             interval_ns: 2_000_000,
             packet_octets: 128,
-            places: Vec::new(),
+            stamp_errors: Vec::new(),
             symmetry: Vec::new(),
             two_rates: Vec::new(),
             two_rates_missing: Some("no such queue".into()),

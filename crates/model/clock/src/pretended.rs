@@ -4,7 +4,7 @@
 //! the stamps of one end are passed through a [`SimulatedClock`] first, they are those of two hosts whose clocks are known:
 //! real packets, real stamps, and a truth to hold the estimate against.
 
-use romer_record::clock_proof::{PretendedStep, ProofFigure};
+use romer_record::clock_proof::{ProofFigure, SimulatedStep};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Responder, Timestamp};
 
@@ -32,17 +32,17 @@ pub struct ClockTestResult {
     /// The skew, ppm.
     pub skew_ppm: ProofFigure,
     /// The steps in order of time.
-    pub steps: Vec<PretendedStep>,
+    pub steps: Vec<SimulatedStep>,
     /// Events of a clock that there were not, nanoseconds after the first packet.
-    pub invented_at_ns: Vec<i64>,
+    pub false_events_at_ns: Vec<i64>,
 }
 
 impl ClockTestResult {
     /// Whether everything was found, and nothing else.
-    pub fn held(&self) -> bool {
-        self.skew_ppm.held
-            && self.invented_at_ns.is_empty()
-            && self.steps.iter().all(|step| step.size_ns.held)
+    pub fn passed(&self) -> bool {
+        self.skew_ppm.passed
+            && self.false_events_at_ns.is_empty()
+            && self.steps.iter().all(|step| step.size_ns.passed)
     }
 }
 
@@ -83,7 +83,7 @@ impl SimulatedClock {
                 let spare = PATH_NS / (length_ns.max(1) as f64) * 1e6;
                 figure(self.skew_ppm, skew.ppm, skew.interval_ppm, spare)
             }
-            None => ProofFigure { asked: self.skew_ppm, found: None, interval: None, held: false },
+            None => ProofFigure { simulated: self.skew_ppm, estimated: None, interval: None, passed: false },
         };
         let origin_ns = estimate.corrections[0].origin_ns;
         let mut events: Vec<_> =
@@ -95,33 +95,33 @@ impl SimulatedClock {
                 |event: &crate::skew::ClockChange| (event.at_ns - origin_ns).saturating_sub(*at_ns).abs();
             let place =
                 events.iter().position(|event| event.kind == ChangeKind::ClockStep && away(event) <= near);
-            let asked = *size_ns as f64;
+            let simulated = *size_ns as f64;
             let step = match place.map(|place| events.remove(place)) {
                 Some(event) => {
                     let (size, error) = (event.size_ns as f64, event.error_ns);
-                    PretendedStep {
+                    SimulatedStep {
                         at_ns: *at_ns,
-                        found_at_ns: Some(event.at_ns - origin_ns),
-                        size_ns: figure(asked, size, [size - error, size + error], PATH_NS),
+                        detected_at_ns: Some(event.at_ns - origin_ns),
+                        size_ns: figure(simulated, size, [size - error, size + error], PATH_NS),
                     }
                 }
-                None => PretendedStep {
+                None => SimulatedStep {
                     at_ns: *at_ns,
-                    found_at_ns: None,
-                    size_ns: ProofFigure { asked, found: None, interval: None, held: false },
+                    detected_at_ns: None,
+                    size_ns: ProofFigure { simulated, estimated: None, interval: None, passed: false },
                 },
             };
             steps.push(step);
         }
-        let invented_at_ns = events.iter().map(|event| event.at_ns - origin_ns).collect();
-        ClockTestResult { skew_ppm, steps, invented_at_ns }
+        let false_events_at_ns = events.iter().map(|event| event.at_ns - origin_ns).collect();
+        ClockTestResult { skew_ppm, steps, false_events_at_ns }
     }
 }
 
 /// 19 of 20 intervals hold the truth; one that misses it by less than its own width is no sign of a fault, nor is what the
 /// path itself may do.
-fn figure(asked: f64, found: f64, interval: [f64; 2], spare: f64) -> ProofFigure {
+fn figure(simulated: f64, estimated: f64, interval: [f64; 2], spare: f64) -> ProofFigure {
     let beside = (interval[1] - interval[0]).max(spare);
-    let held = asked >= interval[0] - beside && asked <= interval[1] + beside;
-    ProofFigure { asked, found: Some(found), interval: Some(interval), held }
+    let passed = simulated >= interval[0] - beside && simulated <= interval[1] + beside;
+    ProofFigure { simulated, estimated: Some(estimated), interval: Some(interval), passed }
 }

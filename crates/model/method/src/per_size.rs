@@ -15,8 +15,8 @@ pub(crate) fn per_size(left: &[SentFrame], arrivals: &[Option<i64>]) -> Vec<Size
     for (left, at) in left.iter().zip(arrivals) {
         let octets = left.octets;
         let row = rows.entry(octets).or_insert(SizeResult {
-            least_octets: octets,
-            most_octets: octets,
+            min_octets: octets,
+            max_octets: octets,
             ..SizeResult::default()
         });
         row.offered += 1;
@@ -30,12 +30,12 @@ pub(crate) fn per_size(left: &[SentFrame], arrivals: &[Option<i64>]) -> Vec<Size
     rows.sort_by_key(|row| std::cmp::Reverse(row.offered));
     let rest = rows.split_off(rows.len().min(ROWS));
     rows.extend(rest.into_iter().reduce(|all, row| SizeResult {
-        least_octets: all.least_octets.min(row.least_octets),
-        most_octets: all.most_octets.max(row.most_octets),
+        min_octets: all.min_octets.min(row.min_octets),
+        max_octets: all.max_octets.max(row.max_octets),
         offered: all.offered + row.offered,
         lost: all.lost + row.lost,
     }));
-    rows.sort_by_key(|row| (row.least_octets, row.most_octets));
+    rows.sort_by_key(|row| (row.min_octets, row.max_octets));
     rows
 }
 
@@ -55,9 +55,9 @@ mod tests {
     #[test]
     fn each_size_has_a_row_and_every_frame_is_in_one() {
         assert_eq!(rows([(64, 9)].into_iter()), [], "one size needs no rows");
-        let row = |[least_octets, most_octets]: [u32; 2], [offered, lost]: [u64; 2]| SizeResult {
-            least_octets,
-            most_octets,
+        let row = |[min_octets, max_octets]: [u32; 2], [offered, lost]: [u64; 2]| SizeResult {
+            min_octets,
+            max_octets,
             offered,
             lost,
         };
@@ -67,7 +67,7 @@ mod tests {
         let many = rows((64..1_064).map(|octets| (octets, if octets % 33 == 0 { 30 } else { 3 })));
         assert_eq!(many.len(), 33);
         assert_eq!(many.iter().filter(|row| row.offered == 30).count(), 31);
-        let rest = many.iter().find(|row| row.least_octets < row.most_octets).unwrap();
+        let rest = many.iter().find(|row| row.min_octets < row.max_octets).unwrap();
         assert_eq!(rest.offered, (1_000 - 32) * 3);
         assert_eq!(many.iter().map(|row| row.offered).sum::<u64>(), 31 * 30 + 969 * 3);
         assert_eq!(many.iter().map(|row| row.lost).sum::<u64>(), (31 * 30 + 969 * 3) / 3);

@@ -4,33 +4,33 @@
 //! always is; the **uncertainty** is how far above the floor it goes. A constant can be subtracted, the rest cannot.
 
 use romer_metrics::{Value, summary};
-use romer_record::calibration::{PlaceError, Share, Symmetry, TwoRates};
+use romer_record::calibration::{AddedDelay, StampSourceError, Symmetry, TwoRates};
 use romer_record::document::{Calibration, DelayKind};
 use romer_record::manifest::CalibrationUse;
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Passage, RoundTrip};
 use romer_units::{Duration, Place};
 
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 use crate::selection::Selection;
 use romer_clock::skew::rounded;
 use romer_clock::{across, elapsed};
 
-/// The share of the octets by which the two-rate solution may be off ([`TwoRates::held`]).
+/// The share of the octets by which the two-rate solution may be off ([`TwoRates::passed`]).
 const OCTETS_TOLERANCE: f64 = 0.05;
 
 /// The tool's share of the delays of several rounds, each over a path that takes no time: of each figure the median
 /// of the rounds'. `None` where no round has a delay.
-pub fn share(rounds: &[Vec<i64>]) -> Option<Share> {
+pub fn share(rounds: &[Vec<i64>]) -> Option<AddedDelay> {
     let all: Vec<_> = rounds.iter().map(|delays| summary(delays)).filter(|round| round.count > 0).collect();
     let over = |figure: fn(&romer_record::document::Summary) -> Option<f64>| {
         median(&all.iter().filter_map(figure).collect::<Vec<_>>())
     };
-    Some(Share {
+    Some(AddedDelay {
         baseline_ns: over(|round| round.min)?,
         median_ns: over(|round| round.median)?,
         uncertainty_ns: over(|round| Some(round.p99? - round.min?))?,
-        greatest_ns: over(|round| Some(round.max? - round.min?))?,
+        max_ns: over(|round| Some(round.max? - round.min?))?,
     })
 }
 
@@ -41,19 +41,19 @@ pub fn median<V: Value>(values: &[V]) -> Option<f64> {
 
 /// Whether a path that is the same in both directions is measured so: neither one-way median is further from half
 /// the round trip's than the one-way uncertainty allows.
-pub fn symmetry(error: &PlaceError) -> Symmetry {
+pub fn symmetry(error: &StampSourceError) -> Symmetry {
     let half = error.round_trip.median_ns / 2.0;
     let (forward_ns, reverse_ns) = (error.forward.median_ns, error.reverse.median_ns);
-    let differ_by_ns = (forward_ns - half).abs().max((reverse_ns - half).abs());
+    let difference_ns = (forward_ns - half).abs().max((reverse_ns - half).abs());
     let tolerance_ns = error.forward.uncertainty_ns.max(error.reverse.uncertainty_ns);
     Symmetry {
-        place: error.place,
+        stamp_source: error.place,
         forward_ns,
         reverse_ns,
         half_round_trip_ns: half,
-        differ_by_ns,
+        difference_ns,
         tolerance_ns,
-        held: differ_by_ns <= tolerance_ns,
+        passed: difference_ns <= tolerance_ns,
     }
 }
 
@@ -67,16 +67,16 @@ pub fn symmetry(error: &PlaceError) -> Symmetry {
 pub fn pair_delays(rows: &[RoundTrip], place: Place, bits_per_second: u64, octets: u32) -> (Vec<i64>, u64) {
     let time = serialization_ns(f64::from(octets), bits_per_second);
     let mut delays = Vec::new();
-    let mut set_aside = 0;
+    let mut excluded = 0;
     let firsts = rows.iter().filter(|row| row.copy == 0);
     let probes: Vec<&RoundTrip> = firsts.collect();
     for pair in probes.chunk_by(|a, b| a.sequence / 2 == b.sequence / 2) {
         match pair_delay(pair, Some(place)) {
             Some((apart, delay)) if apart.value() < time => delays.push(delay),
-            _ => set_aside += 1,
+            _ => excluded += 1,
         }
     }
-    (delays, set_aside)
+    (delays, excluded)
 }
 
 /// Between the departures of a pair, and from the first departure to the second arrival.
@@ -119,7 +119,7 @@ pub fn two_rates_of(
     (slow_bps, fast_bps): (u64, u64),
     octets_sent: u32,
     rounds: &[RatesOfRound],
-    (packets, set_aside): (u64, u64),
+    (packets, excluded): (u64, u64),
 ) -> Option<TwoRates> {
     let at = |bits_per_second, delay_ns| AtRate { bits_per_second, delay_ns };
     let solve = |(slow, fast): &RatesOfRound| two_rates(at(slow_bps, *slow), at(fast_bps, *fast));
@@ -127,7 +127,7 @@ pub fn two_rates_of(
     let over = |values: Vec<f64>| median(&values);
     let octets = over(solutions.iter().map(|solution| solution.0).collect())?;
     Some(TwoRates {
-        place,
+        stamp_source: place,
         slow_bps,
         fast_bps,
         slow_delay_ns: over(rounds.iter().map(|round| round.0).collect())?,
@@ -136,8 +136,8 @@ pub fn two_rates_of(
         octets_sent,
         error_ns: over(solutions.iter().map(|solution| solution.1).collect())?,
         packets,
-        set_aside,
-        held: (octets - f64::from(octets_sent)).abs() <= OCTETS_TOLERANCE * f64::from(octets_sent),
+        excluded,
+        passed: (octets - f64::from(octets_sent)).abs() <= OCTETS_TOLERANCE * f64::from(octets_sent),
     })
 }
 
@@ -151,7 +151,7 @@ fn serialization_ns(octets: f64, bits_per_second: u64) -> f64 {
 /// A calibration serves only where all stamps of the delays were taken in the one place of which it speaks; and only delays
 /// that are absolute have a baseline to be subtracted.
 pub fn apply(
-    related: &mut Related,
+    related: &mut StreamPassages,
     selection: &Selection,
     used: Option<&CalibrationUse>,
 ) -> (Option<Calibration>, Vec<MeasurementWarning>) {
@@ -159,8 +159,8 @@ pub fn apply(
     if let Some(why) = &used.refused {
         return (None, vec![MeasurementWarning::CalibrationNotUsed(why.clone())]);
     }
-    let Some(error) =
-        of_one_place(related, selection).and_then(|place| used.places.iter().find(|e| e.place == place))
+    let Some(error) = of_one_place(related, selection)
+        .and_then(|place| used.stamp_errors.iter().find(|e| e.stamp_source == place))
     else {
         return (None, vec![MeasurementWarning::CalibrationSourceMissing { subtract: used.subtract }]);
     };
@@ -182,7 +182,7 @@ pub fn apply(
 }
 
 /// The one place of all stamps that the delays are of.
-fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
+fn of_one_place(related: &StreamPassages, selection: &Selection) -> Option<Place> {
     let there = [selection.t1, selection.t2].map(|place| (place, !related.forward.is_empty()));
     let back = [selection.t3, selection.t4].map(|place| (place, !related.reverse.is_empty()));
     let mut places = there.into_iter().chain(back).filter(|(_, is_used)| *is_used).map(|(place, _)| place);
@@ -190,7 +190,7 @@ fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
     places.all(|other| other == Some(place)).then_some(place)
 }
 
-fn subtract(related: &mut Related, error: &PlaceError) -> Vec<MeasurementWarning> {
+fn subtract(related: &mut StreamPassages, error: &StampSourceError) -> Vec<MeasurementWarning> {
     let absolute = related.delay_kind == DelayKind::Absolute;
     let mut below = take(&mut related.round_trip, error.round_trip.baseline_ns);
     if absolute {

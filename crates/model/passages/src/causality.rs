@@ -13,7 +13,7 @@ use romer_record::warning::{EarlyArrivals, MeasurementWarning, OneWayContradicti
 use romer_units::Duration;
 
 use crate::rejected::are_many;
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 use crate::single::{are_no_single_ones, unit, withdraw};
 use romer_clock::skew::{Skew, rounded};
 
@@ -37,7 +37,7 @@ struct Early {
     /// The packets with a delay, forward and in reverse, and those of them that are early.
     all: [u64; 2],
     count: [u64; 2],
-    most_ns: i64,
+    max_ns: i64,
 }
 
 impl Early {
@@ -58,7 +58,7 @@ impl Early {
             forward_compared: self.all[0],
             reverse: self.count[1],
             reverse_compared: self.all[1],
-            most_ns: self.most_ns,
+            max_ns: self.max_ns,
         }
     }
 }
@@ -75,7 +75,7 @@ impl Contradiction {
     }
 }
 
-impl Related {
+impl StreamPassages {
     /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason. Single ones become
     /// what their round trip is. `least` are the least corrected differences of the stamps in both directions, and `skew` is what both
     /// directions agree upon, if they do. The stamps tell no less than `coarse_ns` apart.
@@ -202,7 +202,7 @@ impl Related {
                 early.all[place] += 1;
                 if early.is(delay) {
                     early.count[place] += 1;
-                    early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+                    early.max_ns = early.max_ns.max(delay.as_nanos().saturating_neg());
                 }
             }
         }

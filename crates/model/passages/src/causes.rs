@@ -12,7 +12,7 @@ use romer_units::Timestamp;
 
 use crate::due::due;
 use crate::link::{Down, HEARD_WITHIN_NS, downs, left_by};
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 
 /// A refusal is reported within this time of the packet: it takes a round trip, and a far host reports twice a second.
 const REPORTED_WITHIN_NS: i64 = 2_000_000_000;
@@ -32,7 +32,7 @@ pub struct Causes {
 
 impl Causes {
     /// The causes by the `events` of the run. `headers` are the octets of IP and UDP.
-    pub fn from_events(related: &Related, events: &[Event], headers: u32) -> Self {
+    pub fn from_events(related: &StreamPassages, events: &[Event], headers: u32) -> Self {
         if events.is_empty() && related.unanswered.is_empty() {
             return Self::default();
         }
@@ -51,7 +51,7 @@ impl Causes {
 }
 
 /// Why the far host did not send replies: they were too long for the path, or its queue did not accept them.
-fn not_replied(related: &Related, events: &[Event], headers: u32) -> Vec<(u64, LossCause)> {
+fn not_replied(related: &StreamPassages, events: &[Event], headers: u32) -> Vec<(u64, LossCause)> {
     let refused =
         events.iter().filter(|one| (one.kind, one.side) == (EventKind::NotSent, EventLocation::Responder));
     let most =

@@ -8,25 +8,29 @@ use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
 use romer_units::Direction;
 
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 
 /// A stream whose delays have the clocks' error removed, as far as it is known.
 #[derive(Clone, Debug)]
 pub struct Corrected {
     /// The stream, with what is known of its clocks.
-    pub related: Related,
+    pub related: StreamPassages,
     /// What the estimate left out and why.
     pub warnings: Vec<MeasurementWarning>,
 }
 
 /// Estimates the clocks of a stream, and removes their error from its delays. Where both ends have one clock, no error is
 /// estimated.
-pub fn correct_clocks(related: Related, request: &SkewRequest) -> Corrected {
+pub fn correct_clocks(related: StreamPassages, request: &SkewRequest) -> Corrected {
     correct_clocks_by(related, request, &InTurn)
 }
 
 /// The same with `workers`.
-pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &impl Both) -> Corrected {
+pub fn correct_clocks_by(
+    mut related: StreamPassages,
+    request: &SkewRequest,
+    workers: &impl Both,
+) -> Corrected {
     if related.delay_kind == DelayKind::Absolute {
         let early = related.reject_early();
         let warnings = early.into_iter().chain(too_long_for_one_clock(request, &related)).collect();
@@ -56,7 +60,7 @@ pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &
 }
 
 /// That a way is stated to take longer than packets took which one clock has timed, where it is.
-fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<MeasurementWarning> {
+fn too_long_for_one_clock(request: &SkewRequest, related: &StreamPassages) -> Option<MeasurementWarning> {
     let stated = request.path_minimum_ns.filter(|stated| *stated > 0)?;
     let ways = [(Direction::Forward, &related.forward), (Direction::Reverse, &related.reverse)];
     ways.into_iter().find_map(|(heading, passages)| {

@@ -74,7 +74,7 @@ pub use location::{
 pub use numbers::ReplyNumbers;
 pub use quick::DelayOutliers;
 pub use rejected::{Fractions, Rejected, RejectedStamps, StampCheck};
-pub use relate::{Related, Relating, ResponderLog, relate};
+pub use relate::{Relating, ResponderLog, StreamPassages, relate};
 pub use selection::{Selection, Tallies};
 pub use unsent::withdraw_unsent;
 pub use watched::WatchedDelays;

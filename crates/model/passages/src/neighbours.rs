@@ -108,14 +108,14 @@ pub(crate) enum Judgement {
 
 /// The delays of one direction on one side, relative to the packet that is compared.
 #[derive(Clone, Copy)]
-struct Side {
+struct NeighbourDelays {
     /// The least that no shorter round trip leaves to doubt.
     floor: f64,
     /// A multiple of the difference of median and lower quartile, since a quarter of the neighbours may be false.
     spread: f64,
 }
 
-impl Side {
+impl NeighbourDelays {
     /// By delays, each with its round trip. Delays below the lower quartile by more than the spread are left out, as false ones, unless the
     /// round trip explains them.
     fn new(delays: &[(f64, &Seen)], usual: Usual) -> Option<Self> {
@@ -251,9 +251,10 @@ impl<'a> Neighbours<'a> {
     fn bound(&self, way: usize, sides: &[&[Seen]], usual: Usual) -> Option<Bound> {
         let each = sides.iter().filter_map(|side| {
             let delays = side.iter().map(|other| (self.relative(other, way), other));
-            Side::new(&delays.collect::<Vec<(f64, &Seen)>>(), usual)
+            NeighbourDelays::new(&delays.collect::<Vec<(f64, &Seen)>>(), usual)
         });
-        let all = each.reduce(|a, b| Side { floor: a.floor.min(b.floor), spread: a.spread.max(b.spread) })?;
+        let all = each
+            .reduce(|a, b| NeighbourDelays { floor: a.floor.min(b.floor), spread: a.spread.max(b.spread) })?;
         let count = Self::count(sides);
         let least = sides.iter().map(|side| shortest(side)).reduce(f64::min)?;
         let limit = if count < MIN_NEIGHBOURS {

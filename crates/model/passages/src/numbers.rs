@@ -55,7 +55,7 @@ use within::within;
 use crate::relate::bare;
 
 /// What a reflector's numbers tell of the probes that did not come back. Where it does not count
-/// ([`Numbering::Own`]), the way of none is known.
+/// ([`Numbering::Stateful`]), the way of none is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyNumbers {
     /// How it numbers.
@@ -83,7 +83,7 @@ pub struct ReplyNumbers {
 }
 
 impl ReplyNumbers {
-    fn of(numbering: Numbering, missing: u64) -> Self {
+    fn new(numbering: Numbering, missing: u64) -> Self {
         Self {
             numbering,
             missing,
@@ -103,7 +103,7 @@ impl ReplyNumbers {
     fn counted(count: &Count) -> Self {
         let restarts = count.bases.len() as u64 - 1;
         let (copies, all_there, all_back) = (count.copies, true, true);
-        Self { copies, restarts, all_there, all_back, ..Self::of(Numbering::Own, 0) }
+        Self { copies, restarts, all_there, all_back, ..Self::new(Numbering::Stateful, 0) }
     }
 
     /// `missing` probes of which nothing is known.
@@ -151,7 +151,7 @@ impl ReplyNumbers {
 /// Gives those of the `forward` passages whose fate is unknown, because their probe did not come back, the fate that the
 /// numbers of the `replies` prove, and adds the replies that were lost on the way back. `numbers` are those of the replies,
 /// each with its copies; passages and replies are in the order of the probes. The replies come in the order of their
-/// numbers then, if the reflector counts, under the numbers of probes as [`Related::reverse`](crate::Related::reverse) has
+/// numbers then, if the reflector counts, under the numbers of probes as [`StreamPassages::reverse`](crate::StreamPassages::reverse) has
 /// them.
 pub(crate) fn attribute_losses(
     forward: &mut [Passage],
@@ -160,18 +160,18 @@ pub(crate) fn attribute_losses(
     waiting: Duration,
 ) -> ReplyNumbers {
     let missing = forward.iter().filter(|passage| is_missing(passage)).count() as u64;
-    let nothing = |numbering| ReplyNumbers::of(numbering, missing);
+    let nothing = |numbering| ReplyNumbers::new(numbering, missing);
     if numbers.is_empty() || numbers.len() != replies.iter().filter(|reply| reply.copy == 0).count() {
-        return nothing(Numbering::Untold);
+        return nothing(Numbering::Unknown);
     }
-    let count = Count::of(forward, replies, &numbers);
+    let count = Count::new(forward, replies, &numbers);
     drop(numbers);
     if !count.own {
-        return nothing(Numbering::Ours);
+        return nothing(Numbering::Stateless);
     }
     // Numbers that hardly ever rise are no count.
     if (count.bases.len() - 1) * 2 > count.places.len() {
-        return nothing(Numbering::Senseless);
+        return nothing(Numbering::Invalid);
     }
     let told = if count.in_order && count.copies == 0 {
         in_order(forward, replies, &count)
@@ -180,7 +180,7 @@ pub(crate) fn attribute_losses(
     } else {
         None
     };
-    told.unwrap_or(nothing(Numbering::Senseless))
+    told.unwrap_or(nothing(Numbering::Invalid))
 }
 
 const fn is_missing(passage: &Passage) -> bool {
@@ -233,7 +233,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(forward: &[Passage], replies: &[Passage], numbers: &[u32]) -> Self {
+    fn new(forward: &[Passage], replies: &[Passage], numbers: &[u32]) -> Self {
         let mut count = Self {
             places: Vec::with_capacity(numbers.len()),
             bases: vec![0],

@@ -31,7 +31,7 @@ pub enum ResponderLog {
 
 /// The passages of a stream, and what is known of its clocks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Related {
+pub struct StreamPassages {
     /// From sender to responder, in order of sequence and copy: departures t1, arrivals t2.
     pub forward: Vec<Passage>,
     /// From responder to sender: departures t3, arrivals t4. The responder sends replies, not probes, so the
@@ -78,7 +78,7 @@ pub struct Related {
     pub too_quick: [DelayOutliers; 2],
 }
 
-impl Related {
+impl StreamPassages {
     /// Numbers the copies of the way there anew, after the stamps of its arrivals were changed.
     pub fn number_copies(&mut self) {
         for packet in self.forward.chunk_by_mut(|a, b| a.sequence == b.sequence) {
@@ -108,7 +108,7 @@ impl Related {
 
     /// The order of the replies is that of the numbers that the reflector gives them.
     pub fn replies_are_counted(&self) -> bool {
-        self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own)
+        self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Stateful)
     }
 
     /// Converts the responder's time in each round trip, t3 - t2, from the responder's clock to the sender's by the estimated rate.
@@ -237,7 +237,7 @@ pub fn relate(
     relation: ClockRelation,
     waiting_time: Duration,
     responder_log: ResponderLog,
-) -> Related {
+) -> StreamPassages {
     let mut relating = Relating::new(*selection, relation, waiting_time, responder_log, rows.len());
     relating.take(rows);
     relating.finish()
@@ -356,7 +356,7 @@ impl Relating {
     }
 
     /// What was taken in, related.
-    pub fn finish(self) -> Related {
+    pub fn finish(self) -> StreamPassages {
         let relation = self.stream.relation;
         let mut related = self.finish_unrelated();
         if relation == ClockRelation::Unknown {
@@ -370,7 +370,7 @@ impl Relating {
 
     /// The same for those who take the clocks' error out next ([`correct_clocks`](crate::correct_clocks)): of two clocks
     /// nothing is said yet, and there are no delays.
-    pub fn finish_unrelated(self) -> Related {
+    pub fn finish_unrelated(self) -> StreamPassages {
         let Stream { relation, responder_log, waiting_time, .. } = self.stream;
         let Self { mut forward, mut replies, mut round_trip, mut missing, far_stamps, .. } = self;
         let (not_replied, unanswered) =
@@ -384,7 +384,7 @@ impl Relating {
             let numbers = core::mem::take(&mut replies.numbers);
             numbers::attribute_losses(&mut forward, &mut replies.passages, numbers, waiting_time)
         });
-        let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Own);
+        let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Stateful);
         let mut reverse = if counted.is_some() { replies.passages } else { replies.in_order() };
         if reverse.is_empty() {
             reverse = self.theirs;
@@ -403,7 +403,7 @@ impl Relating {
             }
         }
         let known = |passages| if shared { passages } else { &[][..] };
-        Related {
+        StreamPassages {
             delay_kind: delays::delay_kind(relation),
             corrections: Default::default(),
             not_identifiable: None,

@@ -8,7 +8,7 @@
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Sender, Timestamp};
 
-use crate::relate::Related;
+use crate::relate::StreamPassages;
 use romer_clock::skew::ChangeKind;
 
 /// A round trip that left so near to a step, or nearer than all steps are large, may have been under way.
@@ -16,7 +16,7 @@ const NEAR_NS: i64 = 2_000_000_000;
 /// Of fewer others it cannot be said where round trips lie.
 const OTHERS: usize = 20;
 
-impl Related {
+impl StreamPassages {
     /// The stream without the steps of [`clock`](Self::clock) in the round trips that were under way, and how many these are. What
     /// then took no more than `waiting_time` was not late.
     #[must_use]

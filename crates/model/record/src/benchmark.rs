@@ -34,7 +34,7 @@ pub struct BenchmarkPlan {
     /// Seed of the order of trials, of random sizes and gaps.
     pub seed: [u32; 6],
     /// Settings on which the trials depend. A benchmark continues only if all of them are unchanged.
-    pub asked: BTreeMap<String, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// What is kept of a benchmark while it goes on, in its order.
@@ -91,7 +91,7 @@ pub struct Benchmark {
     /// Verdicts on classes or claims, for procedures with verdicts.
     pub verdicts: Vec<Judgement>,
     /// Outliers in a curve: results that deviate from those of neighbouring loads or sizes.
-    pub soft_spots: Vec<SoftSpot>,
+    pub outliers: Vec<Outlier>,
     /// Events of the device and of the tester.
     pub events: Vec<BenchmarkEvent>,
     /// Latency of the tester itself; `null` if not measured.
@@ -277,7 +277,7 @@ pub struct Trial {
     pub size_lost: bool,
     /// Whether frames still arrived when the wait after the trial ended; later ones count as lost.
     #[serde(default)]
-    pub still_coming: bool,
+    pub still_arriving: bool,
     /// Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
     /// address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
     /// markings of these frames are not compared.
@@ -285,7 +285,7 @@ pub struct Trial {
     pub other_headers: BTreeMap<String, u64>,
     /// Outages of the device or its host; `null` in documents of older versions.
     #[serde(default)]
-    pub standstills: Option<Standstills>,
+    pub outages: Option<DeviceOutages>,
     /// Latency of all frames, nanoseconds.
     pub latency_ns: Summary,
     /// Definition of the latency, as text.
@@ -384,7 +384,7 @@ pub struct Gaps {
 /// them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
 /// frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Standstills {
+pub struct DeviceOutages {
     /// Number of outages.
     pub count: u64,
     /// Total duration of the outages, nanoseconds.
@@ -413,29 +413,29 @@ pub struct Policed {
     pub at_boundary_stopped: u64,
     /// Verdict on all frames together; absent in documents of older versions.
     #[serde(default)]
-    pub together: Option<PolicedTogether>,
+    pub total: Option<PolicedTotal>,
 }
 
 /// Decisions of a policer on all frames of a trial together, in frames of mean size. This is known even if
 /// the latency varies too much to judge single frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicedTogether {
+pub struct PolicedTotal {
     /// Frames forwarded unchanged.
     pub passed: u64,
     /// Frames that the bucket allows if frames reach the policer at their departure times.
     pub nominal: u64,
     /// Lower bound of the conforming frames that were dropped or remarked, whatever part of the latency
     /// variation occurs before the policer.
-    pub missing: u64,
+    pub min_conforming_stopped: u64,
     /// Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
     /// policer.
-    pub beyond: u64,
+    pub min_excess_passed: u64,
     /// Tolerance at the bucket limit, frames.
-    pub edge: u64,
+    pub boundary_frames: u64,
     /// Maximum latency minus minimum latency, nanoseconds.
-    pub latest_ns: i64,
+    pub latency_range_ns: i64,
     /// Time in which the empty bucket fills, nanoseconds.
-    pub fills_in_ns: i64,
+    pub fill_time_ns: i64,
 }
 
 /// Results of one stream of a trial.
@@ -515,9 +515,9 @@ pub struct StreamResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeResult {
     /// Smallest frame size of the row in bytes, including FCS.
-    pub least_octets: u32,
+    pub min_octets: u32,
     /// Largest frame size of the row in bytes, including FCS.
-    pub most_octets: u32,
+    pub max_octets: u32,
     /// Frames sent to the device.
     pub offered: u64,
     /// Frames that did not arrive.
@@ -602,7 +602,7 @@ pub struct Overall {
     /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
     /// Number of combinations of frame size and load that were measured in both cases in every valid repeat.
-    pub places: u64,
+    pub combinations: u64,
     /// Number of valid repeats. Each repeat counts as one value: the mean of its differences. Trials of one
     /// repeat share the state of host and device, so only further repeats show its variation. 0 in documents
     /// of older versions.
@@ -639,12 +639,12 @@ pub struct Judgement {
     pub found: String,
     /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
     /// there are too few frames (see `found`).
-    pub holds: Option<bool>,
+    pub passed: Option<bool>,
 }
 
 /// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SoftSpot {
+pub struct Outlier {
     /// Case (device configuration).
     pub case: String,
     /// Frame size in bytes, including FCS.

@@ -27,7 +27,7 @@ pub struct CalibrationRecord {
     /// Size of the IP packets, bytes.
     pub packet_octets: u32,
     /// Error by the source of the time stamps, over a path of negligible delay.
-    pub places: Vec<PlaceError>,
+    pub stamp_errors: Vec<StampSourceError>,
     /// Test that a symmetric path is measured as symmetric.
     pub symmetry: Vec<Symmetry>,
     /// Error that does not depend on the link rate (Hershberger 2005, equations 9.1 and 9.2).
@@ -53,20 +53,20 @@ pub struct Machine {
 
 /// Measurement error if all four time stamps have the same source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PlaceError {
+pub struct StampSourceError {
     /// Source of the time stamps.
-    pub place: Place,
+    pub stamp_source: Place,
     /// Error of the forward delay.
-    pub forward: Share,
+    pub forward: AddedDelay,
     /// Error of the reverse delay.
-    pub reverse: Share,
+    pub reverse: AddedDelay,
     /// Error of the round-trip delay.
-    pub round_trip: Share,
+    pub round_trip: AddedDelay,
 }
 
 /// Delay that romer and the host add. All values are medians over the rounds, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+pub struct AddedDelay {
     /// Minimum added delay of a round (baseline).
     pub baseline_ns: f64,
     /// Median added delay of a round.
@@ -74,7 +74,7 @@ pub struct Share {
     /// 99 % quantile minus baseline of a round.
     pub uncertainty_ns: f64,
     /// Maximum minus baseline of a round, including scheduling delays.
-    pub greatest_ns: f64,
+    pub max_ns: f64,
 }
 
 /// Test of FOWD = ROWD = RTT/2 on a symmetric path: medians of the one-way delays and of half the round-trip
@@ -82,7 +82,7 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Symmetry {
     /// Source of the time stamps.
-    pub place: Place,
+    pub stamp_source: Place,
     /// Forward delay, nanoseconds.
     pub forward_ns: f64,
     /// Reverse delay, nanoseconds.
@@ -90,11 +90,11 @@ pub struct Symmetry {
     /// Half of the round-trip delay, nanoseconds.
     pub half_round_trip_ns: f64,
     /// Larger of the two differences between a one-way delay and half the round-trip delay, nanoseconds.
-    pub differ_by_ns: f64,
+    pub difference_ns: f64,
     /// Maximum permitted difference: the larger uncertainty of the two one-way delays, nanoseconds.
     pub tolerance_ns: f64,
     /// Whether the difference is within the tolerance.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// Delay over a link at two rates, and the part that does not depend on the rate: delay = bytes * 8 / rate +
@@ -102,7 +102,7 @@ pub struct Symmetry {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoRates {
     /// Source of the time stamps.
-    pub place: Place,
+    pub stamp_source: Place,
     /// Slow rate, bit/s of frames without FCS.
     pub slow_bps: u64,
     /// Fast rate, bit/s of frames without FCS.
@@ -120,16 +120,16 @@ pub struct TwoRates {
     /// Number of measured packets, all rounds and both rates.
     pub packets: u64,
     /// Excluded packets: the link was idle before them, or a time stamp is missing.
-    pub set_aside: u64,
+    pub excluded: u64,
     /// Whether `octets` is within 5 % of `octets_sent`.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// Time that the hypervisor took from this system, measured before each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostGaps {
     /// Observed time for each processor, all rounds together, nanoseconds.
-    pub watched_ns: i64,
+    pub observed_ns: i64,
     /// Share of the observed time that was taken.
     pub stolen_ratio: f64,
     /// Longest interruption, nanoseconds.
@@ -138,7 +138,7 @@ pub struct HostGaps {
 
 impl CalibrationRecord {
     /// The error where all stamps are taken at `place`; `None` where that was not measured.
-    pub fn at(&self, place: Place) -> Option<&PlaceError> {
-        self.places.iter().find(|error| error.place == place)
+    pub fn at(&self, place: Place) -> Option<&StampSourceError> {
+        self.stamp_errors.iter().find(|error| error.stamp_source == place)
     }
 }

@@ -34,34 +34,34 @@ pub struct ClockProof {
     /// Skew of the simulated clock: simulated, estimated and their agreement, ppm.
     pub skew_ppm: ProofFigure,
     /// Steps of the simulated clock, in order of time.
-    pub steps: Vec<PretendedStep>,
+    pub steps: Vec<SimulatedStep>,
     /// Times of reported clock events that were not simulated, nanoseconds after the first packet.
-    pub invented_at_ns: Vec<i64>,
+    pub false_events_at_ns: Vec<i64>,
     /// Whether the estimator found all simulated values, and nothing else.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A simulated value and its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofFigure {
     /// Simulated value.
-    pub asked: f64,
+    pub simulated: f64,
     /// Estimated value; `null` if there is none.
-    pub found: Option<f64>,
+    pub estimated: Option<f64>,
     /// 95 % confidence interval of the estimate.
     pub interval: Option<[f64; 2]>,
     /// Whether the simulated value is in the interval, or outside by at most its width, or by the effect of a
     /// change of 10 us of the path's minimum delay.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A step of the simulated clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PretendedStep {
+pub struct SimulatedStep {
     /// Simulated time of the step, nanoseconds after the first packet.
     pub at_ns: i64,
     /// Estimated time of the step, nanoseconds after the first packet; `null` if it was not detected.
-    pub found_at_ns: Option<i64>,
+    pub detected_at_ns: Option<i64>,
     /// Size of the step: simulated, estimated and their agreement, nanoseconds.
     pub size_ns: ProofFigure,
 }

@@ -60,7 +60,7 @@ pub struct LoopDirection {
     /// The verdict: that of the worst figure.
     pub verdict: LoopVerdict,
     /// The verdict as text.
-    pub words: String,
+    pub text: String,
     /// With `variable`, the clock offset of the path is unknown: the delays of both runs are those above the minimum of each.
     pub delay_kind: Option<DelayKind>,
     /// Each figure, and the distances of the distributions of delay.

@@ -55,7 +55,7 @@ pub struct ComparedDirection {
     /// Verdict.
     pub verdict: ComparisonVerdict,
     /// Verdict as text, with the significant differences and the metrics without an interval.
-    pub words: String,
+    pub text: String,
     /// Comparison of each metric.
     pub figures: Vec<ComparedFigure>,
 }

@@ -1,4 +1,4 @@
-//! The document of two networks in series (`romer/concatenation/1`): what their delays add up to, held against a third.
+//! The document of two networks in series (`romer/concatenation/1`): what their delays add up to, compared with a measurement of both.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Concatenation {
     /// Measurement of the second network.
     pub b: ComparedRun,
     /// Measurement of both in series; `null` if not given.
-    pub against: Option<ComparedRun>,
+    pub measured: Option<ComparedRun>,
     /// Methods of the prediction and of the tests, as text.
     pub method: String,
     /// Seed of the resampling, six unsigned 32-bit integers; a constant.
@@ -52,7 +52,7 @@ pub struct ConcatenatedDirection {
     /// Statistics of the prediction and of the measurement.
     pub figures: Vec<ConcatenatedFigure>,
     /// Verdict as text.
-    pub words: String,
+    pub text: String,
 }
 
 /// Test whether delays at the same times are independent.
@@ -76,7 +76,7 @@ pub struct DistributionTest {
     /// Probability of a distance at least as large if both had one distribution.
     pub p_value: f64,
     /// Whether the distributions agree: `p_value` is at least 5 %.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// A statistic of the prediction and of the measurement.

@@ -14,7 +14,7 @@ use romer_units::Place;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::Share;
+use crate::calibration::AddedDelay;
 use crate::event::Event;
 use crate::incomplete::{CutShort, NotLogged};
 use crate::note::Note;
@@ -35,7 +35,7 @@ pub const MEASUREMENT: &str = "romer/measurement/1";
 pub const DEMO: &str = "romer/demo/1";
 /// The name of the doctor's schema.
 pub const DOCTOR: &str = "romer/doctor/1";
-/// The name of the schema of a line of `--stream`.
+/// The name of the schema of a line of `--json-lines`.
 pub const STREAM: &str = "romer/stream/1";
 
 /// Results of one measured stream.
@@ -210,10 +210,10 @@ pub struct Calibration {
     pub subtracted: bool,
     /// Added forward delay; `null` if forward delays are not absolute.
     #[serde(default)]
-    pub forward: Option<Share>,
+    pub forward: Option<AddedDelay>,
     /// Added reverse delay; `null` if reverse delays are not absolute.
     #[serde(default)]
-    pub reverse: Option<Share>,
+    pub reverse: Option<AddedDelay>,
     /// Time of the calibration, UTC (RFC 3339).
     #[serde(default)]
     pub measured: Option<String>,
@@ -240,7 +240,7 @@ pub struct Limit {
     /// The measured value.
     pub value: Option<f64>,
     /// Whether it passed.
-    pub held: bool,
+    pub passed: bool,
 }
 
 /// Sources of the time stamps; `null` if the responder does not state them.
@@ -406,7 +406,7 @@ pub struct DoctorFinding {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// One line of `romer measure --stream`.
+/// One line of `romer measure --json-lines`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamLine {
@@ -473,7 +473,7 @@ pub struct StreamInterval {
     #[serde(default)]
     pub outstanding: u64,
     /// Entries of the packet log that are stored, even if the process is killed.
-    pub kept_entries: u64,
+    pub durable_entries: u64,
     /// The departures of all probes with numbers below this one are stored.
     pub durable_sent: u64,
     /// Round-trip delays within this interval, nanoseconds, with the time stamps available during the run:

@@ -34,7 +34,7 @@ pub struct Emulation {
     /// Time since which impairments were off (packets passed unchanged) until the end, RFC 3339; `null` if
     /// the scenario applied at the end.
     #[serde(default)]
-    pub passing_since: Option<String>,
+    pub impairments_off_since: Option<String>,
     /// Ports, by letter.
     pub ports: BTreeMap<String, EmulatedPort>,
     /// Scenarios of the run in their order, if there were several; the first is that of the start.
@@ -60,7 +60,7 @@ pub struct EmulationChange {
     pub scenario: String,
     /// Whether impairments were off: packets passed unchanged, and the scenario was stored only.
     #[serde(default)]
-    pub passing: bool,
+    pub impairments_off: bool,
 }
 
 /// The name of the schema of what is kept of an emulation with a measurement that passed through it.
@@ -72,7 +72,7 @@ pub struct Emulated {
     /// `romer/emulated/1`.
     pub schema: String,
     /// Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`.
-    pub there: PortDirection,
+    pub forward_direction: PortDirection,
     /// Port a, `[NETNS/]IFACE`.
     pub a: String,
     /// Port b, `[NETNS/]IFACE`.
@@ -82,7 +82,7 @@ pub struct Emulated {
     /// Scenario at the start of the measurement, with the keys of a scenario file.
     pub scenario: String,
     /// Whether impairments were off at the start of the measurement: packets passed unchanged.
-    pub passing: bool,
+    pub impairments_off: bool,
     /// Whether the scenario changed, or the emulation ended, during the measurement; `null` if the
     /// measurement was killed.
     pub changed: Option<bool>,
@@ -142,7 +142,7 @@ pub struct EmulatedPort {
     /// Interface, `[NETNS/]IFACE`.
     pub interface: String,
     /// Bridge from which the interface was removed during the run; `null` if it was in none.
-    pub taken_from_bridge: Option<String>,
+    pub removed_from_bridge: Option<String>,
     /// Whether offloads were disabled during the run and enabled again.
     pub offloads_switched_off: bool,
 }

@@ -37,11 +37,11 @@ pub struct FidelityDirection {
     /// Share of simulated runs in which some figure deviates as much as the most deviating measured one.
     pub p_value: f64,
     /// Verdict as text.
-    pub words: String,
-    /// Mean delay that hosts and links around the emulator added, as far as `--allow` permits: each delay
+    pub text: String,
+    /// Mean delay that hosts and links around the emulator added, as far as `--allowance` permits: each delay
     /// counts by its excess over the expected delay of its rank.
     pub added_ns: f64,
-    /// Allowance (`--allow`) in nanoseconds with which the measurement would be consistent. `null` if it is
+    /// Allowance (`--allowance`) in nanoseconds with which the measurement would be consistent. `null` if it is
     /// consistent without one, or if no allowance up to the median delay of the scenario is sufficient.
     pub sufficient_allowance_ns: Option<f64>,
     /// Each figure.
@@ -72,9 +72,9 @@ pub struct FidelityFigure {
     /// packets apart).
     pub figure: String,
     /// Value expected from the scenario, in the unit of the figure.
-    pub asked: f64,
+    pub requested: f64,
     /// Range of 95 % of the simulated runs, without an allowance, in the unit of the figure.
-    pub asked_interval: [f64; 2],
+    pub requested_interval: [f64; 2],
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],
@@ -83,7 +83,7 @@ pub struct FidelityFigure {
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
     /// bootstrap; `null` if there are too few values.
     pub measured_interval: Option<[f64; 2]>,
-    /// Share of simulated runs in which this figure deviates as much, in either direction. With `--allow`, a
+    /// Share of simulated runs in which this figure deviates as much, in either direction. With `--allowance`, a
     /// delay of the measurement or of a run that is above the expected one is first reduced towards it, by at
     /// most the allowance.
     pub p_value: f64,

@@ -53,7 +53,7 @@ pub enum Pattern {
     /// Delays, or differences of consecutive delays, are near multiples of a step (quantization).
     DelayGrid {
         /// Quantised values: `delay`, or `ipdv`, the difference of consecutive delays.
-        of: GridOf,
+        quantity: GridQuantity,
         /// Step between two multiples.
         step_ns: f64,
         /// 95 % confidence interval of the step.
@@ -147,7 +147,7 @@ pub enum Pattern {
 /// Values near multiples of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum GridOf {
+pub enum GridQuantity {
     /// The delays.
     Delay,
     /// The differences of the delays of consecutive packets (RFC 3393).

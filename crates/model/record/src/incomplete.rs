@@ -16,7 +16,7 @@ pub enum EntryKind {
     /// Arrival of a packet.
     Arrival,
     /// Record of the responder about a packet.
-    FarRecord,
+    ResponderRecord,
     /// Time stamp of a network card.
     CardStamp,
 }
@@ -24,7 +24,7 @@ pub enum EntryKind {
 impl EntryKind {
     /// All of them.
     pub const ALL: [Self; 5] =
-        [Self::Departure, Self::DepartureStamp, Self::Arrival, Self::FarRecord, Self::CardStamp];
+        [Self::Departure, Self::DepartureStamp, Self::Arrival, Self::ResponderRecord, Self::CardStamp];
 
     /// That of an entry.
     pub const fn from_entry(entry: &Entry) -> Self {
@@ -32,7 +32,7 @@ impl EntryKind {
             Entry::Sent { .. } | Entry::NotSent { .. } => Self::Departure,
             Entry::SentStamp { .. } => Self::DepartureStamp,
             Entry::Returned { .. } | Entry::Came { .. } => Self::Arrival,
-            Entry::Far(_) | Entry::FarSent(_) => Self::FarRecord,
+            Entry::Far(_) | Entry::FarSent(_) => Self::ResponderRecord,
             Entry::Card(_) => Self::CardStamp,
         }
     }

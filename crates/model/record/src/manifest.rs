@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::PlaceError;
+use crate::calibration::StampSourceError;
 use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
 pub use crate::incomplete::{CutShort, EntryKind, NotLogged};
@@ -111,11 +111,11 @@ pub struct Stream {
     /// Set if the initiator's host ignores ICMP errors about packets too long for the path, and some probes
     /// may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub routers_unheard: Option<u32>,
+    pub ip_no_pmtu_disc: Option<u32>,
     /// Set if the responder's host ignores ICMP errors about packets too long for the path, and some of its
     /// replies or probes may be too long. The value is that of `net.ipv4.ip_no_pmtu_disc` (2 or 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responder_routers_unheard: Option<u32>,
+    pub responder_ip_no_pmtu_disc: Option<u32>,
     /// Rejected and unusual datagrams at the initiator's port. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Replies::is_empty")]
     pub replies: Replies,
@@ -145,7 +145,7 @@ pub struct CalibrationUse {
     /// Time of the calibration, UTC (RFC 3339).
     pub measured: String,
     /// Measurement error by the source of the time stamps.
-    pub places: Vec<PlaceError>,
+    pub stamp_errors: Vec<StampSourceError>,
     /// Whether the baseline is to be subtracted (`--subtract-baseline`).
     pub subtract: bool,
     /// Reason why the calibration is not used: it is of another machine; `null` if it is used.

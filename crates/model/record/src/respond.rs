@@ -45,16 +45,16 @@ pub struct Respond {
     /// Datagrams and loop iterations that the reflector thread abandoned because of an internal fault of
     /// romer.
     #[serde(default)]
-    pub failed_turns: u64,
+    pub failed_iterations: u64,
     /// Loop iterations of a thread that took longer than 5 s: an internal fault of romer.
     #[serde(default)]
-    pub stuck_turns: u64,
+    pub stuck_iterations: u64,
     /// Latest 256 events of the responder and its host; times are since its start.
     #[serde(default)]
     pub events: Vec<Event>,
     /// Number of earlier events that are no longer listed.
     #[serde(default)]
-    pub events_forgotten: u64,
+    pub events_dropped: u64,
 }
 
 /// The responder's clock.
@@ -79,7 +79,7 @@ pub struct RespondRequests {
     /// Probes of one-way sessions from another address than the session's, as after a NAT replaced its
     /// mapping, until the session uses the new address. Each is accepted once.
     #[serde(default)]
-    pub elsewhere: u64,
+    pub other_address: u64,
     /// Datagrams that name a one-way session of their source and have an invalid tag: no probes, and
     /// processed as other requests.
     #[serde(default)]
@@ -118,13 +118,13 @@ pub struct RespondProbes {
     /// UDP payload of the sent probes, bytes.
     pub octets: u64,
     /// Probes that were due and not sent because of a limit.
-    pub held_back: RespondHeldBack,
+    pub rate_limited: RespondRateLimited,
 }
 
 /// Probes that were due and not sent because of a limit, by limit. Networks are a /24 of IPv4 or a /56 of
 /// IPv6.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RespondHeldBack {
+pub struct RespondRateLimited {
     /// By the packet rate limit to one network (`--rate`).
     pub packet_rate: u64,
     /// By the bit rate limit to one network, for a responder that is open to all: 10 Mbit/s.
@@ -188,12 +188,12 @@ pub struct RespondSessionsRefused {
     /// Invalid request.
     pub invalid: u64,
     /// Request to resume a session that no longer exists.
-    pub gone: u64,
+    pub unknown_session: u64,
     /// Connections from outside the allowed ranges, which are closed at once.
     pub not_allowed: u64,
     /// Connections closed before their request was read, because there were too many of their network or in
     /// total, or because their first message used too much memory.
-    pub unheard: u64,
+    pub overload: u64,
     /// Connections without a session that sent a message that is not in the protocol, or out of order, such
     /// as those of programs with another protocol. Counted when they end.
     #[serde(default)]
@@ -207,8 +207,8 @@ pub struct RespondSessionsRefused {
 impl RespondSessionsRefused {
     /// All sessions among them: conversations in which none was requested are none.
     pub const fn all(&self) -> u64 {
-        let Self { busy, rate, length, size, invalid, gone, not_allowed, unheard, .. } = *self;
-        busy + rate + length + size + invalid + gone + not_allowed + unheard
+        let Self { busy, rate, length, size, invalid, unknown_session, not_allowed, overload, .. } = *self;
+        busy + rate + length + size + invalid + unknown_session + not_allowed + overload
     }
 }
 
@@ -216,9 +216,9 @@ impl RespondSessionsRefused {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondSessions {
     /// Sessions accepted by the control channel.
-    pub granted: u64,
+    pub accepted: u64,
     /// Control connections whose client did not prove that it has the key.
-    pub proofs_refused: u64,
+    pub auth_fail: u64,
     /// Sessions rejected by the control channel, by cause.
     #[serde(default)]
     pub refused: RespondSessionsRefused,
@@ -229,11 +229,11 @@ pub struct RespondSessions {
     #[serde(default)]
     pub evicted_sessions: u64,
     /// Current sessions with state: numbered, or protected against replays.
-    pub remembered: u64,
+    pub with_state: u64,
     /// Maximum number of sessions.
-    pub places: u64,
+    pub slots: u64,
     /// Requests answered without state, because no session slot was free.
-    pub without_place: u64,
+    pub without_slot: u64,
     /// Idle sessions whose slot was given to another session.
     pub evicted: u64,
 }

@@ -645,7 +645,7 @@ fn path_notes(name: &str, path: &Path, notes: &mut Vec<EmulationWarning>) {
         notes.push(EmulationWarning::CorrelationTimeRaised {
             setting: delay(),
             requested_ns: time,
-            alike_ns: least,
+            similar_within_ns: least,
         });
     }
     if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {

@@ -336,16 +336,16 @@ fn variable(table: &mut TableReader<'_>, files: &mut Files<'_, '_>) -> Read<Opti
     match shape {
         Shape::Nothing => return Ok(None),
         Shape::Correlated => {
-            let of = table.need("of")?;
-            let mut inner = of.table()?;
+            let distribution = table.need("distribution")?;
+            let mut inner = distribution.table()?;
             let law = variable(&mut inner, files)?;
             inner.finish()?;
-            let law =
-                law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
+            let law = law.ok_or_else(|| {
+                distribution.error("is none, which cannot be correlated; name a distribution")
+            })?;
             if law.is_correlated() {
-                return Err(
-                    of.error("is correlated already; name a distribution, and one coefficient or time")
-                );
+                return Err(distribution
+                    .error("is correlated already; name a distribution, and one coefficient or time"));
             }
             let law = law.law().clone();
             let coefficient = table.get("coefficient");

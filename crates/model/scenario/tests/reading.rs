@@ -180,9 +180,9 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         ("[a_to_b.duplicate]\nmodel=\"four-state\"\n", "s.toml:2:7", "known are bernoulli"),
         ("[a_to_b.corrupt]\nmodel=\"markov\"\nprobability=0.1\n", "s.toml:2:7", "known are bernoulli"),
         (
-            "[a_to_b.delay]\nvariable={model=\"correlated\", coefficient=0.5, of={model=\"correlated\", coefficient=0.5, \
-             of={model=\"exponential\", mean=\"1ms\"}}}\n",
-            "s.toml:2:51",
+            "[a_to_b.delay]\nvariable={model=\"correlated\", coefficient=0.5, distribution={model=\"correlated\", coefficient=0.5, \
+             distribution={model=\"exponential\", mean=\"1ms\"}}}\n",
+            "s.toml:2:61",
             "one coefficient",
         ),
         (
@@ -425,7 +425,7 @@ fn a_recorded_link_that_is_silent_for_long_is_told() {
 fn delays_in_time_are_read() {
     let text = |keys: &str| {
         format!(
-            "[a_to_b.delay]\nvariable={{model=\"correlated\", of={{model=\"gamma\", shape=2, scale=\"1ms\"}}{keys}}}\n"
+            "[a_to_b.delay]\nvariable={{model=\"correlated\", distribution={{model=\"gamma\", shape=2, scale=\"1ms\"}}{keys}}}\n"
         )
     };
     let scenario = read(&text(", time=\"50ms\"")).unwrap();
@@ -435,7 +435,7 @@ fn delays_in_time_are_read() {
     assert!(scenario.notes.is_empty(), "{:?}", scenario.notes);
     let notes = read(&text(", time=\"1ms\"")).unwrap().notes;
     assert!(matches!(notes[..], [EmulationWarning::CorrelationTimeRaised { requested_ns: 1_000_000, .. }]));
-    let law = "[a_to_b.delay]\nvariable={model=\"correlated\", time=\"1h\", of={model=\"uniform\", low=\"1ms\", high=\"2ms\"}}\n";
+    let law = "[a_to_b.delay]\nvariable={model=\"correlated\", time=\"1h\", distribution={model=\"uniform\", low=\"1ms\", high=\"2ms\"}}\n";
     let steps = |count: usize| -> String {
         let step = |n| format!("[[timeline]]\nat=\"{n}s\"\n{}", law.replace("[a_", "[timeline.a_"));
         (0..count).map(step).collect()

@@ -195,7 +195,7 @@ pub(crate) fn run(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Resu
         scenario: cases::config(case).into(),
         least_hold: Duration::ZERO,
         samples: None,
-        may_cut_off: false,
+        allow_default_route: false,
         data_plane: if case.table == CaseGroup::ByXdp { DataPlane::Xdp } else { DataPlane::Auto },
     };
     let bridge = LiveBridge::start(&options).context("the emulator does not begin")?;

@@ -30,7 +30,7 @@ const QTCP: &str = "Files of Qtcp";
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
         romer analyze forward.csv --reverse reverse.csv\n  romer analyze packets.csv --limit 'loss<=1%'\n  \
         romer analyze --capture-a sender.pcapng --capture-b receiver.pcapng\n  romer analyze voice.raw --html voice.html\n  \
-        romer analyze --concatenate bluetooth.csv cable.csv --against both.csv"
+        romer analyze --concatenate bluetooth.csv cable.csv --measured both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
     /// Folder of a run, or a packet log: .csv, .raw, .log, .json, or these with .gz
@@ -55,7 +55,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Compare the sum with a measurement of both networks in series
     #[arg(long, value_name = "C")]
-    pub(crate) against: Option<PathBuf>,
+    pub(crate) measured: Option<PathBuf>,
     /// Accept packets of 48 bytes or less in a .raw, which Qtcp cannot send
     #[arg(long, help_heading = QTCP, hide_short_help = true, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) any_size: bool,

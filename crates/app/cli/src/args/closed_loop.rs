@@ -33,7 +33,7 @@ pub(crate) struct LoopArgs {
     pub(crate) run: Option<PathBuf>,
     /// Stream of the run, counted from 0
     #[arg(long, value_name = "N", default_value = "0", requires = "run", value_parser = values::stream_number, allow_hyphen_values = true)]
-    pub(crate) stream: u16,
+    pub(crate) stream_number: u16,
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
     /// round-trip, forward, reverse or both

@@ -37,7 +37,7 @@ pub(crate) struct CompareArgs {
     pub(crate) explain: bool,
     /// Stream to compare, counted from 0, where there are several
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
-    pub(crate) stream: Option<u16>,
+    pub(crate) stream_number: Option<u16>,
     /// Fail (exit code 6) if a difference, B - A, does not meet this limit; repeatable
     #[arg(long, help_heading = "Limits", value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,

@@ -64,7 +64,7 @@ pub(crate) struct EmulateArgs {
     pub(crate) data_plane: DataPlane,
     /// Allow an interface that carries this host's default route
     #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
-    pub(crate) yes_cut_me_off: bool,
+    pub(crate) allow_default_route: bool,
 }
 
 /// What is kept of single packets.
@@ -109,7 +109,7 @@ pub(crate) struct OfflineArgs {
     pub(crate) list_presets: bool,
     /// Run in virtual time, from --arrivals to --departures
     #[arg(long, requires = "arrivals",
-        conflicts_with_all = ["ports", "data_plane", "duration", "yes_cut_me_off"])]
+        conflicts_with_all = ["ports", "data_plane", "duration", "allow_default_route"])]
     pub(crate) offline: bool,
     /// Scenario file (TOML)
     #[arg(long, help_heading = SCENARIO, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]

@@ -152,14 +152,14 @@ pub(crate) struct MeasureArgs {
     #[arg(long, short, help_heading = OUTPUT, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Full-screen display while running; q quits, p pauses
-    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["stream", "quiet"])]
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json_lines", "quiet"])]
     pub(crate) tui: bool,
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
-    pub(crate) stream: bool,
-    /// Time between two lines of --stream
-    #[arg(long, help_heading = OUTPUT, value_name = "D", default_value = "500ms", value_parser = values::stream_interval, allow_hyphen_values = true, hide_short_help = true)]
-    pub(crate) stream_interval: Duration,
+    pub(crate) json_lines: bool,
+    /// Time between two lines of --json-lines
+    #[arg(long, help_heading = OUTPUT, value_name = "D", default_value = "500ms", value_parser = values::json_lines_interval, allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) json_lines_interval: Duration,
     /// Return the responder's time stamps during the run, to show one-way metrics live
     ///
     /// This takes about 40 bytes per packet of the reverse direction. --tui always has it.

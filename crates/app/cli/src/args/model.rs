@@ -45,13 +45,13 @@ pub(crate) struct ModelArgs {
     pub(crate) only_udp: bool,
     /// Stream to model, counted from 0
     #[arg(long, value_name = "N", default_value = "0", requires = "write")]
-    pub(crate) stream: u16,
+    pub(crate) stream_number: u16,
     /// Check the measurement against this scenario, a file or a preset
     #[arg(long, value_name = "FILE.toml|PRESET")]
     pub(crate) against: Option<PathBuf>,
     /// Maximum delay that hosts and links outside the emulator may have added
     #[arg(long, value_name = "D", default_value = "0s", value_parser = values::delay, allow_hyphen_values = true)]
-    pub(crate) allow: Duration,
+    pub(crate) allowance: Duration,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -421,10 +421,10 @@ mod tests {
             ("clock-skew", Bare::Accepted),
             // Times that are micro- or milliseconds as often as seconds.
             ("interval", Bare::NeedsUnit),
-            ("stream-interval", Bare::NeedsUnit),
+            ("json-lines-interval", Bare::NeedsUnit),
             ("every", Bare::Accepted),
             ("delay", Bare::NeedsUnit),
-            ("allow of model", Bare::NeedsUnit),
+            ("allowance", Bare::NeedsUnit),
             ("jitter-buffer", Bare::NeedsUnit),
             ("path-minimum", Bare::NeedsUnit),
             ("unit", Bare::NeedsUnit),

@@ -67,7 +67,7 @@ pub(crate) struct ReportArgs {
     pub(crate) unit: Option<Duration>,
     /// Stream to export with --csv or --qtcp, counted from 0 [default: all]
     #[arg(long, help_heading = EXPORT, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
-    pub(crate) stream: Option<u16>,
+    pub(crate) stream_number: Option<u16>,
     /// Direction to export, if both ends sent [default: both; with --qtcp: forward]
     #[arg(long, help_heading = EXPORT, value_name = "DIRECTION")]
     pub(crate) direction: Option<ExportDirection>,

@@ -40,7 +40,7 @@ impl Folder {
             started: rfc3339(SystemTime::now()),
             arguments: inward(std::env::args().skip(2)),
             seed: options.seed.0,
-            asked: options.asked(),
+            settings: options.settings(),
         };
         Ok(Self::New(location, plan))
     }
@@ -159,16 +159,16 @@ pub(super) fn resume(
             "nothing to resume ({shown}): all trials are done; show the results with: romer report {shown}"
         )));
     }
-    let asked = options.asked();
-    if let Some(changed) = asked.keys().find(|name| asked.get(*name) != plan.asked.get(*name)) {
+    let settings = options.settings();
+    if let Some(changed) = settings.keys().find(|name| settings.get(*name) != plan.settings.get(*name)) {
         let words = |of: &std::collections::BTreeMap<String, String>| {
             let words = of.get(changed).map_or("not there", String::as_str);
             romer_report::escape::terminal(words).chars().take(SHOWN).collect::<String>()
         };
         return Err(Failure::usage(format!(
             "cannot resume ({shown}, {changed}): it was {}, and is now {}; restore it, or start a new benchmark",
-            words(&plan.asked),
-            words(&asked)
+            words(&plan.settings),
+            words(&settings)
         )));
     }
     let started = humantime::parse_rfc3339(&plan.started).map_err(|error| {
@@ -202,14 +202,14 @@ mod tests {
     #[test]
     fn a_benchmark_of_a_plan_goes_on_whatever_stands_last() {
         let folder = tempfile::tempdir().unwrap();
-        let [file, kept] = ["asked.toml", "plan.json"].map(|name| folder.path().join(name));
+        let [file, kept] = ["benchmark.toml", "plan.json"].map(|name| folder.path().join(name));
         std::fs::write(&file, "procedure = \"load-sweep\"\nrepeat = 4\n").unwrap();
         let plan = BenchmarkPlan {
             schema: BENCHMARK_PLAN.into(),
             started: "2026-01-02T03:04:05Z".into(),
             arguments: vec![file.to_str().unwrap().into()],
             seed: [1, 2, 3, 4, 5, 6],
-            asked: std::collections::BTreeMap::new(),
+            settings: std::collections::BTreeMap::new(),
         };
         std::fs::write(kept, serde_json::to_string(&plan).unwrap()).unwrap();
         let path = folder.path().to_str().unwrap();

@@ -107,7 +107,7 @@ mod tests {
         ("expect-vlan", &["--expect-vlan=untagged=10"]),
         ("expect-priority", &["--expect-priority=untagged=3"]),
         ("expect-ecn", &["--expect-ecn=not-ect=ce"]),
-        ("allow", &["--allow=order"]),
+        ("allow-anomalies", &["--allow-anomalies=order"]),
         ("excess-marking", &["--excess-marking=cs0=cs1"]),
         ("require-verdicts", &["--require-verdicts", "--expect-marking=cs0=cs0"]),
         ("limit", &["--limit=loss_ratio<=1%"]),
@@ -158,7 +158,7 @@ mod tests {
             .map_err(|failure| failure.text().to_owned())?;
         let ParsedWords::Procedure(asked) = read else { panic!("{all:?}") };
         let options = options(&asked).map_err(|failure| failure.text().to_owned())?;
-        Ok(format!("{:?} {} {}", options.asked(), options.patience, options.case_time))
+        Ok(format!("{:?} {} {}", options.settings(), options.patience, options.case_time))
     }
 
     /// Every option of a procedure has an effect on it, and every other option is unknown to it.

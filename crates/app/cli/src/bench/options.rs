@@ -304,7 +304,7 @@ fn claims(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<Claims, Failure>
         scheduler,
         markings: markings.into_iter().flatten().cloned().collect(),
         excess,
-        allowed: given.allow.iter().map(|name| Anomaly::from(*name)).collect(),
+        allowed: given.allow_anomalies.iter().map(|name| Anomaly::from(*name)).collect(),
     })
 }
 

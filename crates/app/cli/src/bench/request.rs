@@ -173,7 +173,7 @@ pub(super) fn default_loads(
     let left_out = (at * greatest > most + 1e-9).then(|| BenchmarkWarning::LoadsAboveLine {
         line_ratio: most,
         capacity_ratio: most / at,
-        wanted_ratio: greatest,
+        max_load_ratio: greatest,
     });
     (loads, left_out)
 }

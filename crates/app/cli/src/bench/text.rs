@@ -256,12 +256,12 @@ const BITS: &str = "bits";
 /// The results of the self-test: each, if the self-test is the procedure; else those that failed.
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
-        let held = if test.held { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.asked, test.found);
+        let held = if test.passed { "PASS" } else { "FAIL" };
+        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.found);
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
-    for test in found.tests.iter().filter(|test| !alone && !test.held) {
+    for test in found.tests.iter().filter(|test| !alone && !test.passed) {
         match failed.iter_mut().find(|(affects, _)| *affects == affected_results(test)) {
             Some((_, names)) => names.push(&test.name),
             None => failed.push((affected_results(test), vec![&test.name])),
@@ -370,7 +370,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     for one in document.overall.iter().filter(|one| one.quantity == "latency_median_ns") {
         let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
     }
-    for spot in &document.soft_spots {
+    for spot in &document.outliers {
         let _ = writeln!(text, "soft spot: {}", spot.text);
     }
     for event in romer_report::benchmark::events(document) {
@@ -384,7 +384,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
 /// The number of inconclusive claims, and their effect on the exit code.
 fn not_known(document: &Benchmark, required: bool) -> String {
     let all = document.verdicts.len() as u64;
-    let open = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count() as u64;
+    let open = document.verdicts.iter().filter(|verdict| verdict.passed.is_none()).count() as u64;
     if open == 0 {
         return String::new();
     }
@@ -565,7 +565,7 @@ mod tests {
         verdicts: Vec<Option<bool>>,
         self_test: Option<SelfTest>,
     ) -> String {
-        let judged = |holds| Judgement { case: "baseline".into(), holds, ..Judgement::default() };
+        let judged = |passed| Judgement { case: "baseline".into(), passed, ..Judgement::default() };
         let result = |quantity: &str| BenchmarkResult {
             quantity: quantity.into(),
             mean: Some(2e6),
@@ -614,9 +614,9 @@ mod tests {
 
     #[test]
     fn what_of_the_tester_was_not_held_is_told_once_and_shortly() {
-        let item = |name: &str, held| SelfTestItem {
+        let item = |name: &str, passed| SelfTestItem {
             name: name.into(),
-            held,
+            passed,
             found: "half of the gaps left within 3 us".into(),
             ..SelfTestItem::default()
         };

@@ -291,7 +291,7 @@ mod tests {
             data_plane: "packet".into(),
             scenario: String::new(),
             ports: std::collections::BTreeMap::new(),
-            passing_since: None,
+            impairments_off_since: None,
             changes: Vec::new(),
             a_to_b: one.clone(),
             b_to_a: one.clone(),

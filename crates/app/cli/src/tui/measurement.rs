@@ -390,7 +390,7 @@ mod tests {
             settled: sent,
             lost: sent - returned.min(sent),
             outstanding: 0,
-            kept_entries: 0,
+            durable_entries: 0,
             durable_sent: 0,
             round_trip_delay_ns: Summary {
                 count: 9,

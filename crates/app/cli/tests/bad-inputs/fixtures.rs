@@ -56,8 +56,8 @@ fn make_runs(folder: &Path, there: &str) {
     let mut killed = Process::start(measure("killed").args([
         "--duration",
         "forever",
-        "--stream",
-        "--stream-interval",
+        "--json-lines",
+        "--json-lines-interval",
         "20ms",
     ]));
     while durable_sent(&killed.line()) < 20 {}
@@ -65,7 +65,7 @@ fn make_runs(folder: &Path, there: &str) {
     assert_eq!(killed.wait().code, None);
 }
 
-/// How many probes a line of `--stream` says are safe in the log.
+/// How many probes a line of `--json-lines` says are safe in the log.
 fn durable_sent(line: &str) -> u64 {
     assert!(!line.is_empty(), "the measurement ended");
     serde_json::from_str::<Value>(line).unwrap()["durable_sent"].as_u64().unwrap_or(0)

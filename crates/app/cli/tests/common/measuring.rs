@@ -11,7 +11,7 @@ use super::process::Process;
 use super::{at, count};
 
 const COMMON: [&str; 7] =
-    ["--duration", "100s", "--interval", "10ms", "--stream", "--stream-interval", "100ms"];
+    ["--duration", "100s", "--interval", "10ms", "--json-lines", "--json-lines-interval", "100ms"];
 
 /// A measurement from host A, one probe every 10 ms, that goes on while something happens.
 pub(crate) struct Measuring {

@@ -32,7 +32,7 @@ fn a_disk_that_fills_up_ends_neither_the_measurement_nor_what_was_acknowledged()
     // What is on the disk is brought away before the disk goes.
     let script = format!(
         "set +e\n\"$0\" measure {there} --count {PROBES} --interval 500us --waiting-time 100ms --quiet \\\n\
-         --stream --stream-interval 20ms --out \"$1\"/run --json \"$2\"\ncode=$?\n\
+         --json-lines --json-lines-interval 20ms --out \"$1\"/run --json \"$2\"\ncode=$?\n\
          set -e\ncp -r \"$1\"/run \"$3\"\nexit $code"
     );
     let ended = with_small_disk(&script, &[&path("disk"), &path("document.json"), &path("run")]);

@@ -39,7 +39,8 @@ pub(crate) struct Victim {
 impl Victim {
     /// Measures with `probes` probes to the responder at `there`, into `folder`.
     pub(crate) fn start(there: &str, folder: &Path, probes: u64) -> Self {
-        let mut command = romer(["measure", there, "--stream", "--stream-interval", "20ms", "--quiet"]);
+        let mut command =
+            romer(["measure", there, "--json-lines", "--json-lines-interval", "20ms", "--quiet"]);
         command.args([
             "--interval",
             "1ms",
@@ -65,7 +66,7 @@ impl Victim {
                     continue;
                 }
                 acknowledged.sent = acknowledged.sent.max(line["durable_sent"].as_u64().unwrap());
-                acknowledged.entries = acknowledged.entries.max(line["kept_entries"].as_u64().unwrap());
+                acknowledged.entries = acknowledged.entries.max(line["durable_entries"].as_u64().unwrap());
                 if line["sent"] == probes {
                     let _ = tell.send(());
                 }

@@ -119,7 +119,7 @@ fn a_run_gives_the_document_again_that_it_ended_with() {
     // Another limit takes the place of the run's own.
     let again = analyzed(&run.folder(), &["--limit", "forward.packets.sent>=50"]);
     assert_eq!(at(&again, "/limits/0/limit"), "forward.packets.sent>=50");
-    assert_eq!(at(&again, "/limits/0/held"), true);
+    assert_eq!(at(&again, "/limits/0/passed"), true);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn each_stream_of_a_run_is_exported_in_one_call() {
         assert_eq!(without, plain);
     }
     let refused = process::run(romer(["report", "--quiet", "--csv", "-"]).arg(run.folder())).with_code(2);
-    assert!(refused.stderr.contains("--stream"), "{refused:?}");
+    assert!(refused.stderr.contains("--stream-number"), "{refused:?}");
 }
 
 #[test]
@@ -504,10 +504,10 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let b = round_trips(path, "b.csv", 2, &[3.0]);
     let both = round_trips(path, "both.csv", 3, &[2.0, 3.0]);
     let other = round_trips(path, "other.csv", 4, &[3.0, 3.0]);
-    let concatenated = |against: &Path| {
+    let concatenated = |measured: &Path| {
         let mut command = romer(["analyze", "--quiet", "--json", "-", "--concatenate"]);
         let document =
-            process::run(command.args([&a, &b]).arg("--against").arg(against)).with_code(0).document();
+            process::run(command.args([&a, &b]).arg("--measured").arg(measured)).with_code(0).document();
         schema::assert_valid(&document, "concatenation");
         document
     };
@@ -516,7 +516,7 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let place = directions.iter().position(|one| one["direction"] == "round_trip").unwrap();
     let of = |document: &Value, what: &str| at(document, &format!("/directions/{place}/{what}")).clone();
     assert_eq!(of(&same, "independence/independent"), true, "{same:#}");
-    assert_eq!(of(&same, "test/held"), true, "{same:#}");
+    assert_eq!(of(&same, "test/passed"), true, "{same:#}");
     // Of delays above the median there is no median.
     let medians =
         |one: &Value| one["figures"].as_array().unwrap().iter().any(|figure| figure["name"] == "median");
@@ -526,7 +526,7 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let mean = of(&same, "predicted_delay_ns/mean").as_f64().unwrap();
     assert!((mean - 10e6).abs() < 0.5e6, "{mean}");
     let differs = concatenated(&other);
-    assert_eq!(of(&differs, "test/held"), false, "{differs:#}");
+    assert_eq!(of(&differs, "test/passed"), false, "{differs:#}");
     let text = process::run(romer(["analyze", "--concatenate"]).args([&a, &b])).with_code(0).stdout;
     assert!(text.contains("A + B") && text.contains("no significant correlation"), "{text}");
 }

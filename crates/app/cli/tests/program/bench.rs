@@ -201,7 +201,7 @@ fn verdicts(document: &Value) -> Vec<(String, bool)> {
     let all = at(document, "/verdicts").as_array().unwrap();
     // Where a busy machine stood still, some are not known.
     all.iter()
-        .filter_map(|one| Some((one["subject"].as_str().unwrap().to_owned(), one["holds"].as_bool()?)))
+        .filter_map(|one| Some((one["subject"].as_str().unwrap().to_owned(), one["passed"].as_bool()?)))
         .collect()
 }
 
@@ -322,11 +322,11 @@ fn a_policer_is_judged_frame_by_frame() {
     let trial = trials(&found).iter().find(|trial| is_valid(trial));
     if let Some(trial) = trial {
         assert!(count(trial, "/policed/excess_passed") > 100, "{:#}", trial["policed"]);
-        assert!(count(trial, "/policed/together/beyond") > 100, "{:#}", trial["policed"]);
+        assert!(count(trial, "/policed/total/min_excess_passed") > 100, "{:#}", trial["policed"]);
         let verdicts = trial["policed"].as_object().unwrap().iter();
         // Of those at the edge, some are told once more, and all together.
         let verdicts =
-            verdicts.filter(|(name, _)| !["at_boundary_stopped", "together"].contains(&name.as_str()));
+            verdicts.filter(|(name, _)| !["at_boundary_stopped", "total"].contains(&name.as_str()));
         let all: u64 = verdicts.map(|(_, count)| count.as_u64().unwrap()).sum();
         assert!(count(trial, "/policed/at_boundary_stopped") <= count(trial, "/policed/at_boundary"));
         assert_eq!(all, count(trial, "/offered/frames"), "every frame has its verdict");
@@ -425,7 +425,7 @@ fn the_tester_is_tested_first_and_says_what_may_be_claimed() {
     assert!(!at(&found, "/self_test/claims").as_array().unwrap().is_empty());
     assert_eq!(found["calibration"]["subtracted"], true);
     assert!(number(&found, "/calibration/median_ns") > 0.0);
-    assert_eq!(found["limits"][0]["held"], true);
+    assert_eq!(found["limits"][0]["passed"], true);
     let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
     assert!(page.contains("Tester self-test: what these results can support"));
 }

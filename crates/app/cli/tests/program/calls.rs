@@ -35,7 +35,7 @@ fn clean_call_is_rated_and_limited() {
         let delay = of("mouth_to_ear_ns").as_f64().unwrap();
         assert!((80e6..95e6).contains(&delay), "{delay}");
     }
-    assert_eq!(at(&document, "/limits/0/held"), true);
+    assert_eq!(at(&document, "/limits/0/passed"), true);
     // Read again with another concealment and the best buffer, and compared with what it was.
     let mut analyze = romer(["analyze", "--quiet", "--json", "-", "--codec", "g711-no-plc"]);
     let again = process::run(analyze.args(["--limit", "voice.forward.mos>=4.45"]).arg(held.folder()));

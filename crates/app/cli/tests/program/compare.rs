@@ -62,7 +62,7 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let document = compare(&a, &b, &[], 0);
     let round_trip = way(&document, "round_trip");
     assert_eq!(at(round_trip, "/verdict"), "worse");
-    let words = at(round_trip, "/words").as_str().unwrap();
+    let words = at(round_trip, "/text").as_str().unwrap();
     assert!(words.starts_with("round trip worse: median delay +"), "{words}");
     for name in ["delay_ns.mean", "delay_ns.median", "delay_ns.p95"] {
         let [low, high] = interval(figure(round_trip, name));
@@ -72,7 +72,7 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     assert_eq!(at(way(&back, "round_trip"), "/verdict"), "improved");
     let same = compare(&a, &alike, &[], 0);
     assert_eq!(at(way(&same, "round_trip"), "/verdict"), "not_significant");
-    let words = at(way(&same, "round_trip"), "/words").as_str().unwrap();
+    let words = at(way(&same, "round_trip"), "/text").as_str().unwrap();
     assert!(words.starts_with("round trip without significant difference: median delay"), "{words}");
     assert!(!words.contains("; "), "{words}");
     assert_eq!(compare(&a, &b, &[], 0), document, "the seed is fixed");
@@ -99,10 +99,10 @@ fn a_verdict_by_one_figure_names_the_others_that_differ() {
     let forward = compare(&a, &b, &[], 0);
     let forward = way(&forward, "forward");
     assert_eq!(at(forward, "/verdict"), "worse");
-    let words = at(forward, "/words").as_str().unwrap();
+    let words = at(forward, "/text").as_str().unwrap();
     assert!(words.starts_with("forward worse: loss +"), "{words}");
     let by_median = compare(&a, &b, &["--by", "delay.median"], 0);
-    let words = at(way(&by_median, "forward"), "/words").as_str().unwrap();
+    let words = at(way(&by_median, "forward"), "/text").as_str().unwrap();
     assert!(words.starts_with("forward without significant difference: median delay "), "{words}");
     assert!(words.contains("; also worse: loss +"), "{words}");
 }
@@ -134,7 +134,7 @@ fn a_difference_beyond_its_limit_has_a_code_of_its_own() {
     let limits = ["--limit", "round_trip.delay_ns.p99<1us", "--limit", "round_trip.packets.lost<=0"];
     let document = compare(&a, &b, &limits, 6);
     let held: Vec<bool> = serde_json::from_value(
-        at(&document, "/limits").as_array().unwrap().iter().map(|limit| limit["held"].clone()).collect(),
+        at(&document, "/limits").as_array().unwrap().iter().map(|limit| limit["passed"].clone()).collect(),
     )
     .unwrap();
     assert_eq!(held, [false, true]);

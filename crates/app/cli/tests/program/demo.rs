@@ -59,7 +59,7 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         // No packet was faster than asked for, and the asked-for median is that of the preset (the least delay is 20
         // and 15 ms), whatever the machine added to the measured one.
         let median =
-            at(&document, &format!("/comparison/directions/{place}/figures/5/asked")).as_f64().unwrap();
+            at(&document, &format!("/comparison/directions/{place}/figures/5/requested")).as_f64().unwrap();
         let measured = at(&document, &format!("/comparison/directions/{place}/figures/5/measured"));
         assert!((20e6..60e6).contains(&median) && measured.as_f64().unwrap() > 15e6, "{document:#}");
     }

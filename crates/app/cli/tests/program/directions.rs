@@ -233,7 +233,7 @@ fn await_arrived(measuring: &mut Process, probes: u64) {
 }
 
 fn endless(lab: &Lab, direction: &str) -> (Process, tempfile::TempDir) {
-    let options = ["--stream", "--stream-interval", "100ms", "--duration", "1h", "--interval", "5ms"];
+    let options = ["--json-lines", "--json-lines-interval", "100ms", "--duration", "1h", "--interval", "5ms"];
     let (mut command, home) = lab.measuring(&[&options[..], &["--direction", direction, FAR]].concat());
     (Process::start(&mut command), home)
 }

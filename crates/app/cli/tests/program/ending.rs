@@ -25,7 +25,7 @@ fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
     let _responder = lab.respond(&[]);
     for (signal, code) in process::ends(130) {
         let (mut command, home) =
-            lab.measuring(&["--stream", "--stream-interval", "100ms", "--duration", "1h", FAR]);
+            lab.measuring(&["--json-lines", "--json-lines-interval", "100ms", "--duration", "1h", FAR]);
         let mut measuring = Process::start(command.args(["--interval", "5ms"]));
         await_returned(&mut measuring, 20);
         measuring.signal(signal);
@@ -63,7 +63,7 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
         let document = ended.document();
         schema::assert_valid(&document, "respond");
         assert_eq!(count(&document, "/replies/sent"), 10);
-        assert_eq!(count(&document, "/sessions/granted"), 1);
+        assert_eq!(count(&document, "/sessions/accepted"), 1);
         assert_eq!(received, "10");
     }
     let quiet = Process::start(lab.romer("B", ["respond"]).args(["--quiet", "--listen", "198.18.0.3:862"]));
@@ -140,7 +140,7 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     let lab = Lab::path();
     let responder = lab.respond(&[]);
     let (mut command, home) =
-        lab.measuring(&["--stream", "--stream-interval", "100ms", "--count", "200", FAR]);
+        lab.measuring(&["--json-lines", "--json-lines-interval", "100ms", "--count", "200", FAR]);
     command.args(["--limit", "round_trip.loss.ratio<20%"]);
     let mut measuring = Process::start(command.args(["--interval", "20ms", "--waiting-time", "300ms"]));
     await_returned(&mut measuring, 20);
@@ -157,7 +157,7 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     // What was not answered is lost, and nobody was there any more; a busy machine may lose one itself.
     let gone = lost_by(&document, "round_trip", "responder-restart");
     assert!(sent == 200 && received >= 20 && unknown <= 3 && gone > 0, "{document:#}");
-    assert_eq!(at(&document, "/limits/0/held"), false, "{document:#}");
+    assert_eq!(at(&document, "/limits/0/passed"), false, "{document:#}");
     for direction in ["forward", "reverse"] {
         assert!(at(&document, &format!("/{direction}/packets/lost")).is_null(), "{direction}");
     }
@@ -191,7 +191,7 @@ fn responder_restart_is_cause_of_losses() {
 fn what_a_responder_answers_that_stood_still_past_the_end_is_not_lost() {
     let lab = Lab::path();
     let responder = lab.respond(&[]);
-    let (mut command, home) = lab.measuring(&["--duration", "3s", "--interval", "50ms", "--stream", FAR]);
+    let (mut command, home) = lab.measuring(&["--duration", "3s", "--interval", "50ms", "--json-lines", FAR]);
     let mut measuring = Process::start(&mut command);
     await_returned(&mut measuring, 20);
     responder.signal("STOP");

@@ -304,7 +304,7 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
     for way in ways {
         let lab = Lab::path();
         let _responder = lab.respond(&[]);
-        let stream = ["--stream", "--stream-interval", "100ms"];
+        let stream = ["--json-lines", "--json-lines-interval", "100ms"];
         let options = [&["--duration", "3s", "--interval", "10ms", FAR], &stream[..], way].concat();
         let (mut command, home) = lab.measuring(&options);
         let mut process = Process::start(&mut command);

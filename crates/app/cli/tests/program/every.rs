@@ -74,7 +74,7 @@ fn an_interrupt_between_two_runs_ends_in_good_order() {
     let _responder = lab.respond(&[]);
     let home = tempfile::tempdir().unwrap();
     let arguments =
-        ["measure", "--every", "1h", "--count", "3", "--interval", "10ms", "--stream", FAR, "--out"];
+        ["measure", "--every", "1h", "--count", "3", "--interval", "10ms", "--json-lines", FAR, "--out"];
     let mut measuring = Process::start(lab.romer("A", arguments).arg(home.path()));
     loop {
         let line = measuring.line();

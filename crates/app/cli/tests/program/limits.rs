@@ -22,7 +22,7 @@ fn limits_that_hold_give_exit_code_0_and_one_that_is_broken_gives_6_with_the_res
         FAR,
     ]);
     let document = held.document();
-    assert_eq!(at(&document, "/limits/0/held"), true);
+    assert_eq!(at(&document, "/limits/0/passed"), true);
     assert_eq!(at(&document, "/limits/0/value"), 0.0);
     assert_eq!(at(&document, "/limits/1/limit"), "forward.loss.ratio<=0%");
 
@@ -30,7 +30,7 @@ fn limits_that_hold_give_exit_code_0_and_one_that_is_broken_gives_6_with_the_res
         lab.try_measure(&["--count", "5", "--interval", "5ms", "--limit", "round_trip.delay_ns.min>1h", FAR]);
     assert_eq!(broken.ended.code, Some(6), "{:?}", broken.ended);
     assert!(broken.ended.stderr.contains("round_trip.delay_ns.min>1h"), "{}", broken.ended.stderr);
-    assert_eq!(at(&broken.document(), "/limits/0/held"), false);
+    assert_eq!(at(&broken.document(), "/limits/0/passed"), false);
 
     // Read again, the run has the same verdicts.
     let again = process::run(process::romer(["report", "--json", "-"]).arg(broken.folder())).with_code(0);

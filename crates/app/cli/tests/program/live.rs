@@ -81,8 +81,9 @@ fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
     assert!(drawn.contains("one-way delay available after the run") && drawn.contains("forward "), "{drawn}");
     for (more, name) in [(&["--live-delays"][..], "told"), (&[], "untold")] {
         let options =
-            [&["--direction", "both", "--stream", "--interval", "5ms", "--duration", "2s"], more].concat();
-        let mut command = lab.romer("A", ["measure", FAR, "--stream-interval", "100ms", "--out"]);
+            [&["--direction", "both", "--json-lines", "--interval", "5ms", "--duration", "2s"], more]
+                .concat();
+        let mut command = lab.romer("A", ["measure", FAR, "--json-lines-interval", "100ms", "--out"]);
         let ended = process::run(command.arg(home.path().join(name)).args(options)).with_code(0);
         let lines: Vec<Value> =
             ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

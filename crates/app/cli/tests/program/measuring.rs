@@ -267,7 +267,7 @@ fn several_targets_are_measured_side_by_side_in_one_run() {
         assert_all_arrived(stream, 50);
     }
     let mut times = [0, 1].map(|stream: u16| {
-        let mut report = romer(["report", "--quiet", "--csv", "-", "--stream", &stream.to_string()]);
+        let mut report = romer(["report", "--quiet", "--csv", "-", "--stream-number", &stream.to_string()]);
         let csv = process::run(report.arg(run.folder())).with_code(0).stdout;
         csv.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect::<Vec<i64>>()
     });

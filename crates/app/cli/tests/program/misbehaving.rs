@@ -165,7 +165,7 @@ fn live_loss_of_the_same_probes() {
     let reflector = Reflector::start(Fault::Loss { nth: 10 });
     let home = tempfile::tempdir().unwrap();
     let mut command = romer(["measure", "--stamp-only", "--no-route", "--interval", "5ms", "--count", "400"]);
-    command.args(["--waiting-time", "500ms", "--stream", "--stream-interval", "100ms"]);
+    command.args(["--waiting-time", "500ms", "--json-lines", "--json-lines-interval", "100ms"]);
     command.arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
     let ended = process::run(&mut command).with_code(0);
     let lines = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

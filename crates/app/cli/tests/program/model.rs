@@ -72,7 +72,7 @@ fn stalls_are_reproduced() {
     };
     let modelled = write("modelled.toml", &["--limit", "fidelity"]);
     assert!(modelled.contains("Forward: consistent"), "{modelled}");
-    assert!(modelled.contains("held-out log-likelihood") && !modelled.contains("--allow"), "{modelled}");
+    assert!(modelled.contains("held-out log-likelihood") && !modelled.contains("--allowance"), "{modelled}");
     let traced = write("traced.toml", &["--trace"]);
     assert!(traced.contains("Forward: the recorded delays and losses, by time"), "{traced}");
     assert!(traced.contains("Forward: consistent") && !traced.contains("Warning"), "{traced}");

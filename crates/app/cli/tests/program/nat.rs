@@ -267,7 +267,7 @@ fn a_mapping_that_is_gone_right_after_the_last_probe_costs_nothing() {
         let lab = masquerading();
         let _responder = lab.respond(&[]);
         let options = ["--direction", direction, "--count", "200", "--interval", "10ms", TARGET];
-        let stream = ["--stream", "--stream-interval", "20ms"];
+        let stream = ["--json-lines", "--json-lines-interval", "20ms"];
         let (mut command, home) = lab.measuring(&[&options[..], &stream].concat());
         let mut measuring = process::Process::start(&mut command);
         let all = if direction == "both" { 400 } else { 200 };
@@ -361,7 +361,7 @@ fn mapping_gone_before_the_end_is_cause() {
     let responder = lab.respond(&[]);
     masquerade(&lab, "40000-40099");
     let options =
-        ["--duration", "5s", "--interval", "10ms", "--stream", "--stream-interval", "100ms", TARGET];
+        ["--duration", "5s", "--interval", "10ms", "--json-lines", "--json-lines-interval", "100ms", TARGET];
     let (mut command, home) = lab.measuring(&options);
     let mut measuring = process::Process::start(&mut command);
     // A second before the end; keep-alives come every three seconds.

@@ -81,7 +81,7 @@ fn probes_over_the_rate_are_lost_round_trips() {
     assert!(unknown <= 3 && known > 10, "{document:#}");
     assert!(losses(&document, "forward").iter().sum::<u64>() <= 3, "{document:#}");
     assert!(count(&document, "/reverse/packets/not_sent") >= known, "{document:#}");
-    assert_eq!(at(&document, "/limits/0/held"), false);
+    assert_eq!(at(&document, "/limits/0/passed"), false);
 }
 
 #[test]
@@ -152,8 +152,9 @@ fn open_responders_send_10_mbit_per_network() {
         responder.wait().with_code(0);
         let totals: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(count(&totals, "/sessions/refused/rate"), u64::from(allow.is_empty()));
-        let [sent, network_bits, packet_rate] = ["sent", "held_back/network_bits", "held_back/packet_rate"]
-            .map(|name| count(&totals, &format!("/probes/{name}")));
+        let [sent, network_bits, packet_rate] =
+            ["sent", "rate_limited/network_bits", "rate_limited/packet_rate"]
+                .map(|name| count(&totals, &format!("/probes/{name}")));
         assert_eq!((network_bits, packet_rate), (0, 0), "{totals:#}");
         assert_eq!(count(&totals, "/probes/octets"), sent * 1_200);
         let packets = |name: &str| count(&document, &format!("/reverse/packets/{name}"));

@@ -13,7 +13,8 @@ fn lines(text: &str) -> Vec<Value> {
 fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_last_the_document() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let (mut command, home) = lab.measuring(&["--stream", "--duration", "1500ms", "--interval", "20ms", FAR]);
+    let (mut command, home) =
+        lab.measuring(&["--json-lines", "--duration", "1500ms", "--interval", "20ms", FAR]);
     let ended = process::run(&mut command).with_code(0);
     let lines = lines(&ended.stdout);
     for line in &lines {
@@ -23,7 +24,7 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
     let intervals: Vec<&Value> = lines.iter().filter(|line| at(line, "/type") == "interval").collect();
     assert!(count(intervals[0], "/elapsed_ns") <= 1_000_000_000, "{}", intervals[0]);
     for pair in intervals.windows(2) {
-        for name in ["/elapsed_ns", "/sent", "/returned", "/kept_entries", "/durable_sent"] {
+        for name in ["/elapsed_ns", "/sent", "/returned", "/durable_entries", "/durable_sent"] {
             assert!(count(pair[0], name) <= count(pair[1], name), "{name} went back: {pair:?}");
         }
     }
@@ -39,7 +40,7 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
 fn a_reader_that_does_not_read_holds_up_nothing_and_is_told_what_it_missed() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let asked = ["--stream", "--stream-interval", "20ms", "--duration", "12s", "--interval", "4ms"];
+    let asked = ["--json-lines", "--json-lines-interval", "20ms", "--duration", "12s", "--interval", "4ms"];
     let asked = [&asked[..], &["--direction", "forward", "--live-delays", FAR]].concat();
     let (mut command, _home) = lab.measuring(&asked);
     let stalled = process::Process::start(&mut command);
@@ -54,7 +55,7 @@ fn a_reader_that_does_not_read_holds_up_nothing_and_is_told_what_it_missed() {
     assert!(skipped > 50, "{:#?}", of("skipped"));
     assert_eq!(count(document, "/skipped_lines"), skipped);
     assert!(
-        ended.stderr.contains(&format!("note: {skipped} lines of --stream were skipped")),
+        ended.stderr.contains(&format!("note: {skipped} lines of --json-lines were skipped")),
         "{}",
         ended.stderr
     );
@@ -73,8 +74,17 @@ fn a_reader_that_never_reads_is_given_up_at_the_end_and_a_signal_ends_that_wait(
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
     for is_signalled in [false, true] {
-        let asked =
-            ["--stream", "--stream-interval", "20ms", "--duration", "8s", "--interval", "10ms", "-q", FAR];
+        let asked = [
+            "--json-lines",
+            "--json-lines-interval",
+            "20ms",
+            "--duration",
+            "8s",
+            "--interval",
+            "10ms",
+            "-q",
+            FAR,
+        ];
         let (mut command, home) = lab.measuring(&asked);
         let mut stalled = process::Process::start(&mut command);
         let kept = home.path().join("run/measurement.json");
@@ -153,7 +163,7 @@ fn a_measurement_without_an_output_is_told_so_at_once_and_one_whose_output_is_fu
         (ended, kept.map(|kept| serde_json::from_str::<Value>(&kept).unwrap()))
     };
     let received = |kept: Option<Value>| count(&kept.unwrap(), "/round_trip/packets/received");
-    for more in [&[][..], &["--json", "-"], &["--stream"], &["--quiet", "--stream"]] {
+    for more in [&[][..], &["--json", "-"], &["--json-lines"], &["--quiet", "--json-lines"]] {
         let (ended, kept) = measured(">&-", more, 4);
         let told = "error: cannot write (standard output): it was closed from the start; write to a file, or to /dev/null\n";
         assert_eq!(ended.stderr, told, "{more:?}: nothing was measured, and nothing else is told");

@@ -73,15 +73,23 @@ fn the_threads_that_send_and_receive_stay_on_the_processor_that_was_asked_for() 
     let responder = lab.respond(&["--cpu", &cpu]);
     await_threads(responder.id(), &["romer-reflect"], |thread| thread.cpus == cpu);
     let (mut command, _home) =
-        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--stream", "--cpu", &cpu, FAR]);
+        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--json-lines", "--cpu", &cpu, FAR]);
     let mut measuring = Process::start(&mut command);
     first_interval(&mut measuring);
     await_threads(measuring.id(), &["romer-send", "romer-receive"], |thread| thread.cpus == cpu);
     measuring.signal("INT");
     measuring.wait().with_code(130);
     // The far end's own wishes hold for what it sends itself.
-    let (mut command, _home) =
-        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--stream", "--direction", "reverse", FAR]);
+    let (mut command, _home) = lab.measuring(&[
+        "--duration",
+        "1h",
+        "--interval",
+        "20ms",
+        "--json-lines",
+        "--direction",
+        "reverse",
+        FAR,
+    ]);
     let mut measuring = Process::start(&mut command);
     first_interval(&mut measuring);
     await_threads(responder.id(), &["romer-send"], |thread| thread.cpus == cpu);
@@ -106,7 +114,7 @@ fn real_time_is_for_the_threads_that_wait_and_locked_memory_is_locked() {
     let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap().trim();
     assert_ne!(locked, "0 kB");
     let (mut command, _home) =
-        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--stream", "--realtime", FAR]);
+        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--json-lines", "--realtime", FAR]);
     let mut measuring = Process::start(&mut command);
     first_interval(&mut measuring);
     await_threads(measuring.id(), &["romer-send", "romer-receive"], |thread| thread.class == FIFO);

@@ -216,7 +216,7 @@ fn conversations_that_come_to_nothing_are_counted_by_whether_they_were_understoo
     let document = ended.document();
     let refused = |name: &str| crate::common::count(&document, &format!("/sessions/refused/{name}"));
     assert_eq!((refused("invalid_message"), refused("no_request")), (5, 4), "{document:#}");
-    let granted = crate::common::count(&document, "/sessions/granted");
+    let granted = crate::common::count(&document, "/sessions/accepted");
     assert_eq!((granted, refused("invalid"), refused("busy")), (1, 0, 0));
     assert!(
         ended.stderr.contains(

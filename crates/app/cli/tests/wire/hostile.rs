@@ -172,8 +172,8 @@ fn deaf_connections_cost_little() {
     println!("{before} octets before, {most} at most");
     assert!(most.saturating_sub(before) <= GROWTH, "{before} octets before, {most} at most");
     let document = end(responder);
-    assert!(count(&document, "/sessions/refused/unheard") > 0, "{document:#}");
-    assert_eq!(count(&document, "/stuck_turns"), 0);
+    assert!(count(&document, "/sessions/refused/overload") > 0, "{document:#}");
+    assert_eq!(count(&document, "/stuck_iterations"), 0);
 }
 
 /// Connections that begin a long request and do not end it, of networks and of each.
@@ -209,8 +209,8 @@ fn unfinished_requests_cost_little() {
     assert!(most.saturating_sub(before) <= GROWTH, "{before} octets before, {most} at most");
     drop(links);
     let document = end(responder);
-    assert!(count(&document, "/sessions/refused/unheard") > 0, "{document:#}");
-    assert_eq!((count(&document, "/stuck_turns"), count(&document, "/sessions/failed")), (0, 0));
+    assert!(count(&document, "/sessions/refused/overload") > 0, "{document:#}");
+    assert_eq!((count(&document, "/stuck_iterations"), count(&document, "/sessions/failed")), (0, 0));
 }
 
 /// A request whose traffic has a count without end is refused, and the responder goes on.
@@ -249,7 +249,10 @@ fn endless_genomes_are_refused() {
     }
     assert!(session(host(1, 1), control).is_ok());
     let document = end(responder);
-    assert_eq!((count(&document, "/sessions/refused/invalid"), count(&document, "/stuck_turns")), (3, 0));
+    assert_eq!(
+        (count(&document, "/sessions/refused/invalid"), count(&document, "/stuck_iterations")),
+        (3, 0)
+    );
 }
 
 /// Sessions that all may have, and one network.
@@ -306,7 +309,7 @@ fn silent_networks_make_room() {
     assert!(another.is_ok(), "a host of a fifth network was refused");
     assert!(own.is_ok(), "another host of a network at its share was refused");
     drop(silent);
-    assert_eq!(count(&end(responder), "/stuck_turns"), 0);
+    assert_eq!(count(&end(responder), "/stuck_iterations"), 0);
 }
 
 /// The addresses of one /64 have the sessions of one network.
@@ -416,7 +419,7 @@ fn networks_share_the_table() {
     (0..100).for_each(|session| ask(&other, session));
     let document = end(responder);
     let [remembered, without] =
-        ["remembered", "without_place"].map(|name| count(&document, &format!("/sessions/{name}")));
+        ["with_state", "without_slot"].map(|name| count(&document, &format!("/sessions/{name}")));
     // By chance a place of the other network's may be taken; of five that has a probability far below 1e-6.
     assert!((TABLE_SHARE + 96..=TABLE_SHARE + 100).contains(&remembered), "{document:#}");
     assert_eq!(remembered + without, u64::from(BEGUN_BY_ONE) + 100, "{document:#}");

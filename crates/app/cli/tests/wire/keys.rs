@@ -62,7 +62,7 @@ fn what_the_control_channel_refuses_is_told_and_counted() {
         "--duration",
         "1m",
         "--no-route",
-        "--stream",
+        "--json-lines",
         "--out",
     ]);
     let mut holding = Process::start(long.arg(home.path().join("long")));
@@ -76,7 +76,7 @@ fn what_the_control_channel_refuses_is_told_and_counted() {
     let totals: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
     schema::assert_valid(&totals, "respond");
     assert_eq!(count(&totals, "/sessions/refused/busy"), 1);
-    assert_eq!(count(&totals, "/sessions/refused/unheard"), 0);
+    assert_eq!(count(&totals, "/sessions/refused/overload"), 0);
 }
 
 /// Only holders of the responder's key are served.
@@ -106,7 +106,7 @@ fn only_key_holders_are_served() {
     schema::assert_valid(&totals, "respond");
     assert_eq!(at(&totals, "/authenticated"), true);
     assert_eq!(count(&totals, "/replies/sent"), 10);
-    assert_eq!((count(&totals, "/sessions/granted"), count(&totals, "/sessions/proofs_refused")), (1, 1));
+    assert_eq!((count(&totals, "/sessions/accepted"), count(&totals, "/sessions/auth_fail")), (1, 1));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_responder_that_is_asked_for_its_totals_tells_them_in_a_line_and_goes_on() {
         let Ok(totals) = serde_json::from_str::<Value>(&text) else { return false };
         assert_eq!(text.lines().count(), 1);
         schema::assert_valid(&totals, "respond");
-        count(&totals, "/replies/sent") == 10 && count(&totals, "/sessions/remembered") == 1
+        count(&totals, "/replies/sent") == 10 && count(&totals, "/sessions/with_state") == 1
     });
     assert!(asked, "no totals");
     measure(&control, home.path(), None).with_code(0);

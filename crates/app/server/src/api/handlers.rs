@@ -13,17 +13,17 @@ use romer_units::Duration;
 use schemars::JsonSchema;
 
 use super::{AnswerKind, Call, Endpoint, Handler, HandlerReply, SchemaOf};
-use crate::app::{About, App, Interface, Start};
-use crate::benchmark_job::{BenchmarkJob, Planned, Preview};
-use crate::emulation::{Emulation, InForce, Standing};
+use crate::app::{App, EmulationRequest, Interface, ServerInfo};
+use crate::benchmark_job::{BenchmarkJob, BenchmarkRequest, Preview};
+use crate::emulation::{ActiveScenario, Emulation, EmulationStatus};
 use crate::history::Applied;
 use crate::interval_store::Interval;
-use crate::measurement_job::{self, Asked, Job};
+use crate::measurement_job::{self, Job, MeasurementRequest};
 use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
-use crate::runs::{self, Listed, Opened};
+use crate::runs::{self, RunDocuments, RunListEntry};
 use crate::samples;
-use crate::scenario::{self, Given, PresetShown, ScenarioForms};
+use crate::scenario::{self, PresetShown, ScenarioForms, ScenarioRequest};
 use crate::strict_json;
 use crate::warning_text::WithWarningText;
 
@@ -112,7 +112,7 @@ pub(super) fn table() -> Vec<Endpoint> {
             "Open a browser session; the answer sets its cookie.",
             |app, _| Ok(HandlerReply::Cookie(app.session_cookie())),
         ),
-        get::<About>("/api/about", "about", "Version, host and rights of this server.", |app, _| {
+        get::<ServerInfo>("/api/about", "about", "Version, host and rights of this server.", |app, _| {
             HandlerReply::json(&app.about())
         }),
         get::<Doctor>("/api/doctor", "doctor", "Check this machine (takes about 1 s).", |app, _| {
@@ -137,9 +137,12 @@ fn emulating() -> Vec<Endpoint> {
         get::<Vec<PresetShown>>("/api/presets", "presets", "Scenario presets.", |_, _| {
             HandlerReply::json(&scenario::presets())
         }),
-        get::<InForce>("/api/scenario", "scenario", "Current scenario, with its entity tag.", |app, _| {
-            in_force(&*app.emulation()?)
-        }),
+        get::<ActiveScenario>(
+            "/api/scenario",
+            "scenario",
+            "Current scenario, with its entity tag.",
+            |app, _| in_force(&*app.emulation()?),
+        ),
         get::<BTreeMap<String, String>>(
             "/api/scenario/files",
             "scenarioFiles",
@@ -147,8 +150,8 @@ fn emulating() -> Vec<Endpoint> {
             |app, _| HandlerReply::json(&app.emulation()?.files()),
         ),
         Endpoint {
-            body: Some(schema::<Given>()),
-            answer: AnswerKind::Json(schema::<InForce>()),
+            body: Some(schema::<ScenarioRequest>()),
+            answer: AnswerKind::Json(schema::<ActiveScenario>()),
             ..endpoint(
                 Method::PUT,
                 "/api/scenario",
@@ -157,13 +160,15 @@ fn emulating() -> Vec<Endpoint> {
                 put_scenario,
             )
         },
-        post::<Given, ScenarioForms>(
+        post::<ScenarioRequest, ScenarioForms>(
             "/api/scenario/check",
             "checkScenario",
             "Check a scenario without applying it.",
             |app, call| {
                 let held = app.held_files();
-                HandlerReply::json(&scenario::read(strict_json::read::<Given>(&call.body)?, &held)?.shown())
+                HandlerReply::json(
+                    &scenario::read(strict_json::read::<ScenarioRequest>(&call.body)?, &held)?.shown(),
+                )
             },
         ),
         get::<Vec<Applied>>(
@@ -219,12 +224,12 @@ fn emulating() -> Vec<Endpoint> {
                 samples,
             )
         },
-        get::<Standing>("/api/emulation", "emulation", "Status of the emulation.", |app, _| {
+        get::<EmulationStatus>("/api/emulation", "emulation", "Status of the emulation.", |app, _| {
             HandlerReply::json(&app.emulation()?.standing())
         }),
         Endpoint {
             status: 201,
-            ..post::<Start, Standing>(
+            ..post::<EmulationRequest, EmulationStatus>(
                 "/api/emulation",
                 "startEmulation",
                 "Start an emulation between two ports.",
@@ -251,7 +256,7 @@ fn emulating() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            answer: AnswerKind::Json(schema::<Standing>()),
+            answer: AnswerKind::Json(schema::<EmulationStatus>()),
             status: 200,
             ..act(
                 "/api/emulation/pass",
@@ -261,7 +266,7 @@ fn emulating() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            answer: AnswerKind::Json(schema::<Standing>()),
+            answer: AnswerKind::Json(schema::<EmulationStatus>()),
             status: 200,
             ..act(
                 "/api/emulation/impair",
@@ -283,7 +288,7 @@ fn benchmarking() -> Vec<Endpoint> {
         ),
         Endpoint {
             status: 201,
-            ..post::<Planned, BenchmarkJob>(
+            ..post::<BenchmarkRequest, BenchmarkJob>(
                 "/api/benchmarks",
                 "startBenchmark",
                 "Start a benchmark from a plan.",
@@ -293,7 +298,7 @@ fn benchmarking() -> Vec<Endpoint> {
                 },
             )
         },
-        post::<Planned, Preview>(
+        post::<BenchmarkRequest, Preview>(
             "/api/benchmarks/check",
             "checkBenchmark",
             "Check a plan and forecast its trials and duration, without running it.",
@@ -346,7 +351,7 @@ fn measuring() -> Vec<Endpoint> {
         ),
         Endpoint {
             status: 201,
-            ..post::<Asked, Job>(
+            ..post::<MeasurementRequest, Job>(
                 "/api/measurements",
                 "startMeasurement",
                 "Start a measurement.",
@@ -380,10 +385,10 @@ fn measuring() -> Vec<Endpoint> {
 
 fn run_endpoints() -> Vec<Endpoint> {
     vec![
-        get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
+        get::<Vec<RunListEntry>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
             HandlerReply::json(&runs::list(&app.runs)?)
         }),
-        get::<Opened>("/api/runs/{name}", "run", "Documents of a run.", |app, call| {
+        get::<RunDocuments>("/api/runs/{name}", "run", "Documents of a run.", |app, call| {
             HandlerReply::json(&runs::open(&app.runs, name(call))?)
         }),
         Endpoint {
@@ -572,9 +577,9 @@ fn put_scenario(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
         let detail = "say which scenario you know: If-Match with the entity tag of GET, or * for any";
         return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "if-match", detail));
     };
-    let given = strict_json::read::<Given>(&call.body)?;
+    let given = strict_json::read::<ScenarioRequest>(&call.body)?;
     let expected = if expected.trim() == "*" { None } else { Some(emulation.version_of(expected)) };
-    let ended_passing = emulation.standing().passing;
+    let ended_passing = emulation.standing().impairments_off;
     let in_force = emulation.apply(given, expected)?;
     app.hub.send("scenario", &in_force);
     if ended_passing {

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::{AnswerKind, Endpoint, handlers};
-use crate::emulation::Tick;
+use crate::emulation::EmulationSample;
 use crate::problem::Problem;
 
 /// The whole document.
@@ -23,7 +23,7 @@ pub(crate) fn document() -> Value {
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
     // The event that is sent each second.
-    let tick = generator.subschema_for::<Tick>().to_value();
+    let tick = generator.subschema_for::<EmulationSample>().to_value();
     paths["/api/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-tick"] = tick;
     let schemas = generator.take_definitions(true);
     json!({

@@ -39,7 +39,7 @@ pub(super) struct Outline {
     /// How many limits and claims were judged.
     pub(super) limits: u64,
     /// Those that failed, in words.
-    pub(super) broken: Vec<String>,
+    pub(super) failed_limits: Vec<String>,
 }
 
 /// A document of one stream, or of several.
@@ -110,7 +110,7 @@ pub(super) fn measurement(folder: &Path, partial: bool) -> Outline {
             .filter_map(|way| figures(&streams, way))
             .collect(),
         limits: limits.iter().map(|(_, limits)| limits.len() as u64).sum(),
-        broken: limits::broken(&limits, partial),
+        failed_limits: limits::broken(&limits, partial),
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn benchmark(folder: &Path) -> Outline {
     Outline {
         figures: Vec::new(),
         limits: (document.verdicts.len() + document.limits.len()) as u64,
-        broken: benchmark_job::broken(&document.verdicts, &document.limits, document.partial),
+        failed_limits: benchmark_job::broken(&document.verdicts, &document.limits, document.partial),
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
                 "forward": {"delay_kind": "absolute", "delay_ns": {"median": median, "p99": 2.0 * median}, "loss": {"ratio": ratio}},
                 "reverse": {"delay_ns": {"median": null}, "loss": {"ratio": null}},
                 "voice": [{"direction": "forward", "mos": mos}, {"direction": "reverse", "mos": 1.0}],
-                "limits": [{"limit": "forward.loss.ratio<0.01", "held": ratio < 0.01, "value": ratio}],
+                "limits": [{"limit": "forward.loss.ratio<0.01", "passed": ratio < 0.01, "value": ratio}],
             })
         };
         let document = json!({"schema": "x", "measurements": [stream(5.0, 0.0, 4.1), stream(3.0, 0.5, 4.4)]});
@@ -181,10 +181,10 @@ mod tests {
             }]
         );
         assert_eq!(found.limits, 2);
-        assert_eq!(found.broken, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
+        assert_eq!(found.failed_limits, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
         std::fs::write(folder.path().join(MEASUREMENT_FILE), stream(7.0, 0.0, 4.0).to_string()).unwrap();
         let one = measurement(folder.path(), false);
-        assert_eq!((one.figures[0].delay_median_ns, one.limits, one.broken.len()), (Some(7.0), 1, 0));
+        assert_eq!((one.figures[0].delay_median_ns, one.limits, one.failed_limits.len()), (Some(7.0), 1, 0));
         std::fs::write(folder.path().join(MEASUREMENT_FILE), "{").unwrap();
         assert_eq!(measurement(folder.path(), false), Outline::default());
     }
@@ -195,11 +195,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let document = json!({
             "trials": [{}],
-            "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "found": "half", "holds": false}],
-            "limits": [{"limit": "loss_ratio<0.01", "held": true, "value": 0.0}],
+            "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "found": "half", "passed": false}],
+            "limits": [{"limit": "loss_ratio<0.01", "passed": true, "value": 0.0}],
         });
         std::fs::write(folder.path().join(BENCHMARK_FILE), document.to_string()).unwrap();
         let found = benchmark(folder.path());
-        assert_eq!((found.limits, found.broken), (2, vec!["none, ef: expected all, found half".to_owned()]));
+        assert_eq!(
+            (found.limits, found.failed_limits),
+            (2, vec!["none, ef: expected all, found half".to_owned()])
+        );
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::exports::FRAMES_FILE;
-use super::{FolderKind, Listed, Opened, remove, run_summary};
+use super::{FolderKind, RunDocuments, RunListEntry, remove, run_summary};
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -58,14 +58,14 @@ fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem
 }
 
 /// The benchmarks and emulations among the runs.
-pub(super) fn list(runs: &Runs) -> Vec<Listed> {
+pub(super) fn list(runs: &Runs) -> Vec<RunListEntry> {
     let Ok(entries) = std::fs::read_dir(runs.root()) else { return Vec::new() };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
     paths.filter_map(|path| kind(&path).map(|kind| listed(&path, kind))).collect()
 }
 
-fn listed(folder: &Path, kind: FolderKind) -> Listed {
-    let mut listed = Listed::damaged(folder, kind);
+fn listed(folder: &Path, kind: FolderKind) -> RunListEntry {
+    let mut listed = RunListEntry::damaged(folder, kind);
     let filled = match kind {
         FolderKind::Emulation => emulation(folder).map(|document| {
             listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
@@ -78,15 +78,15 @@ fn listed(folder: &Path, kind: FolderKind) -> Listed {
     listed
 }
 
-fn benchmark(folder: &Path, listed: &mut Listed) -> Result<(), Problem> {
+fn benchmark(folder: &Path, listed: &mut RunListEntry) -> Result<(), Problem> {
     let plan = BenchmarkRun::plan(folder)?;
     listed.created = plan.started;
-    listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.asked.get(*port).cloned()).collect();
-    listed.traffic = plan.asked.get("procedure").cloned();
+    listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.settings.get(*port).cloned()).collect();
+    listed.traffic = plan.settings.get("procedure").cloned();
     listed.state = if BenchmarkRun::is_complete(folder)? { "complete" } else { "partial" }.into();
     let outline = run_summary::benchmark(folder);
     listed.limits = outline.limits;
-    listed.broken = outline.broken;
+    listed.failed_limits = outline.failed_limits;
     Ok(())
 }
 
@@ -95,13 +95,13 @@ fn emulation(folder: &Path) -> Result<Emulation, Problem> {
 }
 
 /// One of them with its document.
-pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<Opened, Problem> {
+pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDocuments, Problem> {
     let listed = listed(folder, kind);
     let emulation = if kind == FolderKind::Emulation { Some(emulation(folder)?) } else { None };
     let benchmark = if kind == FolderKind::Benchmark { BenchmarkRun::document(folder)? } else { None };
-    Ok(Opened {
+    Ok(RunDocuments {
         name: name.into(),
-        folder: super::elsewhere(folder).unwrap_or_else(|| folder.display().to_string()),
+        folder: super::link_target(folder).unwrap_or_else(|| folder.display().to_string()),
         state: listed.state,
         kind,
         measurements: Vec::new(),

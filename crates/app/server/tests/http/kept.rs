@@ -76,7 +76,7 @@ fn kept_emulations_are_runs_whatever_their_name() {
     let listed: Value = serde_json::from_str(&get("").is(200).body).unwrap();
     let one = listed.as_array().unwrap().iter().find(|run| run["name"] == name).unwrap();
     let place = std::fs::canonicalize(&elsewhere).unwrap().display().to_string();
-    assert_eq!((&one["elsewhere"], &one["state"]), (&place.as_str().into(), &"complete".into()));
+    assert_eq!((&one["link_target"], &one["state"]), (&place.as_str().into(), &"complete".into()));
     let opened: Value = serde_json::from_str(&get(&format!("/{name}")).is(200).body).unwrap();
     assert_eq!(opened["folder"], place.as_str(), "{opened}");
     delete(name).is(204);

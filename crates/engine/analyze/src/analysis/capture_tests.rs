@@ -81,7 +81,7 @@ struct CaptureTotals {
 }
 
 impl CaptureTotals {
-    fn of(m: &Measurement) -> Self {
+    fn new(m: &Measurement) -> Self {
         let counts = [&m.forward, &m.reverse].map(|way| {
             let packets = &way.packets;
             [packets.sent, packets.lost, packets.duplicated, packets.reordered]
@@ -110,7 +110,7 @@ fn detected(
     let [first, second] = if is_swapped { [&files[1], &files[0]] } else { [&files[0], &files[1]] };
     let mut analysis = Analysis::new(first, String::new());
     analysis.capture_b = Some(second.clone());
-    CaptureTotals::of(&analyze(&analysis).unwrap().measurement)
+    CaptureTotals::new(&analyze(&analysis).unwrap().measurement)
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn what_an_echo_carries_does_not_make_it_a_copy_of_the_probe() {
                 analysis.capture_b = Some(second.clone());
                 let m = analyze(&analysis).unwrap().measurement;
                 let name = format!("{far:?}, {is_swapped}, seed {seed}");
-                let counts = CaptureTotals::of(&m).counts;
+                let counts = CaptureTotals::new(&m).counts;
                 let expected = if is_swapped { [back, there] } else { [there, back] };
                 assert_eq!(counts, expected, "{name}");
                 let is_told = m.warnings.iter().any(|one| one.code() == "flow-translated");

@@ -326,7 +326,7 @@ impl Pair {
             notes.push(MeasurementWarning::PacketsIndistinguishable {
                 flow: one.flow.to_string(),
                 packets: self.alike as u64,
-                of: self.packets.len() as u64,
+                flow_packets: self.packets.len() as u64,
             });
         }
         let least = self.min_difference().unwrap_or(0);

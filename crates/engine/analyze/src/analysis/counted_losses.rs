@@ -1,13 +1,13 @@
 //! Losses of which a file tells how many there were on each way, and not which.
 
 use romer_exchange::irtt::CountedLosses;
-use romer_passages::{Related, ReplyNumbers};
+use romer_passages::{ReplyNumbers, StreamPassages};
 use romer_record::warning::Numbering;
 use romer_record::{Fate, Passage};
 
 /// Puts the counts of both ways in the place of what the rows tell. Which of the packets were lost on the way back stays open: as many
 /// replies as were lost there are added whose fate is unknown.
-pub(super) fn apply(counted: &CountedLosses, related: &mut Related) {
+pub(super) fn apply(counted: &CountedLosses, related: &mut StreamPassages) {
     let known = related.reverse.iter().filter(|reply| reply.fate == Fate::Lost).count() as u64;
     let added = usize::try_from(counted.back.saturating_sub(known)).unwrap_or(usize::MAX);
     let unknown = related.forward.iter().filter(|probe| probe.fate == Fate::Unknown);
@@ -17,7 +17,7 @@ pub(super) fn apply(counted: &CountedLosses, related: &mut Related) {
     let all = counted.unknown == 0;
     related.reverse_complete = all;
     related.numbers = Some(ReplyNumbers {
-        numbering: Numbering::Own,
+        numbering: Numbering::Stateful,
         missing: counted.there + counted.back + counted.unknown,
         there: counted.there,
         back: counted.back,

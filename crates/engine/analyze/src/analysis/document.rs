@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use romer_exchange::csv::Shape;
-use romer_passages::{Corrected, Related};
+use romer_passages::{Corrected, StreamPassages};
 use romer_record::SOFTWARE;
 use romer_record::document::{
     ClockEvent, ClockState, DelayDefinition, DelaySpan, Measurement, Metadata, ProbeDirection, StampPlaces,
@@ -33,7 +33,7 @@ pub(super) fn of_table(
     shape: Shape,
     packets: impl Numbered,
     mut about: About,
-    clocks: impl FnOnce(Related) -> Corrected,
+    clocks: impl FnOnce(StreamPassages) -> Corrected,
 ) -> Evaluated {
     let missing = packets.missing();
     let passed = gather(stream, packets);
@@ -102,8 +102,8 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
         voice: analysis.voice.clone(),
         limits: Vec::new(),
         calibration: None,
-        routers_unheard: None,
-        responder_routers_unheard: None,
+        ip_no_pmtu_disc: None,
+        responder_ip_no_pmtu_disc: None,
         address: None,
         replies: Default::default(),
         checksum_errors: Default::default(),
@@ -227,7 +227,7 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
 }
 
 /// Says of a file without the far end's arrivals or departures what its round trips contain, and by what remedy it would have them.
-fn untimed(related: &Related, remedy: Option<StampsRemedy>, m: &mut Measurement) {
+fn untimed(related: &StreamPassages, remedy: Option<StampsRemedy>, m: &mut Measurement) {
     let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
     let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());

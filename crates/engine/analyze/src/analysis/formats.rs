@@ -108,9 +108,10 @@ fn unit_doubt(path: &Path, found: &qtcp::FileContent) -> Option<MeasurementWarni
 fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<MeasurementWarning> {
     let is_lost = |sequence: &&u64| told.lost.binary_search(sequence).is_ok();
     let count = missing.len() - missing.iter().filter(is_lost).count();
-    let unread = told.unread.len() as u64;
+    let instrument_drops = told.unread.len() as u64;
     let not_lost = count as u64;
-    (not_lost + unread > 0).then_some(MeasurementWarning::MissingNotLost { not_lost, unread })
+    (not_lost + instrument_drops > 0)
+        .then_some(MeasurementWarning::MissingNotLost { not_lost, instrument_drops })
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
@@ -177,7 +178,9 @@ mod tests {
             not_lost(&sta::Missing { lost: lost.to_vec(), unread: unread.to_vec() }, missing)
         };
         assert_eq!(told(&[3, 4], &[], &[3, 4]), None);
-        let found = |not_lost, unread| Some(MeasurementWarning::MissingNotLost { not_lost, unread });
+        let found = |not_lost, instrument_drops| {
+            Some(MeasurementWarning::MissingNotLost { not_lost, instrument_drops })
+        };
         assert_eq!(told(&[3], &[], &[3, 4]), found(1, 0));
         // Those before the first that arrived are not missing.
         assert_eq!(told(&[3], &[0, 1], &[3]), found(0, 2));

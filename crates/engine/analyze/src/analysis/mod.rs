@@ -42,7 +42,7 @@ use romer_clock::skew::{
     usable,
 };
 use romer_exchange::csv::Shape;
-use romer_passages::{Corrected, Related, correct_clocks};
+use romer_passages::{Corrected, StreamPassages, correct_clocks};
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, ProbeDirection};
 use romer_record::event::{Event, EventLocation};
@@ -174,7 +174,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let Table { shape, packets, about, .. } = there;
             let one_way = shape == Shape::OneWay;
             let counted = about.counted;
-            let clocks = |mut related: Related| {
+            let clocks = |mut related: StreamPassages| {
                 related.forward = settled.undo(take(&mut related.forward), Direction::Forward);
                 if let Some(counted) = &counted {
                     counted_losses::apply(counted, &mut related);
@@ -356,7 +356,7 @@ fn add_events(m: &mut Measurement, steps: Vec<Event>) {
 }
 
 /// A stream from which nothing is to be removed.
-fn uncorrected(related: Related) -> Corrected {
+fn uncorrected(related: StreamPassages) -> Corrected {
     Corrected { related, warnings: Vec::new() }
 }
 
@@ -366,7 +366,7 @@ fn by<'a>(
     (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
-) -> impl FnOnce(Related) -> Corrected + 'a {
+) -> impl FnOnce(StreamPassages) -> Corrected + 'a {
     move |mut related| {
         related.forward = set_back.undo(settled.undo(take(&mut related.forward), heading), heading);
         related.number_copies();

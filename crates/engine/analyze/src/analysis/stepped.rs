@@ -117,7 +117,7 @@ struct Usual {
 
 impl Usual {
     /// Of stamps of which there are some.
-    fn of(stamped: &[Stamped]) -> Option<Self> {
+    fn new(stamped: &[Stamped]) -> Option<Self> {
         let mut gaps: Vec<i64> = gaps(stamped).collect();
         if gaps.len() < 2 * MIN_NEIGHBOUR_PACKETS {
             return None;
@@ -157,7 +157,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(stamped: &[Stamped]) -> Self {
+    fn new(stamped: &[Stamped]) -> Self {
         let of = |way: bool| {
             let is_of = |one: &Stamped| one.other.is_some_and(|(_, of_way)| of_way == way);
             let all = stamped.iter().enumerate().filter(|(_, one)| is_of(one));
@@ -189,11 +189,11 @@ impl Ways {
 
 /// The steps in order of place; they are taken out of the stamps. `None` where the stamps are in no order.
 pub(super) fn take_out(stamped: &mut [Stamped], look: Scan) -> Option<Vec<Step>> {
-    take_out_by(stamped, &Ways::of(stamped), look)
+    take_out_by(stamped, &Ways::new(stamped), look)
 }
 
 fn take_out_by(stamped: &mut [Stamped], ways: &Ways, look: Scan) -> Option<Vec<Step>> {
-    let Some(mut usual) = Usual::of(stamped) else { return Some(Vec::new()) };
+    let Some(mut usual) = Usual::new(stamped) else { return Some(Vec::new()) };
     // As a rule there is none, and what the stamps tell apart need not be known.
     if candidates(stamped, &usual, look).is_empty() {
         return Some(Vec::new());
@@ -306,7 +306,7 @@ fn step(
     look: Scan,
 ) -> Option<Step> {
     let gap = gap(stamped, place);
-    let change = Change::of(stamped, ways, place, until)?;
+    let change = Change::new(stamped, ways, place, until)?;
     let (size, slack) = (change.size_ns, change.slack(usual));
     let is_plain =
         size.saturating_abs() > usual.least.max(change.uncertain_ns.saturating_mul(SIGNIFICANT_DEVIATIONS));
@@ -352,7 +352,7 @@ struct Change {
 
 impl Change {
     /// Each way by itself, which have to agree.
-    fn of(stamped: &[Stamped], ways: &Ways, place: usize, until: usize) -> Option<Self> {
+    fn new(stamped: &[Stamped], ways: &Ways, place: usize, until: usize) -> Option<Self> {
         let of_way = |way: bool| Self::of_way(stamped, ways, (place, until), way);
         match (of_way(false), of_way(true)) {
             (Some(one), Some(other)) => {
@@ -605,7 +605,7 @@ mod tests {
         for (name, make, look) in makes {
             let looks = |number: usize| {
                 let mut stamped = make(number);
-                let ways = Ways::of(&stamped);
+                let ways = Ways::new(&stamped);
                 take_out_by(&mut stamped, &ways, look);
                 ways.looks.get()
             };

@@ -63,7 +63,7 @@ fn shown_alike(waits: Waits, pairs: u32) -> usize {
         );
         let compared = compared.unwrap();
         let one = &compared.directions[0];
-        assert_ne!(one.verdict, ComparisonVerdict::Inconclusive, "{waits:?}: {}", one.words);
+        assert_ne!(one.verdict, ComparisonVerdict::Inconclusive, "{waits:?}: {}", one.text);
         one.verdict == ComparisonVerdict::NotSignificant
     });
     let alike = alike.count();

@@ -45,5 +45,5 @@ fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<Mea
         .filter(|(concerned, place, _)| *concerned && *place != Some(Place::Nic))
         .map(|(.., moment)| moment)
         .collect();
-    (!moments.is_empty()).then_some(MeasurementWarning::NicTimeStampsUnavailable { moments })
+    (!moments.is_empty()).then_some(MeasurementWarning::NicTimeStampsUnavailable { stamps: moments })
 }

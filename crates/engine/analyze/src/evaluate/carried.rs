@@ -1,6 +1,6 @@
 //! Packets of which a file says that a host dropped them unread: they arrived, and are no losses.
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::{Fate, Passage};
 
 /// Their numbers, each ascending.
@@ -14,7 +14,7 @@ pub(crate) struct Unread {
 
 impl Unread {
     /// Marks them, so far as nothing else says that they arrived.
-    pub(super) fn mark(&self, related: &mut Related) {
+    pub(super) fn mark(&self, related: &mut StreamPassages) {
         mark(&mut related.forward, &self.there);
         mark(&mut related.reverse, &self.back);
         mark(&mut related.round_trip, &self.there);

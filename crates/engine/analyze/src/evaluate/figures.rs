@@ -3,7 +3,7 @@
 use romer_metrics::findings::{Scan, in_order, looks};
 use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, losses_by_cause};
 use romer_passages::causes::Causes;
-use romer_passages::{LocationDifferences, LocationShapes, Related, put_together};
+use romer_passages::{LocationDifferences, LocationShapes, StreamPassages, put_together};
 use romer_record::Passage;
 use romer_record::document::{
     DelayKind, DirectionResults, Histogram, LocationError, ProbeDirection, Summary,
@@ -40,7 +40,7 @@ enum Done {
 impl StreamFigures {
     pub(super) fn compute(
         stream: &Stream,
-        related: &Related,
+        related: &StreamPassages,
         causes: &Causes,
         differences: LocationDifferences,
     ) -> Self {
@@ -110,7 +110,7 @@ fn tasks<'a>(
     tasks
 }
 
-fn forward(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+fn forward(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
     (stream.traffic.direction != ProbeDirection::Reverse).then(|| DirectionContext {
         delay_kind: related.delay_kind,
         complete: true,
@@ -126,7 +126,7 @@ const fn known_lost(lost: u64, all: bool) -> KnownLost {
     if all { KnownLost::Exactly(lost) } else { KnownLost::AtLeast(lost) }
 }
 
-fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+fn reverse(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
     if stream.traffic.direction == ProbeDirection::Forward {
         return None;
     }
@@ -151,7 +151,7 @@ fn answered(stream: &Stream) -> Option<Ecn> {
 }
 
 /// Replies that the far end did not send: its log tells.
-fn replies_not_sent(stream: &Stream, related: &Related) -> Option<u64> {
+fn replies_not_sent(stream: &Stream, related: &StreamPassages) -> Option<u64> {
     let is_known = stream.responder_log && (stream.responder_log_complete || related.not_replied > 0);
     is_known.then_some(related.not_replied)
 }
@@ -164,7 +164,7 @@ fn arrived_by(passages: &[Passage]) -> Option<Dscp> {
     points.all(|point| point == first).then(|| Dscp::new(first)).flatten()
 }
 
-fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+fn round_trip(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
     (!stream.traffic.direction.is_one_way()).then(|| DirectionContext {
         delay_kind: DelayKind::Absolute,
         complete: true,

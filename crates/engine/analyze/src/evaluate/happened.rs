@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 mod parts;
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_passages::causes::Causes;
 use romer_passages::instrument::instrument_drops;
 use romer_record::event::{Event, EventKind, EventLocation};
@@ -13,13 +13,13 @@ use romer_record::{Fate, Passage};
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
-pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &Related) -> Vec<Event> {
+pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &StreamPassages) -> Vec<Event> {
     let mut events = placed(stream, events, related);
     events.sort_by_key(|event| event.at_ns);
     parts::joined(events)
 }
 
-fn placed(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {
+fn placed(stream: &Stream, mut events: Vec<Event>, related: &StreamPassages) -> Vec<Event> {
     let is_theirs = |event: &Event| event.side == EventLocation::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
@@ -54,7 +54,7 @@ fn placed(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Eve
 const HEADERS: u32 = 28;
 
 /// The causes of the losses, by the `events` of the run.
-pub(super) fn causes(stream: &Stream, events: &[Event], related: &Related) -> Causes {
+pub(super) fn causes(stream: &Stream, events: &[Event], related: &StreamPassages) -> Causes {
     let traffic = &stream.traffic;
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
@@ -62,7 +62,7 @@ pub(super) fn causes(stream: &Stream, events: &[Event], related: &Related) -> Ca
 }
 
 /// Marks the packets that arrived at a host which dropped them unread, by the counts of its kernel.
-pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut Related) {
+pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut StreamPassages) {
     let events = &stream.events;
     if !events.iter().any(|event| event.kind == EventKind::ReceiveOverflow) {
         return;

@@ -1,13 +1,13 @@
 //! What this host's own packet log did not keep: what was not logged is not known.
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::{EntryKind, Stream};
 use romer_record::{Fate, Passage};
 
 /// Leaves open what became of the packets that are told as lost, though the log may have had no room for their arrival here. Which
 /// packets those are is known by their numbers; replies have numbers of their own, so that each may be one of them.
-pub(super) fn leave_unknown(stream: &Stream, related: &mut Related) {
+pub(super) fn leave_unknown(stream: &Stream, related: &mut StreamPassages) {
     let Some(arrivals) = stream.not_logged.iter().find(|one| one.kind == EntryKind::Arrival) else { return };
     let may_be = |sequence: u64| arrivals.may_be_of(sequence);
     if stream.traffic.direction != ProbeDirection::RoundTrip {

@@ -5,9 +5,9 @@ use romer_record::warning::{MeasurementWarning, Numbering, ReplyLosses};
 
 /// The warnings.
 pub(super) fn warnings(told: Option<&ReplyNumbers>) -> Vec<MeasurementWarning> {
-    let numbering = told.map_or(Numbering::Untold, |told| told.numbering);
+    let numbering = told.map_or(Numbering::Unknown, |told| told.numbering);
     let mut all = vec![MeasurementWarning::NoResponderLog { numbering }];
-    let by_count = told.filter(|told| told.numbering == Numbering::Own);
+    let by_count = told.filter(|told| told.numbering == Numbering::Stateful);
     all.extend(by_count.map(|told| {
         MeasurementWarning::LossesByReplyNumber(ReplyLosses {
             missing: told.missing,

@@ -1,6 +1,6 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
-use romer_passages::{DelayOutliers, Rejected, RejectedStamps, Related};
+use romer_passages::{DelayOutliers, Rejected, RejectedStamps, StreamPassages};
 use romer_record::document::ProbeDirection;
 use romer_record::warning::{Contradiction, FalseUnit, MeasurementWarning};
 
@@ -14,13 +14,13 @@ pub(super) struct ResponderStampFaults {
 }
 
 /// That the order of the packets of one way is not known, where it would follow from stamps that are refused or missing.
-pub(super) fn without_order(related: &Related) -> Option<MeasurementWarning> {
+pub(super) fn without_order(related: &StreamPassages) -> Option<MeasurementWarning> {
     (!related.forward_is_ordered() || !related.reverse_is_ordered())
         .then(|| MeasurementWarning::OrderUnknown { forward_only: related.reverse_is_ordered() })
 }
 
 /// Packets of one way that took less time than those before and after.
-pub(super) fn too_quick(related: &Related) -> Vec<MeasurementWarning> {
+pub(super) fn too_quick(related: &StreamPassages) -> Vec<MeasurementWarning> {
     let found = related.too_quick.iter().zip([ProbeDirection::Forward, ProbeDirection::Reverse]);
     found.filter_map(|(found, direction)| too_quick_on(found, direction)).collect()
 }
@@ -45,7 +45,7 @@ impl ResponderStampFaults {
     }
 
     /// Takes no one-way delay from stamps that are wrong, and for round trips the whole time that probes were away.
-    pub(super) fn withdraw(&self, related: &mut Related) {
+    pub(super) fn withdraw(&self, related: &mut StreamPassages) {
         if self.are_wrong() {
             related.without_far_stamps();
         }
@@ -70,7 +70,7 @@ impl ResponderStampFaults {
             replies,
             compared: self.rejected.compared.saturating_add(replies),
             first_sequence: first?,
-            most_ns,
+            max_ns: most_ns,
         })
     }
 
@@ -93,12 +93,9 @@ impl ResponderStampFaults {
             (rule.replies > 0).then(|| kind(rule.replies, rule.most_ns))
         };
         let broken = [
-            rule(&rejected.early, |replies, most_ns| Contradiction::ReplyBeforeRequest { replies, most_ns }),
-            rule(&rejected.long, |replies, most_ns| Contradiction::StayAboveRoundTrip { replies, most_ns }),
-            rule(&rejected.apart, |replies, most_ns| Contradiction::OneWayBelowNeighbours {
-                replies,
-                most_ns,
-            }),
+            rule(&rejected.early, |replies, max_ns| Contradiction::ReplyBeforeRequest { replies, max_ns }),
+            rule(&rejected.long, |replies, max_ns| Contradiction::StayAboveRoundTrip { replies, max_ns }),
+            rule(&rejected.apart, |replies, max_ns| Contradiction::OneWayBelowNeighbours { replies, max_ns }),
         ];
         let first =
             [rejected.early.first, rejected.long.first, rejected.apart.first].into_iter().flatten().min();

@@ -1,6 +1,6 @@
 //! Which stamps were taken, and which did not come.
 
-use romer_passages::{Related, Selection};
+use romer_passages::{Selection, StreamPassages};
 use romer_record::document::{
     DelayDefinition, DelaySpan, Measurement, MissingStamps, NoDelay, ProbeDirection, StampPlaces,
 };
@@ -10,7 +10,7 @@ use romer_record::{Fate, Passage};
 use romer_units::Place;
 
 /// The places of the stamps. A moment that no packet had has none.
-pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) -> StampPlaces {
+pub(super) fn places(stream: &Stream, related: &StreamPassages, selection: &Selection) -> StampPlaces {
     let places = selection.document(related.missing.clone(), stream.traffic.direction);
     let left = |passages: &[Passage]| passages.iter().any(|passage| passage.left().is_some());
     let came = |passages: &[Passage]| {
@@ -38,7 +38,7 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
 }
 
 /// Whether the round trips, if there are any, contain the time that the responder took.
-pub(crate) fn includes_far_time(related: &Related) -> bool {
+pub(crate) fn includes_far_time(related: &StreamPassages) -> bool {
     (related.far_time_unknown || related.far_stamps_wrong) && !related.round_trip.is_empty()
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn includes_far_time(related: &Related) -> bool {
 pub(crate) fn defined(
     definition: &[DelayDefinition],
     without: &[ProbeDirection],
-    related: &Related,
+    related: &StreamPassages,
 ) -> Vec<DelayDefinition> {
     let refused = if related.far_stamps_wrong {
         Some(NoDelay::ResponderStampsUnusable)
@@ -83,7 +83,7 @@ const fn with_responder(span: DelaySpan) -> DelaySpan {
 }
 
 /// Why the round trips contain the time that the far end took to answer, where they do and its stamps are not wrong.
-pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<MeasurementWarning> {
+pub(crate) fn includes_responder(m: &Measurement, related: &StreamPassages) -> Option<MeasurementWarning> {
     let came = m.round_trip.delay_ns.count > 0;
     if !came || !m.stamps.round_trip_includes_responder || related.far_stamps_wrong {
         return None;

@@ -63,11 +63,11 @@ impl Standstill {
         });
         let stood = stood.max();
         let cause = match stood {
-            Some(stood) if self.longest <= stood + MIN_STALL => ResponderDelayCause::Stopped,
-            Some(_) => ResponderDelayCause::StoppedAndBehind,
+            Some(stood) if self.longest <= stood + MIN_STALL => ResponderDelayCause::Descheduled,
+            Some(_) => ResponderDelayCause::DescheduledAndSlow,
             None if there(EventKind::ReceiveOverflow).next().is_some() => ResponderDelayCause::Overloaded,
             None if is_told && self.longest.as_nanos() > PAUSE_NS + MIN_STALL.as_nanos() => {
-                ResponderDelayCause::Behind
+                ResponderDelayCause::Slow
             }
             None => ResponderDelayCause::Unknown,
         };
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(cause(std::slice::from_ref(&full)), ResponderDelayCause::Overloaded);
         assert_eq!(
             cause(&[full, event(EventKind::Pause, EventLocation::Responder)]),
-            ResponderDelayCause::Stopped
+            ResponderDelayCause::Descheduled
         );
     }
 
@@ -173,9 +173,9 @@ mod tests {
             stopped_ns: None,
             same_host,
         };
-        assert_eq!(warning(true, false), expected(ResponderDelayCause::Behind, false));
+        assert_eq!(warning(true, false), expected(ResponderDelayCause::Slow, false));
         // Of others' reflectors nobody knows.
         assert_eq!(warning(false, false), expected(ResponderDelayCause::Unknown, false));
-        assert_eq!(warning(true, true), expected(ResponderDelayCause::Behind, true));
+        assert_eq!(warning(true, true), expected(ResponderDelayCause::Slow, true));
     }
 }

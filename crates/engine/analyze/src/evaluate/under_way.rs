@@ -1,13 +1,13 @@
 //! Packets that were in flight when the program was killed.
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
 /// Marks the packets in flight: those that have no arrival and left less than `waiting` before the last that is known of. Of a
 /// round trip that did not come back nobody knows either on which way it was; what the far end's log of one way does not tell of
 /// may have arrived, and stays unknown.
-pub(super) fn mark_in_flight(related: &mut Related, waiting: Duration) {
+pub(super) fn mark_in_flight(related: &mut StreamPassages, waiting: Duration) {
     let is_round_trip = !related.round_trip.is_empty();
     let ways = [&mut related.forward, &mut related.reverse, &mut related.round_trip];
     ways.into_iter().for_each(|passages| mark(passages, waiting, is_round_trip));

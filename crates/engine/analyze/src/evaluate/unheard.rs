@@ -1,6 +1,6 @@
 //! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::Stream;
@@ -23,12 +23,12 @@ const PASSES: u32 = {
 };
 
 /// The warnings of the losses of either direction.
-pub(super) fn warnings(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
+pub(super) fn warnings(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWarning> {
     let ends = [
-        (EventLocation::Sender, stream.routers_unheard, &related.forward, false),
+        (EventLocation::Sender, stream.ip_no_pmtu_disc, &related.forward, false),
         (
             EventLocation::Responder,
-            stream.responder_routers_unheard,
+            stream.responder_ip_no_pmtu_disc,
             &related.reverse,
             !related.forward.is_empty(),
         ),
@@ -42,7 +42,7 @@ pub(super) fn warnings(stream: &Stream, related: &Related) -> Vec<MeasurementWar
 
 /// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
 /// reached the target, and its end had answered, or the conversation with the far end went on (of which a file of others has none).
-fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
+fn none_arrived(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWarning> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
     let evidence = if answers.any(|answer| answer.target) {

@@ -1,6 +1,6 @@
 //! Packets that arrived and have no delay, because a stamp of theirs did not come.
 
-use romer_passages::Related;
+use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_record::warning::{MeasurementWarning, Uneven};
@@ -17,7 +17,7 @@ const UNEVEN: f64 = 0.1;
 /// Those of `returned_early` replies, which came back before their probes left, are not missing.
 pub(super) fn without_delay(
     stream: &Stream,
-    related: &Related,
+    related: &StreamPassages,
     returned_early: u64,
 ) -> Vec<MeasurementWarning> {
     // Whose log has not come back has not told its stamps, which is said.

@@ -13,9 +13,9 @@ fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_no
         let bed = Simulated { weak_at: Some((weak, one_of)), ..Simulated::with(sound) };
         let document = run(&asked(3), bed);
         let spots: Vec<_> =
-            document.soft_spots.iter().filter(|spot| spot.quantity == "carried_percent").collect();
+            document.outliers.iter().filter(|spot| spot.quantity == "carried_percent").collect();
         // At the greatest load nothing tells what a size at the end is to carry.
-        assert_eq!(spots.len(), found, "{weak}: {:?}", document.soft_spots);
+        assert_eq!(spots.len(), found, "{weak}: {:?}", document.outliers);
         assert!(
             spots.iter().all(|spot| spot.text.contains(" % at ") || spot.text.contains(" %, expected")),
             "{spots:?}"
@@ -24,7 +24,7 @@ fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_no
         assert!(spots.iter().all(|spot| spot.probability < 0.01 && spot.text.contains(", expected ")));
     }
     let document = run(&asked(3), Simulated::with(carries(1.0, 100)));
-    assert!(document.soft_spots.is_empty(), "{:?}", document.soft_spots);
+    assert!(document.outliers.is_empty(), "{:?}", document.outliers);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn two_cases_of_one_device_cost_nothing_in_95_of_100_benchmarks_though_repeats_d
         };
         let document = run(&asked, bed.clone());
         let one = document.overall.iter().find(|one| one.quantity == "latency_median_ns").unwrap();
-        assert_eq!((one.places, one.repeats), (3, 5));
+        assert_eq!((one.combinations, one.repeats), (3, 5));
         let holds =
             |interval: Option<[f64; 2]>| interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high);
         covered += u32::from(holds(one.median_interval));

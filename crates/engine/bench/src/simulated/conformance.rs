@@ -29,11 +29,11 @@ fn a_policer_is_right_only_where_it_is() {
     // At 10 % of the line all is in profile; at 40 % both sides are tested, and nothing is left unsaid.
     let subjects: Vec<&str> = document.verdicts.iter().map(|one| one.subject.as_str()).collect();
     assert_eq!(subjects.len(), 3, "{subjects:?}");
-    assert!(document.verdicts.iter().all(|one| one.holds == Some(true)), "{:?}", document.verdicts);
+    assert!(document.verdicts.iter().all(|one| one.passed == Some(true)), "{:?}", document.verdicts);
     let light = BenchOptions { procedure: sweep(&[0.1]).procedure, ..policing() };
     let document = run(&light, Simulated::with(Device { policer: Some(right), ..carries(1.0, 100) }));
     let holds: Vec<_> =
-        document.verdicts.iter().map(|one| (one.subject.split(',').next().unwrap(), one.holds)).collect();
+        document.verdicts.iter().map(|one| (one.subject.split(',').next().unwrap(), one.passed)).collect();
     assert_eq!(
         holds,
         [("in profile", Some(true)), ("out of profile", None)],
@@ -85,14 +85,14 @@ fn a_policer_behind_latency_that_varies_is_not_called_right_unseen() {
     // Where the delays fill the whole bucket nobody knows, and it is said what would tell.
     let line = Device { buffer: 30, ..line };
     let document = judged(line, 20.0, 0.6 * load);
-    let open = document.verdicts.iter().find(|one| one.holds.is_none());
+    let open = document.verdicts.iter().find(|one| one.passed.is_none());
     let open = open.unwrap_or_else(|| panic!("{:#?}", document.verdicts));
     assert!(
         open.subject.starts_with("in profile") && open.found.contains("inconclusive whether "),
         "{open:?}"
     );
     assert!(open.found.ends_with("or a deeper bucket"), "{open:?}");
-    assert!(!document.verdicts.iter().any(|one| one.holds == Some(true)), "{:#?}", document.verdicts);
+    assert!(!document.verdicts.iter().any(|one| one.passed == Some(true)), "{:#?}", document.verdicts);
 }
 
 /// What is found of such classes.
@@ -138,7 +138,7 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let strict = |stalls| Device { service: Service::Strict, stalls, ..carries(0.5, 20) };
     let known = |document: &Benchmark| {
         let classes = document.verdicts.iter().filter(|one| one.subject.starts_with("class "));
-        classes.map(|one| one.holds).collect::<Vec<_>>()
+        classes.map(|one| one.passed).collect::<Vec<_>>()
     };
     // Once: the trial is made again, and that decides.
     let absent = Some((0, 300_000_000..550_000_000));
@@ -155,7 +155,7 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
     assert!(document.trials[2].invalid.is_none() && crate::informative(&document).is_enough());
     let open: Vec<&str> =
-        document.verdicts.iter().filter(|one| one.holds.is_none()).map(|one| one.found.as_str()).collect();
+        document.verdicts.iter().filter(|one| one.passed.is_none()).map(|one| one.found.as_str()).collect();
     assert!(!open.is_empty(), "{:#?}", document.verdicts);
     for found in open {
         assert!(found.contains(", inconclusive: the device or its host stalled for 0.1"), "{found}");
@@ -179,9 +179,9 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let device = |swaps| Device { service: Service::Strict, stalls, swaps, ..carries(0.5, 20) };
     let document = of_classes(Discipline::Strict, Simulated::with(device(None)));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
-    let stood = document.trials[2].standstills.unwrap();
+    let stood = document.trials[2].outages.unwrap();
     assert!(stood.count == 2 && (120_000_000..130_000_000).contains(&stood.sum_ns), "{stood:?}");
-    let open = document.verdicts.iter().filter(|one| one.holds.is_none());
+    let open = document.verdicts.iter().filter(|one| one.passed.is_none());
     assert!(open.clone().count() > 0 && open.clone().all(|one| one.found.contains("stalled for 0.12 s")));
     let document = of_classes(Discipline::Strict, Simulated::with(device(Some([0, 2]))));
     assert!(broken(&document).iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
@@ -189,7 +189,7 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let stalls = Some(Stalls { every: Duration::from_millis(40), length: Duration::from_millis(20) });
     let bursts = Device { service: Service::Fifo, stalls, ..carries(1.0, 20) };
     let document = of_classes(Discipline::Strict, Simulated::with(bursts));
-    assert_eq!(document.trials[0].standstills.map(|stood| stood.count), Some(0));
+    assert_eq!(document.trials[0].outages.map(|stood| stood.count), Some(0));
     assert!(!broken(&document).is_empty(), "{:#?}", document.verdicts);
 }
 
@@ -214,7 +214,7 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
             assert_eq!(broken(&document), Vec::<&str>::new(), "{seed}: {:#?}", document.verdicts);
             // That its load tells two classes not apart is no chance.
             let few = || {
-                let open = document.verdicts.iter().filter(|one| one.holds.is_none());
+                let open = document.verdicts.iter().filter(|one| one.passed.is_none());
                 open.filter(|one| !one.found.starts_with("not tested: at these loads "))
             };
             open += few().count();
@@ -237,7 +237,7 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
     let device = Device { service: Service::Strict, ..carries(0.5, 20) };
     let document = judged(&device, Discipline::Strict, 100, 1);
     let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
-    assert_eq!(voice.holds, Some(true), "{voice:?}");
+    assert_eq!(voice.passed, Some(true), "{voice:?}");
     assert!(
         voice.found.contains(" frames show only deviations above ")
             && voice.found.contains(" % of the capacity")
@@ -273,7 +273,7 @@ fn what_a_policer_lost_while_it_stood_still_is_not_held_against_it() {
     let absent = || Some((0, 300_000_000..550_000_000));
     let document = run(&policing(), policer(right, absent()));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
-    assert!(document.verdicts.iter().all(|one| one.holds == Some(true)), "{:#?}", document.verdicts);
+    assert!(document.verdicts.iter().all(|one| one.passed == Some(true)), "{:#?}", document.verdicts);
     let document = run(&policing(), policer(Policer { rate: 900.0, ..right }, absent()));
     assert!(!broken(&document).is_empty(), "{:#?}", document.verdicts);
 }
@@ -455,7 +455,7 @@ fn classes_that_no_load_tells_apart_are_not_known_with_what_would_tell() {
         let asked =
             BenchOptions { claims, name: "priority", streams: streams.map(stream).into(), ..sweep(&[load]) };
         let document = run(&asked, Simulated::with(carries(1.0, 100)));
-        let open = document.verdicts.into_iter().find(|one| one.holds.is_none());
+        let open = document.verdicts.into_iter().find(|one| one.passed.is_none());
         open.map(|one| (one.subject, one.found))
     };
     // Half of the capacity: at three halves of it, which are 75 % of the line, one of them has no room.

@@ -27,13 +27,13 @@ fn filter(device: Device) -> Simulated {
 fn declared_drop_holds() {
     let asked = BenchOptions { repeats: 3, ..filtered(sweep(&[0.2, 0.4, 0.6])) };
     let document = run(&asked, filter(carries(1.0, 100)));
-    let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.holds)).collect();
+    let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.passed)).collect();
     assert_eq!(told, [("stream udp", Some(true))], "{:?}", document.verdicts);
     assert!(
-        document.events.is_empty() && document.soft_spots.is_empty(),
+        document.events.is_empty() && document.outliers.is_empty(),
         "{:?} {:?}",
         document.events,
-        document.soft_spots
+        document.outliers
     );
     for trial in &document.trials {
         assert_eq!((trial.lost, trial.invalid.as_deref()), (0, None));
@@ -112,7 +112,10 @@ fn allowed_anomalies_break_nothing() {
     assert_eq!(broken(&with(&[Anomaly::Copies])), ["order"]);
     let allowed = with(&[Anomaly::Order, Anomaly::Copies]);
     let told: Vec<_> = allowed.verdicts.iter().map(|one| one.found.split(", ").last().unwrap()).collect();
-    assert_eq!(told, ["which is allowed (--allow order)", "which is allowed (--allow copies)"]);
+    assert_eq!(
+        told,
+        ["which is allowed (--allow-anomalies order)", "which is allowed (--allow-anomalies copies)"]
+    );
 }
 
 /// A device that puts a label before each packet forwards all of it: frames are counted as they were sent, and the header is named.
@@ -130,5 +133,5 @@ fn labelled_frames_are_carried() {
     let told = BenchmarkWarning::HeadersChanged { headers: trial.other_headers.clone() };
     assert!(document.warnings.contains(&told), "{:#?}", document.warnings);
     // What code point the packet has behind the label nobody read.
-    assert!(document.verdicts.iter().all(|verdict| verdict.holds.is_none()), "{:#?}", document.verdicts);
+    assert!(document.verdicts.iter().all(|verdict| verdict.passed.is_none()), "{:#?}", document.verdicts);
 }

@@ -81,8 +81,7 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     let more = BenchOptions { procedure: sweep(&[0.2, 0.4]).procedure, ..mixed("aad", 0.4) };
     assert!(perhaps(&document) && !perhaps(&run(&more, Simulated::with(drops.clone()))));
     let rows = &document.trials[0].per_stream[0].per_size;
-    let row =
-        |size: u32| rows.iter().find(|row| row.least_octets == size && row.most_octets == size).unwrap();
+    let row = |size: u32| rows.iter().find(|row| row.min_octets == size && row.max_octets == size).unwrap();
     assert_eq!((row(64).lost, row(512).lost), (0, row(512).offered));
     assert_eq!(rows.iter().map(|row| row.offered).sum::<u64>(), document.trials[0].offered.frames);
     // A few of them may come, where frames of another size show that the device has room for more than the rest.

@@ -43,7 +43,7 @@ fn a_reboot_is_an_event_and_none_of_it_is_loss() {
 fn ended_wait_is_told() {
     let told = |bed: Simulated| {
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
-        let cut: Vec<bool> = document.trials.iter().map(|trial| trial.still_coming).collect();
+        let cut: Vec<bool> = document.trials.iter().map(|trial| trial.still_arriving).collect();
         let is_notice = |one: &BenchmarkWarning| matches!(one, BenchmarkWarning::FramesStillArriving { .. });
         let notices: Vec<BenchmarkWarning> = document.warnings.into_iter().filter(is_notice).collect();
         (cut, notices)
@@ -368,7 +368,7 @@ fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_known() {
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let [open] = &document.verdicts[..] else { panic!("{:?}", document.verdicts) };
-    assert!(open.holds.is_none() && open.found == "no conclusive trial of this case", "{open:?}");
+    assert!(open.passed.is_none() && open.found == "no conclusive trial of this case", "{open:?}");
     assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
 }
 

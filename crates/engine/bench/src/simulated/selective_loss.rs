@@ -6,7 +6,7 @@ use super::*;
 use crate::selective_loss::dropped;
 
 fn named(document: &Benchmark) -> Vec<(String, String)> {
-    let broken = document.verdicts.iter().filter(|one| one.holds == Some(false));
+    let broken = document.verdicts.iter().filter(|one| one.passed == Some(false));
     broken.map(|one| (one.subject.clone(), one.found.clone())).collect()
 }
 
@@ -145,7 +145,7 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
     let open = |asked: &BenchOptions, bed| {
         let document = run(asked, bed);
         assert_eq!(named(&document), []);
-        let open = document.verdicts.into_iter().filter(|one| one.holds.is_none());
+        let open = document.verdicts.into_iter().filter(|one| one.passed.is_none());
         open.map(|one| (one.subject, one.found)).collect::<Vec<_>>()
     };
     let stream =

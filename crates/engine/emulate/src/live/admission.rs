@@ -73,7 +73,7 @@ impl BufferDemand {
         let need = Need::for_config(config);
         let slots = u64::from(self.slots);
         let short = (need.most_frames() > slots).then(|| EmulationWarning::BufferShortForFrames {
-            held_bytes: need.octets,
+            max_queued_bytes: need.octets,
             buffer_frames: slots,
             mean_frame_bytes: need.octets.div_ceil(slots.saturating_sub(need.packets).max(1)),
         });
@@ -299,7 +299,7 @@ mod tests {
             matches!(
                 &notes[..],
                 [EmulationWarning::BufferShortForFrames {
-                    held_bytes: 419_430_400,
+                    max_queued_bytes: 419_430_400,
                     mean_frame_bytes: 800,
                     ..
                 }]

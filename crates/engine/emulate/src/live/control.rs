@@ -40,7 +40,7 @@ pub struct Applied {
     /// Since when it holds; where it is only kept, since when everything passes through.
     pub since: SystemTime,
     /// Everything passes through untouched, and the scenario is only kept.
-    pub passing: bool,
+    pub impairments_off: bool,
 }
 
 /// A bridge at work, to be watched and changed; clones speak to the same bridge, from any thread.
@@ -136,11 +136,11 @@ impl Control {
     pub fn pass(&self) -> Result<Arc<Applied>, LiveError> {
         let mut history = self.0.history.lock().unwrap_or_else(PoisonError::into_inner);
         let current = newest(&history);
-        if current.passing {
+        if current.impairments_off {
             return Ok(current);
         }
         let (revision, since) = (current.revision + 1, SystemTime::now());
-        let next = Applied { revision, since, passing: true, ..current.as_ref().clone() };
+        let next = Applied { revision, since, impairments_off: true, ..current.as_ref().clone() };
         self.put(Config::default(), next, &mut history)
     }
 
@@ -259,7 +259,7 @@ fn applied(revision: u64, opened: &Opened, since: SystemTime, room: BufferDemand
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.notes(&opened.scenario.config));
     let about = opened.scenario.about.clone();
-    Applied { revision, text: opened.text.clone(), about, notes, since, passing: false }
+    Applied { revision, text: opened.text.clone(), about, notes, since, impairments_off: false }
 }
 
 /// There always is one: the first is put there when the control is made, and none but an older one goes.

@@ -43,15 +43,17 @@ pub(super) fn emulation(
         warnings.extend(too_alike(leg, direction.correlation.as_ref()));
         warnings.extend(varies_less(leg, direction.correlation.as_ref()));
         warnings.extend(flushed_early(leg, &direction.ledger));
-        let supported = current.filter(|applied| !applied.passing).map(|applied| applied.about.supported);
+        let supported =
+            current.filter(|applied| !applied.impairments_off).map(|applied| applied.about.supported);
         let supported = supported.unwrap_or_default();
         warnings.extend(unsupported(leg, &supported, &direction.ledger, &direction.inter_arrival));
         warnings.extend(no_buffer(leg, direction.homeless));
     }
     warnings.extend(snapshot.not_restored.iter().cloned());
     warnings.extend(anew.map(|anew| EmulationWarning::SummariesReset { since: rfc3339(anew) }));
-    let passing_since = current.filter(|applied| applied.passing).map(|applied| rfc3339(applied.since));
-    warnings.extend(passing_since.clone().map(|since| EmulationWarning::Passing { since }));
+    let impairments_off_since =
+        current.filter(|applied| applied.impairments_off).map(|applied| rfc3339(applied.since));
+    warnings.extend(impairments_off_since.clone().map(|since| EmulationWarning::ImpairmentsOff { since }));
     if let Some(first) = changes.first().filter(|first| first.revision > 1) {
         warnings.push(EmulationWarning::EarlierScenariosDropped { first_revision: first.revision });
     }
@@ -64,7 +66,7 @@ pub(super) fn emulation(
         generator: facts.generator.name().into(),
         data_plane: facts.data_plane.into(),
         scenario: current.map_or_else(String::new, |applied| applied.text.clone()),
-        passing_since,
+        impairments_off_since,
         ports: ports.map(|(letter, (_, port))| (letter.to_owned(), port.clone())).collect(),
         a_to_b,
         b_to_a,
@@ -78,7 +80,7 @@ fn change(applied: &Applied) -> EmulationChange {
         revision: applied.revision,
         at: rfc3339(applied.since),
         scenario: applied.text.clone(),
-        passing: applied.passing,
+        impairments_off: applied.impairments_off,
     }
 }
 

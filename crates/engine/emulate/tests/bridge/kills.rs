@@ -48,7 +48,7 @@ fn victim() {
         scenario: Config::default().into(),
         least_hold: romer_units::Duration::ZERO,
         samples: None,
-        may_cut_off: false,
+        allow_default_route: false,
         data_plane,
     };
     let _bridge = LiveBridge::start(&options).unwrap();

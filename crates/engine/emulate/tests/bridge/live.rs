@@ -37,7 +37,7 @@ impl Bench {
             scenario: config(path).into(),
             least_hold: romer_units::Duration::ZERO,
             samples: None,
-            may_cut_off: false,
+            allow_default_route: false,
             data_plane: DataPlane::default(),
         }
     }
@@ -310,28 +310,30 @@ fn what_was_asked_for_stays_while_everything_passes_and_the_document_says_since_
             let opened = || romer_emulate::read_scenario(text, "s").unwrap();
             control.apply(opened(), None).unwrap();
             let passing = control.pass().unwrap();
-            assert_eq!((passing.revision, passing.text.as_str(), passing.passing), (3, text, true));
+            assert_eq!((passing.revision, passing.text.as_str(), passing.impairments_off), (3, text, true));
             assert_eq!(control.pass().unwrap().revision, 3, "what is so already is no change");
             let [mut near, _far] = bench.hosts();
             near.send(&numbered(1));
             wait_until("it has passed", || control.document().unwrap().a_to_b.transmitted == 1);
             let document = control.document().unwrap();
             assert_eq!(document.scenario, text);
-            let since = document.passing_since.unwrap();
+            let since = document.impairments_off_since.unwrap();
             assert_eq!(since, document.changes[2].at);
             assert_eq!(
-                document.changes.iter().map(|one| one.passing).collect::<Vec<_>>(),
+                document.changes.iter().map(|one| one.impairments_off).collect::<Vec<_>>(),
                 [false, false, true]
             );
-            let passing = EmulationWarning::Passing { since };
+            let passing = EmulationWarning::ImpairmentsOff { since };
             assert!(document.warnings.contains(&passing), "{:?}", document.warnings);
             assert!(!document.warnings.contains(&EmulationWarning::ScenarioEmpty), "{:?}", document.warnings);
             control.apply(opened(), None).unwrap();
             near.send(&numbered(2));
             wait_until("it is lost", || control.document().unwrap().a_to_b.lost["model"] == 1);
             let document = control.document().unwrap();
-            assert_eq!((document.passing_since, control.scenario().passing), (None, false));
-            assert!(!document.warnings.iter().any(|one| matches!(one, EmulationWarning::Passing { .. })));
+            assert_eq!((document.impairments_off_since, control.scenario().impairments_off), (None, false));
+            assert!(
+                !document.warnings.iter().any(|one| matches!(one, EmulationWarning::ImpairmentsOff { .. }))
+            );
             bridge.stop().unwrap();
         },
     );
@@ -639,7 +641,7 @@ fn default_route_port_needs_permission() {
             bench.far.port_name(0)
         );
         assert_eq!(error, refusal);
-        options.may_cut_off = true;
+        options.allow_default_route = true;
         let bridge = LiveBridge::start(&options).unwrap();
         let control = bridge.control();
         let found = control.warnings();
@@ -647,7 +649,7 @@ fn default_route_port_needs_permission() {
         assert!(found.iter().any(has), "{found:?}");
         assert_balanced(&bridge.stop().unwrap());
         // The interface itself is of a bridge, as on most hosts of virtual machines, and the bridge has the address.
-        options.may_cut_off = false;
+        options.allow_default_route = false;
         network.add_bridge("br7").unwrap();
         network.set_up("br7", true).unwrap();
         network.set_bridge("v0", Some("br7")).unwrap();

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
-use romer_endpoint::host_events::routers_unheard;
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
@@ -61,14 +61,14 @@ impl ControlThread {
         if stream.set_patience(None).is_err()
             || self.poller.add(stream.descriptor(), token(index), Interest::Read).is_err()
         {
-            self.totals().refused_sessions.unheard += 1;
+            self.totals().refused_sessions.overload += 1;
             return;
         }
         let now = clock::monotonic_now();
         let welcome = ServerHello {
             clock: clock_identity(),
             clock_sync: Some(clock_sync(self.sync_daemons)),
-            routers_unheard: routers_unheard().filter(|_| peer.is_ipv4()),
+            ip_no_pmtu_disc: ip_no_pmtu_disc().filter(|_| peer.is_ipv4()),
             ..self.welcome.clone()
         };
         let server = Server::new(self.limits, welcome, random(), now).with_one_way(random());
@@ -110,7 +110,7 @@ impl ControlThread {
         let places: Vec<ConnectionPlace> =
             self.connections.iter().map(|(index, one)| one.place(index)).collect();
         if let Some(index) = to_close(&places, newcomer, scope) {
-            self.totals().refused_sessions.unheard += 1;
+            self.totals().refused_sessions.overload += 1;
             self.remove(index);
         }
     }

@@ -125,7 +125,7 @@ fn panics_end_no_service() {
         thread.join().unwrap();
     });
     let totals = *totals.lock().unwrap();
-    assert_eq!((totals.failed_turns, totals.reflector.reflected), (2, 2));
+    assert_eq!((totals.failed_iterations, totals.reflector.reflected), (2, 2));
 }
 
 /// An association is reported when it changes the address of its session, or when the sender may not know of the address. A sender

@@ -33,7 +33,7 @@ pub fn page(document: &Benchmark) -> String {
     drawn(figures.iter().filter(|figure| figure.leads), &mut body);
     body.push_str("<div class=\"pair\">\n");
     compared(document, &mut body);
-    let spots = document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect();
+    let spots = document.outliers.iter().map(|one| (one.text.clone(), true)).collect();
     list("Soft spots (1 % overall, Holm)", spots, &mut body);
     list("Lost frames of a mixture, by size", by_size(document), &mut body);
     // Whether they should have changed is for the verdicts to say.
@@ -97,7 +97,7 @@ fn heading(document: &Benchmark, body: &mut String) {
 
 /// Whether all claims and limits held, as a badge: nothing where none was judged.
 fn judged(document: &Benchmark) -> String {
-    let claims = document.verdicts.iter().map(|one| one.holds);
+    let claims = document.verdicts.iter().map(|one| one.passed);
     let limits = document.limits.iter().map(limit_holds);
     let all: Vec<Option<bool>> = claims.chain(limits).collect();
     let number = |holds: Option<bool>| all.iter().filter(|one| **one == holds).count();
@@ -112,11 +112,11 @@ fn judged(document: &Benchmark) -> String {
 }
 
 fn verdicts(document: &Benchmark) -> Vec<(String, bool)> {
-    document.verdicts.iter().map(|one| (verdict_words(one), one.holds != Some(true))).collect()
+    document.verdicts.iter().map(|one| (verdict_words(one), one.passed != Some(true))).collect()
 }
 
 fn limits(document: &Benchmark) -> Vec<(String, bool)> {
-    document.limits.iter().map(|one| (limit_words(one), !one.held)).collect()
+    document.limits.iter().map(|one| (limit_words(one), !one.passed)).collect()
 }
 
 /// A section with a line for each, and whether that is bad; nothing where there is none.
@@ -218,7 +218,7 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
     for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
         for row in trial.per_stream.iter().flat_map(|stream| &stream.per_size) {
             let [offered, lost] =
-                rows.entry((trial.case.as_str(), row.least_octets, row.most_octets)).or_default();
+                rows.entry((trial.case.as_str(), row.min_octets, row.max_octets)).or_default();
             *offered = offered.saturating_add(row.offered);
             *lost = lost.saturating_add(row.lost);
         }

@@ -45,7 +45,7 @@ pub(super) fn document() -> Benchmark {
         differences: Vec::new(),
         overall: Vec::new(),
         verdicts: Vec::new(),
-        soft_spots: Vec::new(),
+        outliers: Vec::new(),
         events: Vec::new(),
         calibration: None,
         self_test: None,
@@ -206,7 +206,7 @@ fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
 
 #[test]
 fn what_a_mixture_lost_is_listed_by_size() {
-    let size = |least_octets, most_octets, lost| SizeResult { least_octets, most_octets, offered: 100, lost };
+    let size = |min_octets, max_octets, lost| SizeResult { min_octets, max_octets, offered: 100, lost };
     let mut document = document();
     assert!(!page(&document).contains("by size"), "of one size there is nothing to list");
     let stream = StreamResult {
@@ -324,7 +324,7 @@ fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
         from: "none".into(),
         to: "remark".into(),
         quantity: "latency_median_ns".into(),
-        places: 50,
+        combinations: 50,
         repeats: 5,
         median: Some(1_700.0),
         median_interval: Some([1_500.0, 1_900.0]),

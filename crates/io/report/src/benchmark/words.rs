@@ -46,7 +46,7 @@ pub fn overall_words(one: &Overall) -> String {
         "{} compared with {}, over {}: {} {} (median){interval}",
         one.to,
         one.from,
-        counted(one.places, "combination of size and load", "combinations of size and load"),
+        counted(one.combinations, "combination of size and load", "combinations of size and load"),
         label(&one.quantity),
         signed(amount(&one.quantity, one.median.unwrap_or_default())),
     )
@@ -99,7 +99,7 @@ pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning>
 /// A claim, whether it holds, and what was found.
 pub fn verdict_words(one: &Judgement) -> String {
     let Judgement { case, subject, expected, found, .. } = one;
-    format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.holds))
+    format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.passed))
 }
 
 /// A limit, whether it held, and the value that it was held against.
@@ -113,7 +113,7 @@ pub fn limit_words(one: &Limit) -> String {
 
 /// Whether a limit held; `None` where its value is unknown.
 pub(super) fn limit_holds(one: &Limit) -> Option<bool> {
-    (one.held || one.value.is_some()).then_some(one.held)
+    (one.passed || one.value.is_some()).then_some(one.passed)
 }
 
 const fn outcome(holds: Option<bool>) -> &'static str {

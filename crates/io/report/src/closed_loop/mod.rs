@@ -206,7 +206,7 @@ fn direction(
     Some(LoopDirection {
         direction: way.field().into(),
         verdict,
-        words,
+        text: words,
         delay_kind: kind,
         figures,
         autocorrelation: lags(&a, &b),

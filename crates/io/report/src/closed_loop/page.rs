@@ -76,7 +76,7 @@ fn heading(closed_loop: &ClosedLoop, body: &mut String) {
         body.push_str(&format!(
             "<p><strong>{}</strong>: {}.</p>\n",
             markup(&capital(&name(direction))),
-            markup(&direction.words)
+            markup(&direction.text)
         ));
     }
 }

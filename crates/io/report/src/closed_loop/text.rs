@@ -24,7 +24,7 @@ pub fn text(closed_loop: &ClosedLoop, style: &TextStyle) -> String {
     let plain = |text: &str| if style.unicode { text.to_owned() } else { text.replace('µ', "u") };
     let mut lines: Vec<String> = wrap(verdict(closed_loop.verdict), width).into_iter().map(strong).collect();
     for direction in &closed_loop.directions {
-        let words = format!("{}: {}.", capital(&name(direction)), direction.words);
+        let words = format!("{}: {}.", capital(&name(direction)), direction.text);
         lines.extend(wrap(&plain(&words), width - 2).into_iter().map(|line| format!("  {line}")));
     }
     lines.push(String::new());

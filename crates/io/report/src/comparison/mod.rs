@@ -146,7 +146,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath, decisive: Deci
         direction: way.field().into(),
         delay_kind: of_a.delay_kind.filter(|_| comparable),
         verdict,
-        words,
+        text: words,
         figures: figures.into_iter().map(|(_, found)| found).collect(),
     }
 }
@@ -266,9 +266,9 @@ pub(crate) fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f6
 /// What may be the difference besides the paths, of the ways that are compared.
 pub(crate) fn warnings(a: &Measurement, b: &Measurement, ways: &[MeasuredPath]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
-    for (of, m) in [(Compared::A, a), (Compared::B, b)] {
+    for (measurement, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {
-            warnings.push(ComparisonWarning::Partial { of });
+            warnings.push(ComparisonWarning::Partial { measurement });
         }
     }
     let (at, bt) = (&a.traffic, &b.traffic);
@@ -309,9 +309,9 @@ fn places(a: &StampPlaces, b: &StampPlaces, ways: &[MeasuredPath]) -> Option<Com
     let moments: Vec<DifferingSource> = moments
         .into_iter()
         .filter(|(_, compared, a, b)| *compared && a != b)
-        .map(|(moment, _, a, b)| DifferingSource { moment, a, b })
+        .map(|(moment, _, a, b)| DifferingSource { stamp: moment, a, b })
         .collect();
-    (!moments.is_empty()).then_some(ComparisonWarning::TimeStampSourcesDiffer { moments })
+    (!moments.is_empty()).then_some(ComparisonWarning::TimeStampSourcesDiffer { stamps: moments })
 }
 
 /// That the round trips of one contain the time that the responder took, and those of the other do not.
@@ -349,13 +349,13 @@ mod tests {
     use super::*;
     use crate::number::NO_BREAK;
     use crate::sentence::Text as _;
-    use romer_record::calibration::Share;
+    use romer_record::calibration::AddedDelay;
     use romer_units::Place;
 
     #[test]
     fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
         let share =
-            |baseline_ns| Share { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, greatest_ns: 0.0 };
+            |baseline_ns| AddedDelay { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
         let of = |subtracted| Calibration {
             baseline_ns: Some(18_700.0),
             subtracted,

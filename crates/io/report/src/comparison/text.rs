@@ -26,7 +26,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         );
     }
     for direction in &comparison.directions {
-        let words = to_ascii(&capital(&direction.words), style.unicode);
+        let words = to_ascii(&capital(&direction.text), style.unicode);
         let lone = comparison.directions.len() == 1;
         let wrapped = wrap(&words, width).into_iter();
         lines.extend(wrapped.map(|line| if lone { strong(line, style) } else { line }));
@@ -49,7 +49,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         lines.push(String::new());
     }
     for limit in &comparison.limits {
-        let word = if limit.held { "Passed" } else { "Failed" };
+        let word = if limit.passed { "Passed" } else { "Failed" };
         let value = limit.value.map_or_else(String::new, |value| {
             format!(", B - A = {}", of_limit(&limit.limit, value, style.unicode))
         });

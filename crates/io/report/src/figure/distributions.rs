@@ -24,7 +24,7 @@ pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
 pub(super) struct Sorted([Vec<f64>; 3]);
 
 impl Sorted {
-    pub(super) fn of(passages: &Passages<'_>) -> Self {
+    pub(super) fn new(passages: &Passages<'_>) -> Self {
         Self(MeasuredPath::ALL.map(|way| delays(passages.passages(way))))
     }
 
@@ -51,7 +51,7 @@ pub(super) fn sorted(mut values: Vec<i64>) -> Vec<f64> {
 pub(super) struct Changes([Vec<f64>; 2]);
 
 impl Changes {
-    pub(super) fn of(passages: &Passages<'_>) -> Self {
+    pub(super) fn new(passages: &Passages<'_>) -> Self {
         Self([passages.forward, passages.reverse].map(|these| sorted(jitter::delay_difference(these))))
     }
 

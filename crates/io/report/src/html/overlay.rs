@@ -131,7 +131,7 @@ fn differences(subjects: &[Subject<'_>], body: &mut String) {
 fn difference(comparison: &Comparison, number: usize, body: &mut String) {
     body.push_str(&format!("<p class=\"when\">A is run 1, B is run {number}.</p>\n"));
     for direction in &comparison.directions {
-        body.push_str(&format!("<p><strong>{}</strong></p>\n", markup(&capital(&direction.words))));
+        body.push_str(&format!("<p><strong>{}</strong></p>\n", markup(&capital(&direction.text))));
     }
     for warning in &comparison.warnings {
         body.push_str(&format!("<p class=\"bad\">{}.</p>\n", markup(&capital(&warning.text()))));

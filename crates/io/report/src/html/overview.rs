@@ -19,7 +19,7 @@ pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     page.push_str(&format!(
         "<header><div class=\"title\"><h1>Path to {}</h1>{}</div>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{}</p></header>\n",
         markup(target),
-        judged(m.limits.iter().map(|limit| limit.held)),
+        judged(m.limits.iter().map(|limit| limit.passed)),
         markup(&when.join(" · ")),
         figures.join("\n"),
     ));
@@ -46,7 +46,7 @@ pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
                 0 => format!(
                     "<a href=\"#stream-{index}\">{}</a>{}",
                     markup(&words::heading(measurements, index)),
-                    judged(m.limits.iter().map(|limit| limit.held))
+                    judged(m.limits.iter().map(|limit| limit.passed))
                 ),
                 _ => String::new(),
             };
@@ -233,7 +233,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>limit</th><th>measured</th><th>verdict</th></tr></thead><tbody>\n");
     for limit in &m.limits {
         let verdict =
-            if limit.held { "<td class=\"good\">passed</td>" } else { "<td class=\"bad\">failed</td>" };
+            if limit.passed { "<td class=\"good\">passed</td>" } else { "<td class=\"bad\">failed</td>" };
         let value = Words::PAGE.limit_value(limit).unwrap_or_else(|| Words::PAGE.absent().to_owned());
         page.push_str(&format!(
             "<tr><th><code>{}</code></th><td>{value}</td>{verdict}</tr>\n",

@@ -34,8 +34,8 @@ impl Text for BenchmarkWarning {
                 "limited by the tester: of frames {frames} it can send at most {limit_pps:.0} frames/s, and up to {requested_pps:.0} \
                  were requested"
             ),
-            Self::LossBeyondSelfTest { trials, proven_pps, tester_loss_ratio } => format!(
-                "{} lost frames at rates above the {proven_pps:.0} frames/s of the self-test: the tester itself may have lost up to \
+            Self::LossBeyondSelfTest { trials, self_test_pps, tester_loss_ratio } => format!(
+                "{} lost frames at rates above the {self_test_pps:.0} frames/s of the self-test: the tester itself may have lost up to \
                  {:.3} % of them, the maximum in the self-test at such rates; see lost_by_device of each",
                 counted(*trials, "trial"),
                 tester_loss_ratio * 100.0
@@ -114,13 +114,13 @@ impl Text for BenchmarkWarning {
                 percent(*load_ratio),
                 Duration::from_nanos(*trial_ns).readable()
             ),
-            Self::LoadsAboveLine { line_ratio, capacity_ratio, wanted_ratio } => format!(
+            Self::LoadsAboveLine { line_ratio, capacity_ratio, max_load_ratio } => format!(
                 "at {:.0} % of the line (--line-rate), the highest possible load, the streams offer {:.1} % of the capacity \
                  (--capacity): the test needs loads up to {:.1} % of it, and those above the line are left out; use a faster line, or a \
                  lower capacity of the device",
                 line_ratio * 100.0,
                 capacity_ratio * 100.0,
-                wanted_ratio * 100.0
+                max_load_ratio * 100.0
             ),
         }
     }

@@ -96,5 +96,5 @@ pub(super) fn early(found: &EarlyArrivals) -> String {
         .filter(|(_, count, _)| *count > 0)
         .map(|(way, count, all)| format!("{count} of {} {way}", counted(all, "packet")))
         .collect();
-    format!("{} arrived before they left, by up to {}", those.join(" and "), length(found.most_ns))
+    format!("{} arrived before they left, by up to {}", those.join(" and "), length(found.max_ns))
 }

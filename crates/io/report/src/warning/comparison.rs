@@ -13,8 +13,11 @@ use crate::sentence::Text;
 impl Text for ComparisonWarning {
     fn text(&self) -> String {
         match self {
-            Self::Partial { of } => {
-                format!("{} is partial (interrupted): its metrics cover a part of the run", name(*of))
+            Self::Partial { measurement } => {
+                format!(
+                    "{} is partial (interrupted): its metrics cover a part of the run",
+                    name(*measurement)
+                )
             }
             Self::PacketsDiffer => {
                 "the packets of A and B differ in size or code point, which may cause the difference".into()
@@ -28,11 +31,11 @@ impl Text for ComparisonWarning {
                  difference of their MOS",
                 way(*direction)
             ),
-            Self::TimeStampSourcesDiffer { moments } => {
-                let moments: Vec<String> = moments.iter().map(source).collect();
+            Self::TimeStampSourcesDiffer { stamps } => {
+                let stamps: Vec<String> = stamps.iter().map(source).collect();
                 format!(
                     "the time stamps of A and B have different sources ({}), which may cause the difference",
-                    moments.join(", ")
+                    stamps.join(", ")
                 )
             }
             Self::ResponderTimeDiffers { included_in } => format!(
@@ -167,7 +170,7 @@ const fn way(direction: ProbeDirection) -> &'static str {
 }
 
 fn source(found: &DifferingSource) -> String {
-    let moment = match found.moment {
+    let moment = match found.stamp {
         StampMoment::SenderDeparture => "departure at the initiator",
         StampMoment::ResponderArrival => "arrival at the responder",
         StampMoment::ResponderDeparture => "departure at the responder",

@@ -34,10 +34,10 @@ impl Text for EmulationWarning {
                  preserved; order = \"independent\" keeps the correlation and lets packets overtake",
                 time_text(*spacing_ns)
             ),
-            Self::CorrelationTimeRaised { setting, requested_ns, alike_ns } => format!(
+            Self::CorrelationTimeRaised { setting, requested_ns, similar_within_ns } => format!(
                 "{setting}: delays within {} are more similar than a correlation time of {} says, because packets keep their order; a \
                  narrower distribution or a longer time needs no such change",
-                length(*alike_ns),
+                length(*similar_within_ns),
                 length(*requested_ns)
             ),
             Self::StateChangesWait { setting } => format!(
@@ -55,7 +55,7 @@ impl Text for EmulationWarning {
             Self::EarlierScenariosDropped { first_revision } => {
                 format!("scenarios before revision {first_revision} are no longer listed")
             }
-            Self::Passing { since } => format!(
+            Self::ImpairmentsOff { since } => format!(
                 "the master switch was off at the end: packets passed unimpaired since {since}; the scenario is the one before that"
             ),
             Self::SummariesReset { since } => {
@@ -88,8 +88,8 @@ impl Text for EmulationWarning {
                 "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still exists, use \
                  `{command}` in its namespace"
             ),
-            Self::BufferShortForFrames { held_bytes, buffer_frames, mean_frame_bytes } => format!(
-                "the rates and queues hold up to {held_bytes} bytes, and the buffer has {buffer_frames} frames: if the mean frame size is \
+            Self::BufferShortForFrames { max_queued_bytes, buffer_frames, mean_frame_bytes } => format!(
+                "the rates and queues hold up to {max_queued_bytes} bytes, and the buffer has {buffer_frames} frames: if the mean frame size is \
                  below {mean_frame_bytes} bytes, some frames are lost (cause: queue)"
             ),
             Self::BufferShortForDelay { delay_ns, buffer_frames, limit_pps, direction } => {

@@ -125,13 +125,13 @@ pub(super) fn text(warning: &Warning) -> String {
             "assuming time stamps in units of 100 ns, a packet was sent every {}; for another unit, use --unit",
             length(*interval_ns)
         ),
-        Warning::MissingNotLost { not_lost, unread } => {
+        Warning::MissingNotLost { not_lost, instrument_drops } => {
             let no_loss = counted_as(*not_lost, "missing number is no loss", "missing numbers are no losses");
             let carried = format!(
                 "{} delivered to a host that dropped them unread: sent, and neither received nor lost",
-                counted_as(*unread, "packet was", "packets were")
+                counted_as(*instrument_drops, "packet was", "packets were")
             );
-            let what = match (not_lost, unread) {
+            let what = match (not_lost, instrument_drops) {
                 (0, _) => carried,
                 (_, 0) => no_loss,
                 _ => format!("{no_loss}; {carried}"),
@@ -199,8 +199,8 @@ pub(super) fn text(warning: &Warning) -> String {
             "{packets} packets before the first and after the last that both captures have are not compared: the other capture may \
              not have run then"
         ),
-        Warning::PacketsIndistinguishable { flow, packets, of } => format!(
-            "{packets} of the {of} packets {flow} have equal content, so that they cannot be distinguished: they are matched in order, and \
+        Warning::PacketsIndistinguishable { flow, packets, flow_packets } => format!(
+            "{packets} of the {flow_packets} packets {flow} have equal content, so that they cannot be distinguished: they are matched in order, and \
              losses and the delays after a loss may be those of others"
         ),
         _ => String::new(),

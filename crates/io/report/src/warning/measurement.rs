@@ -129,12 +129,12 @@ impl Text for Warning {
                 };
                 marked(*direction, what, [from, to], [*packets, *received])
             }
-            Self::NicTimeStampsUnavailable { moments } => {
-                let moments: Vec<&str> = moments.iter().map(|moment| moment_of(*moment)).collect();
+            Self::NicTimeStampsUnavailable { stamps } => {
+                let stamps: Vec<&str> = stamps.iter().map(|moment| moment_of(*moment)).collect();
                 format!(
                     "no network card stamped {}, or fewer than half of them: their time stamps were taken elsewhere, so that \
                      delays include more than the wire",
-                    list(&moments)
+                    list(&stamps)
                 )
             }
             Self::NicTimeStampsMissing(missing) => format!(
@@ -177,10 +177,10 @@ impl Text for Warning {
                      place of {right}; {WITHOUT_TIME_STAMPS}"
                 )
             }
-            Self::RepliesBeforeDeparture { replies, compared, first_sequence, most_ns } => format!(
+            Self::RepliesBeforeDeparture { replies, compared, first_sequence, max_ns } => format!(
                 "t4 is before t1 in {replies} of {compared} replies (by up to {}; first: packet {first_sequence}): their time stamps \
                  are discarded, and they have no delay{}",
-                length(*most_ns),
+                length(*max_ns),
                 if *replies == *compared { "; the columns or ends may be interchanged" } else { "" }
             ),
             Self::ResponderTimeStampsAbsent { replies, first_sequence } => {
@@ -434,7 +434,7 @@ fn not_logged(entries: &[NotLogged]) -> String {
         EntryKind::Departure => "departures from this host",
         EntryKind::DepartureStamp => "the kernel's time stamps of departures from this host",
         EntryKind::Arrival => "arrivals at this host",
-        EntryKind::FarRecord => "the responder's records",
+        EntryKind::ResponderRecord => "the responder's records",
         EntryKind::CardStamp => "time stamps of network cards",
     };
     let means = |kind: EntryKind| match kind {
@@ -445,7 +445,7 @@ fn not_logged(entries: &[NotLogged]) -> String {
         EntryKind::Arrival => {
             "packets that may have arrived here without an entry are neither in the losses nor in the delays"
         }
-        EntryKind::FarRecord => {
+        EntryKind::ResponderRecord => {
             "packets without a record are neither in the losses nor in the one-way delays"
         }
         EntryKind::CardStamp => "the kernel's time stamps are used instead",
@@ -465,18 +465,18 @@ fn not_logged(entries: &[NotLogged]) -> String {
 
 fn no_responder_log(numbering: Numbering) -> String {
     let about = match numbering {
-        Numbering::Untold => {
+        Numbering::Unknown => {
             "the direction of a loss is unknown, and its departure time stamp is taken before sending"
         }
-        Numbering::Ours => {
+        Numbering::Stateless => {
             "the direction of a loss is unknown (its replies have the numbers of the probes), and its departure time stamp is \
              taken before sending"
         }
-        Numbering::Senseless => {
+        Numbering::Invalid => {
             "the direction of a loss is unknown (its replies have numbers of its own, but not those of a counter of the replies of \
              this stream), and its departure time stamp is taken before sending"
         }
-        Numbering::Own => "its departure time stamp is taken before sending",
+        Numbering::Stateful => "its departure time stamp is taken before sending",
     };
     format!("the responder does not record packets: {about}")
 }
@@ -671,35 +671,35 @@ const fn first_and_rest(replies: u64) -> (&'static str, &'static str) {
 }
 
 fn contradiction(found: &Contradiction) -> String {
-    let (replies, what, most_ns) = match *found {
-        Contradiction::ReplyBeforeRequest { replies, most_ns } => {
-            (replies, "left before the request came (t3 before t2)", most_ns)
+    let (replies, what, max_ns) = match *found {
+        Contradiction::ReplyBeforeRequest { replies, max_ns } => {
+            (replies, "left before the request came (t3 before t2)", max_ns)
         }
-        Contradiction::StayAboveRoundTrip { replies, most_ns } => {
-            (replies, "stayed at the responder for longer than the round trip (t3-t2 above t4-t1)", most_ns)
+        Contradiction::StayAboveRoundTrip { replies, max_ns } => {
+            (replies, "stayed at the responder for longer than the round trip (t3-t2 above t4-t1)", max_ns)
         }
-        Contradiction::OneWayBelowNeighbours { replies, most_ns } => (
+        Contradiction::OneWayBelowNeighbours { replies, max_ns } => (
             replies,
             "took less time one way than the probes before and after, but not less there and back, as by false time stamps (or, \
              rarely, by a path that was faster one way and slower the other)",
-            most_ns,
+            max_ns,
         ),
     };
-    format!("{replies} {what}, by up to {}", length(most_ns))
+    format!("{replies} {what}, by up to {}", length(max_ns))
 }
 
 fn slow(cause: ResponderDelayCause, stopped_ns: Option<i64>) -> String {
     const STOPPED: &str = "stopped, or its host had no processor for it";
     const BEHIND: &str = "it was still busy with earlier packets, or had too little processor time";
     match (cause, stopped_ns) {
-        (ResponderDelayCause::Stopped, _) => format!("the responder got no processor time ({STOPPED})"),
-        (ResponderDelayCause::StoppedAndBehind, stopped) => {
+        (ResponderDelayCause::Descheduled, _) => format!("the responder got no processor time ({STOPPED})"),
+        (ResponderDelayCause::DescheduledAndSlow, stopped) => {
             let stopped =
                 stopped.map_or_else(String::new, |stopped| format!(" for up to {}", length(stopped)));
             format!("the responder got no processor time{stopped} ({STOPPED}), and was behind besides")
         }
         (ResponderDelayCause::Overloaded, _) => "the responder was too slow for that many".into(),
-        (ResponderDelayCause::Behind, _) => format!("the responder ran, and was behind: {BEHIND}"),
+        (ResponderDelayCause::Slow, _) => format!("the responder ran, and was behind: {BEHIND}"),
         (ResponderDelayCause::Unknown, _) => {
             format!("the responder was behind ({BEHIND}), or got no processor time ({STOPPED})")
         }

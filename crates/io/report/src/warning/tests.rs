@@ -131,7 +131,7 @@ fn fields_are_shown() {
 
     let entries = vec![
         NotLogged { kind: EntryKind::Arrival, entries: 20, first: 3, last: 9 },
-        NotLogged { kind: EntryKind::FarRecord, entries: 5, first: 3, last: 9 },
+        NotLogged { kind: EntryKind::ResponderRecord, entries: 5, first: 3, last: 9 },
     ];
     let losses = ReplyLosses {
         missing: 19,
@@ -181,7 +181,7 @@ fn fields_are_shown() {
                 longest_ns: 1_522_000_000,
                 sequence: 3,
                 sent_ns: Some(2_000_000_000),
-                cause: ResponderDelayCause::Behind,
+                cause: ResponderDelayCause::Slow,
                 stopped_ns: None,
                 same_host: true,
             },

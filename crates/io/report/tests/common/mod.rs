@@ -8,7 +8,7 @@ use romer_record::document::{
     MEASUREMENT, Measurement, Metadata, Packets, Summary, Traffic,
 };
 use romer_record::document::{MissingStamps, ProbeDirection};
-use romer_record::finding::{Finding, GridOf, Pattern};
+use romer_record::finding::{Finding, GridQuantity, Pattern};
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Place, Timestamp};
@@ -269,8 +269,8 @@ fn document(path: &Path) -> Measurement {
         let missing = MissingStamps { responder_departure: 3, ..MissingStamps::default() };
         m.warnings.push(MeasurementWarning::TimeStampsMissing(missing));
         m.limits = vec![
-            Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), held: true },
-            Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), held: false },
+            Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), passed: true },
+            Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), passed: false },
         ];
         m.findings = findings();
         let answer = |address: &str| HopAnswer { address: address.into(), target: address == "203.0.113.17" };
@@ -314,7 +314,7 @@ fn findings() -> Vec<Finding> {
             ProbeDirection::Forward,
             None,
             Pattern::DelayGrid {
-                of: GridOf::Ipdv,
+                quantity: GridQuantity::Ipdv,
                 step_ns: 10.7e6,
                 step_interval_ns: None,
                 offset_ns: Some(2.1e6),

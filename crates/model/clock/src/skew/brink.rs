@@ -33,7 +33,7 @@ const BLOCKS: usize = 8;
 const ALIKE: f64 = 0.25;
 
 /// Packets of a direction near an end, as time goes on to it, above the level before.
-struct Side {
+struct EndPackets {
     points: Vec<(f64, f64)>,
     wait: f64,
     /// What they wait usually.
@@ -50,8 +50,8 @@ struct Shift {
     beyond: usize,
 }
 
-impl Side {
-    fn of(survey: &Survey, end: usize) -> Option<Self> {
+impl EndPackets {
+    fn new(survey: &Survey, end: usize) -> Option<Self> {
         let way = way(end);
         let mut points: Vec<(f64, f64)> =
             survey.outermost[end].iter().map(|one| (way * one.x, one.above(survey.slope))).collect();
@@ -175,7 +175,7 @@ pub(crate) fn add_steps(forward: &Survey, reverse: &Survey, told: &mut Vec<Event
 }
 
 fn step_at(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
-    let (there, back) = (Side::of(forward, end)?, Side::of(reverse, end)?);
+    let (there, back) = (EndPackets::new(forward, end)?, EndPackets::new(reverse, end)?);
     let (ahead, behind) = (there.shift()?, back.shift()?);
     let error = there.least(&ahead).hypot(back.least(&behind));
     let grain = there.grain.max(back.grain);
@@ -209,7 +209,7 @@ pub(crate) struct Open {
 pub(crate) fn open(surveys: [&Survey; 2]) -> Vec<Open> {
     let mut found = Vec::new();
     for end in [0, 1] {
-        let sides = surveys.map(|survey| Side::of(survey, end));
+        let sides = surveys.map(|survey| EndPackets::new(survey, end));
         for (place, heading) in Direction::BOTH.into_iter().enumerate() {
             let (Some(one), other) = (&sides[place], &sides[1 - place]) else { continue };
             let Some(shift) = one.shift().filter(|shift| one.is_level(shift)) else { continue };

@@ -29,7 +29,7 @@ impl LeastSquares {
         self.yy += dy * (y - self.mean_y);
     }
 
-    pub(crate) fn of(points: &[(f64, f64)]) -> Self {
+    pub(crate) fn new(points: &[(f64, f64)]) -> Self {
         points.iter().fold(Self::default(), |mut sums, (x, y)| {
             sums.push(*x, *y);
             sums
@@ -65,7 +65,7 @@ pub(crate) type Sloped = [f64; 3];
 /// one packet can make the least-squares error as large as it likes. The interval holds the slopes at which that sum is no
 /// larger than chance makes it for independent packets.
 pub(crate) fn least_absolute(points: &[(f64, f64)]) -> Option<Sloped> {
-    Some(Fit::of(points, &[])?.solve())
+    Some(Fit::new(points, &[])?.solve())
 }
 
 /// Times that a slope is sought more finely, at most.
@@ -87,7 +87,7 @@ struct Part<'a> {
 
 impl<'a> Fit<'a> {
     /// `points` in order of time, cut where the moments `cuts` say.
-    fn of(points: &'a [(f64, f64)], cuts: &[f64]) -> Option<Self> {
+    fn new(points: &'a [(f64, f64)], cuts: &[f64]) -> Option<Self> {
         let mut parts = Vec::new();
         let (mut xx, mut xy, mut yy, mut free) = (0.0, 0.0, 0.0, -1.0);
         let mut rest = points;
@@ -97,7 +97,7 @@ impl<'a> Fit<'a> {
             if part.len() < 3 {
                 continue;
             }
-            let sums = LeastSquares::of(part);
+            let sums = LeastSquares::new(part);
             parts.push(Part { points: part, mean_x: sums.mean_x });
             (xx, xy, yy, free) = (xx + sums.xx, xy + sums.xy, yy + sums.yy, free + sums.count - 1.0);
         }
@@ -202,11 +202,11 @@ pub(crate) fn least_absolute_jumps(
     let cuts: Vec<f64> = jumps.iter().map(|jump| jump.at).collect();
     if let Some(calibration) = calibration {
         // How far a jump went, the packets beside it say: what waits after the calibration is another thing than what waited in it.
-        let slope = Fit::of(calibration, &cuts)?.solve();
+        let slope = Fit::new(calibration, &cuts)?.solve();
         measured_by(slope[0], points, &mut jumps);
         return Some((slope, jumps));
     }
-    let mut fit = Fit::of(points, &cuts)?;
+    let mut fit = Fit::new(points, &cuts)?;
     let slope = fit.solve();
     let levels = fit.levels(slope[0]);
     // With all packets at hand the sizes become exact.

@@ -35,7 +35,7 @@ pub(crate) fn taken_apart(
     let mut told = Vec::with_capacity(events.len());
     for (place, event) in events.into_iter().enumerate() {
         let others = spans.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, span)| *span);
-        let found = Sides::of([*forward, *reverse], &event, others, later).map(|sides| sides.judge(&event));
+        let found = Sides::new([*forward, *reverse], &event, others, later).map(|sides| sides.judge(&event));
         match found {
             Some(Judged::Two(steps, off)) => {
                 doubt = doubt.max(off);
@@ -70,7 +70,7 @@ struct Sides {
 type Placed<const N: usize> = (f64, [usize; N]);
 
 impl Sides {
-    fn of(
+    fn new(
         surveys: [&Survey; 2],
         event: &Event,
         others: impl Iterator<Item = (f64, f64)>,
@@ -90,7 +90,7 @@ impl Sides {
                 high = high.min(from - floor);
             }
         }
-        let of = |survey: &Survey, heading| Near::of(survey, heading, (low, high), low);
+        let of = |survey: &Survey, heading| Near::new(survey, heading, (low, high), low);
         let near = [of(surveys[0], Direction::Forward)?, of(surveys[1], Direction::Reverse)?];
         // What packets waited is between both, too.
         let waits = WAITED * (near[0].wait + near[1].wait) / 1e9;

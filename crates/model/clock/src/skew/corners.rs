@@ -41,17 +41,17 @@ const AT_ONCE: f64 = 1e-6;
 
 /// One direction's cells beside a slew, above its level before.
 #[derive(Clone)]
-struct Side {
+struct SlewCells {
     /// When, and how high.
     cells: Vec<(f64, f64)>,
     wait: f64,
     sign: f64,
 }
 
-impl Side {
+impl SlewCells {
     /// By the responder's clock without `events`, which is ahead by `line`. The slew is one of the events, and others end before `span` and begin
     /// after it.
-    fn of(
+    fn new(
         (survey, heading): (&Survey, Direction),
         place: usize,
         events: &[Event],
@@ -133,7 +133,7 @@ pub(crate) fn placed(
 /// What tells when a slew began and ended: the cells of the directions, and from when to when they are looked at.
 #[derive(Clone)]
 struct Around {
-    sides: Vec<Side>,
+    sides: Vec<SlewCells>,
     from: f64,
     to: f64,
     /// How far away from where it seems to begin or end it may.
@@ -162,9 +162,9 @@ fn around(
     let (low, high) = ((from - around).max(begin), (to + around).min(end));
     let low = if from > run.0 { low.max(f64::midpoint(from, begin.max(run.0))) } else { low };
     let high = if to < run.1 { high.min(f64::midpoint(to, end.min(run.1))) } else { high };
-    let sides: Vec<Side> = surveys
+    let sides: Vec<SlewCells> = surveys
         .iter()
-        .filter_map(|survey| Side::of(*survey, place, events, line, (low, high), (begin, end)))
+        .filter_map(|survey| SlewCells::new(*survey, place, events, line, (low, high), (begin, end)))
         .collect();
     let is_any = !sides.is_empty() && to > from && low < from && high > to;
     is_any.then_some(Around { sides, from, to, around, low, high })
@@ -218,7 +218,7 @@ fn as_slew(
         steps.fold(f64::INFINITY, f64::min) - side.cost((from, to), size)
     });
     let plainer: Vec<f64> = plainer.collect();
-    let within = |side: &Side| side.cells.iter().filter(|cell| cell.0 > from && cell.0 < to).count();
+    let within = |side: &SlewCells| side.cells.iter().filter(|cell| cell.0 > from && cell.0 < to).count();
     let is_slew = plainer.len() == 2
         && plainer.iter().all(|one| *one > DRAWN_OUT.1)
         && plainer.iter().sum::<f64>() > DRAWN_OUT.0
@@ -251,7 +251,7 @@ fn corners(
 impl Around {
     /// The same about where the cells between both levels lie on a line.
     fn about(mut self, size: f64) -> Option<Self> {
-        let share = |side: &Side| {
+        let share = |side: &SlewCells| {
             let each = side.cells.iter().map(|(x, height)| (*x, side.sign * height / size));
             each.filter(|(_, share)| (BETWEEN[0]..BETWEEN[1]).contains(share)).collect::<Vec<_>>()
         };

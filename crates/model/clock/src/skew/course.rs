@@ -27,7 +27,7 @@ pub(crate) struct Course {
 }
 
 /// One direction around changes.
-pub(crate) struct Side {
+pub(crate) struct DirectionCells {
     /// When, and how high above the level before.
     pub(crate) cells: Vec<(f64, f64)>,
     /// The level before.
@@ -60,7 +60,7 @@ impl Course {
 
     /// Whether packets show each time in which the clock was further ahead, or behind, than both before and afterwards: those that come out
     /// shorter for it. That others take longer a queue does as well; and where no packet came nothing speaks against anything.
-    pub(crate) fn is_shown(&self, sides: [&Side; 2]) -> bool {
+    pub(crate) fn is_shown(&self, sides: [&DirectionCells; 2]) -> bool {
         let net: f64 = self.changes.iter().map(|change| change.2).sum();
         let (mut sum, mut most) = (0.0, [0.0f64; 2]);
         for (_, _, size) in &self.changes {
@@ -73,7 +73,7 @@ impl Course {
         beyond.into_iter().filter(|(most, ..)| *most > least).all(|(most, way, level)| {
             // The direction that sees as lower what goes that way.
             let shorter = sides.into_iter().filter(|side| side.sign * way < 0.0);
-            let shows = |side: &Side| {
+            let shows = |side: &DirectionCells| {
                 let cells = side.cells.iter().filter(|(x, height)| {
                     let further = way * (self.at(*x) - level);
                     further > 0.5 * most && *height < side.sign * level - 0.5 * further
@@ -85,7 +85,7 @@ impl Course {
     }
 
     /// What it costs that the clock took this course.
-    pub(crate) fn cost<const N: usize>(&self, sides: [&Side; N]) -> f64 {
+    pub(crate) fn cost<const N: usize>(&self, sides: [&DirectionCells; N]) -> f64 {
         let each = sides.into_iter().map(|side| {
             cost(side.cells.iter().map(|(x, height)| height - side.sign * self.at(*x)), side.wait)
         });
@@ -97,7 +97,7 @@ fn ramp((from, to, size): (f64, f64, f64), x: f64) -> f64 {
     if x >= to { size } else { size * ((x - from) / (to - from)).clamp(0.0, 1.0) }
 }
 
-impl Side {
+impl DirectionCells {
     /// How many cells lie below what they can if the clock took this course by more than `low` (below 0).
     pub(crate) fn early(&self, course: &Course, low: f64) -> usize {
         self.cells.iter().filter(|(x, height)| height - self.sign * course.at(*x) < low).count()
@@ -125,7 +125,7 @@ impl Side {
 /// The course that explains the packets of both directions best: between `span`'s moments and a width before and after them, from 0 to `net`.
 /// `shown` are the changes that each direction shows. What takes less than `gradual` is a step.
 pub(crate) fn best(
-    sides: [&Side; 2],
+    sides: [&DirectionCells; 2],
     span: (f64, f64, f64),
     net: f64,
     shown: [Vec<Transition>; 2],
@@ -177,7 +177,7 @@ fn plain(net: f64, mut course: Course, gradual: f64) -> Course {
 }
 
 /// A slew alone, with the ends that explain the packets of both directions best.
-fn slew(sides: [&Side; 2], (low, high): (f64, f64), net: f64) -> Option<Course> {
+fn slew(sides: [&DirectionCells; 2], (low, high): (f64, f64), net: f64) -> Option<Course> {
     let mut unit = (high - low) / f64::from(MOMENTS);
     let moments = |n: u32| low + unit * f64::from(n);
     let pairs = (0..MOMENTS).flat_map(|a| (a + 1..=MOMENTS).map(move |b| (moments(a), moments(b))));
@@ -207,7 +207,7 @@ fn slew(sides: [&Side; 2], (low, high): (f64, f64), net: f64) -> Option<Course> 
 }
 
 /// A slew and a step after it.
-fn slew_and_step(sides: [&Side; 2], (low, high): (f64, f64), net: f64) -> Option<Course> {
+fn slew_and_step(sides: [&DirectionCells; 2], (low, high): (f64, f64), net: f64) -> Option<Course> {
     let mut unit = (high - low) / f64::from(MOMENTS);
     let moment = |n: u32| low + unit * f64::from(n);
     let mut found: Option<(f64, [f64; 3], Course)> = None;

@@ -31,7 +31,7 @@ pub(crate) struct AtEnd {
 /// of `changes`, from when to when.
 pub(crate) fn steps(forward: &Survey, reverse: &Survey, changes: &[(f64, f64)]) -> Vec<AtEnd> {
     let ends = [1.0, -1.0].map(|way| {
-        let stretches = [forward, reverse].map(|survey| Stretch::of(survey, way, changes));
+        let stretches = [forward, reverse].map(|survey| Stretch::new(survey, way, changes));
         let [Some(there), Some(back)] = &stretches else { return None };
         let found = there.set_against(back).map(|(size, at)| (-size, at));
         let found =
@@ -56,7 +56,7 @@ struct Stretch {
 
 impl Stretch {
     /// Towards the end where `way` is 1, and towards the beginning where it is -1.
-    fn of(survey: &Survey, way: f64, changes: &[(f64, f64)]) -> Option<Self> {
+    fn new(survey: &Survey, way: f64, changes: &[(f64, f64)]) -> Option<Self> {
         let end = survey.fine.iter().map(|cell| way * cell.x).reduce(f64::max)?;
         let reach = FLOORS * survey.length / many(survey.floors.len().max(1));
         let (near, far) = (end - reach, end - (1.0 + BEFORE) * reach);

@@ -289,7 +289,7 @@ impl Estimator {
         let calibration = first.and_then(|first| points.get(..first)).map(in_order);
         let points = in_order(points);
         let fitted = calibration.as_ref().unwrap_or(&points);
-        let middle = LeastSquares::of(fitted).mean_x();
+        let middle = LeastSquares::new(fitted).mean_x();
         if self.method == Method::LeastAbsolute {
             return Some(Fit::line(classic::least_absolute(&points)?, middle));
         }

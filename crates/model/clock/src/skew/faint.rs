@@ -32,13 +32,13 @@ const LEAST: (f64, f64, f64) = (5_000.0, 4.0, 5_000.0);
 const FASTEST: f64 = 1e6;
 
 /// The cells of a direction as time goes on to an end of the run, above the level before.
-struct Side {
+struct EndCells {
     cells: Vec<(f64, f64)>,
     wait: f64,
 }
 
-impl Side {
-    fn of(survey: &Survey, way: f64, (known, within, end): (f64, f64, f64)) -> Option<Self> {
+impl EndCells {
+    fn new(survey: &Survey, way: f64, (known, within, end): (f64, f64, f64)) -> Option<Self> {
         let mut cells: Vec<(f64, f64)> =
             survey.fine.iter().map(|cell| (way * cell.x, cell.above(survey.slope))).collect();
         cells.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -107,8 +107,10 @@ fn slew(forward: &Survey, reverse: &Survey, told: &[Event], way: f64) -> Option<
     if told.iter().any(busy) || forward.slope.abs().max(reverse.slope.abs()) > FASTEST {
         return None;
     }
-    let sides =
-        [Side::of(forward, way, (known, within, end))?, Side::of(reverse, way, (known, within, end))?];
+    let sides = [
+        EndCells::new(forward, way, (known, within, end))?,
+        EndCells::new(reverse, way, (known, within, end))?,
+    ];
     let mut best: Option<(f64, (f64, f64), f64)> = None;
     let mut stepped: f64 = 0.0;
     for moment in 0..MOMENTS {

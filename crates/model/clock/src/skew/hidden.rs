@@ -40,7 +40,7 @@ const ALIKE: f64 = 2.0;
 const HIGH: f64 = 4.5;
 
 /// The floors of one direction, as the responder's clock would be ahead by them.
-struct Side {
+struct DirectionFloors {
     x: Vec<f64>,
     z: Vec<f64>,
     /// The level that each has in common with others: between two changes.
@@ -69,8 +69,8 @@ impl Shown {
     }
 }
 
-impl Side {
-    fn of(survey: &Survey, sign: f64) -> Option<Self> {
+impl DirectionFloors {
+    fn new(survey: &Survey, sign: f64) -> Option<Self> {
         let (mut x, mut z, mut level) = (Vec::new(), Vec::new(), Vec::new());
         for (number, group) in survey.groups.iter().enumerate() {
             for floor in &survey.floors[group.clone()] {
@@ -180,7 +180,7 @@ pub(super) fn gone((from, to): (f64, f64), x: f64) -> f64 {
 }
 
 /// By how much better floors are explained with a ramp than without one.
-fn better(sides: &[Side], ramp: (f64, f64)) -> f64 {
+fn better(sides: &[DirectionFloors], ramp: (f64, f64)) -> f64 {
     let each = sides.iter().map(|side| {
         let squares = |ramp| {
             let off = side.off(ramp);
@@ -199,7 +199,7 @@ pub(crate) fn slew(
     reverse: &Survey,
     busy: &[(f64, f64)],
 ) -> Option<(Transition, [f64; 2])> {
-    let mut sides = [Side::of(forward, 1.0)?, Side::of(reverse, -1.0)?];
+    let mut sides = [DirectionFloors::new(forward, 1.0)?, DirectionFloors::new(reverse, -1.0)?];
     let first = forward.floors.first()?.x.max(reverse.floors.first()?.x);
     let length = forward.length.min(reverse.length);
     let mut found = None;
@@ -246,7 +246,7 @@ pub(crate) fn slew(
 /// The slew that explains a direction's floors better than a `jump`, which they are joined over, if it takes more than `gradual` of the run; and
 /// by how much the slope differs without it from what it is taken for.
 pub(crate) fn as_slew(joined: &Survey, jump: &Transition, gradual: f64) -> Option<(Transition, f64)> {
-    let mut sides = [Side::of(joined, jump.size.signum())?];
+    let mut sides = [DirectionFloors::new(joined, jump.size.signum())?];
     let first = joined.floors.first()?.x;
     sides[0].set_by(Some((jump.from, jump.to)));
     let ramp = clearest(&sides, first, joined.length)?;
@@ -265,7 +265,7 @@ pub(crate) fn as_slew(joined: &Survey, jump: &Transition, gradual: f64) -> Optio
 }
 
 /// The step that directions show most clearly near a ramp.
-fn step_near(sides: &[Side], (from, to): (f64, f64)) -> (f64, f64) {
+fn step_near(sides: &[DirectionFloors], (from, to): (f64, f64)) -> (f64, f64) {
     let left: Vec<_> = sides.iter().map(|side| (side.times(), side.left(None).0)).collect();
     let unit = (to - from) / f64::from(MOMENTS);
     let moments = (-5..=45_i32).map(|n| from + unit * f64::from(n));
@@ -275,7 +275,7 @@ fn step_near(sides: &[Side], (from, to): (f64, f64)) -> (f64, f64) {
 }
 
 /// How clear a ramp is, of what is left of times and floors.
-fn clear(sides: &[Side], left: &[(Vec<f64>, Vec<f64>)], ramp: (f64, f64)) -> f64 {
+fn clear(sides: &[DirectionFloors], left: &[(Vec<f64>, Vec<f64>)], ramp: (f64, f64)) -> f64 {
     let (mut sum, mut known) = (0.0, 0.0);
     for (side, (x, z)) in sides.iter().zip(left) {
         let one = side.shown(ramp, x, z);
@@ -285,7 +285,7 @@ fn clear(sides: &[Side], left: &[(Vec<f64>, Vec<f64>)], ramp: (f64, f64)) -> f64
 }
 
 /// The ramp that both directions together show most clearly.
-fn clearest(sides: &[Side], first: f64, length: f64) -> Option<(f64, f64)> {
+fn clearest(sides: &[DirectionFloors], first: f64, length: f64) -> Option<(f64, f64)> {
     let left: Vec<_> = sides.iter().map(|side| (side.times(), side.left(None).0)).collect();
     let (low, high) = (first + FROM_END * length, first + (1.0 - FROM_END) * length);
     let mut unit = (high - low) / f64::from(MOMENTS);

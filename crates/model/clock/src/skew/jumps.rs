@@ -86,7 +86,7 @@ pub(crate) fn measured_by(slope: f64, points: &[(f64, f64)], jumps: &mut [Jump])
         let place = places[index];
         let sides = [place.saturating_sub(reach).max(begin)..place, place..(place + reach).min(end)];
         let levels = sides
-            .map(|side| Level::of(points[side].iter().map(|(x, y)| y - slope * (x - jump.at)).collect()));
+            .map(|side| Level::new(points[side].iter().map(|(x, y)| y - slope * (x - jump.at)).collect()));
         if let [Some(low), Some(high)] = levels {
             (jump.size, jump.error) = (high.middle - low.middle, low.error.hypot(high.error));
         }
@@ -101,7 +101,7 @@ struct Level {
 
 impl Level {
     /// Of delays in order of time; `None` of none.
-    fn of(mut heights: Vec<f64>) -> Option<Self> {
+    fn new(mut heights: Vec<f64>) -> Option<Self> {
         /// Of so many parts, Student's 97.5 %.
         const PARTS: (usize, f64) = (8, 2.365);
         if heights.is_empty() {

@@ -44,7 +44,7 @@ pub(super) struct Near {
 
 impl Near {
     /// The cells between two moments, above the level before `change`, which is that since the direction changed last.
-    pub(super) fn of(
+    pub(super) fn new(
         survey: &Survey,
         heading: Direction,
         (from, to): (f64, f64),
@@ -90,8 +90,10 @@ impl Near {
 pub(crate) fn two_steps(surveys: &[(&Survey, Direction)], slew: &Transition) -> Option<[Transition; 2]> {
     let length = slew.to - slew.from;
     let (low, high) = (slew.from - length / 3.0, slew.to + length / 3.0);
-    let near: Vec<Near> =
-        surveys.iter().filter_map(|(survey, heading)| Near::of(survey, *heading, (low, high), low)).collect();
+    let near: Vec<Near> = surveys
+        .iter()
+        .filter_map(|(survey, heading)| Near::new(survey, *heading, (low, high), low))
+        .collect();
     if near.len() < 2 || length <= 0.0 {
         return None;
     }
@@ -139,7 +141,7 @@ pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Direction
         sum += pair[0].size;
         let (from, to) = (pair[0].to, pair[1].from);
         let edge = SPARE * (to - from);
-        let Some(near) = Near::of(other, heading, (from + edge, to - edge), first) else { return false };
+        let Some(near) = Near::new(other, heading, (from + edge, to - edge), first) else { return false };
         let least = near.points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
         // What one direction has less, the other has more, every packet of it; and where it has more, the other has less, as
         // nothing but the clock can make it.

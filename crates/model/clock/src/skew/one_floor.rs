@@ -89,7 +89,7 @@ pub(crate) fn told_by(calm: (&Survey, Direction), full: &Survey, bases: f64) -> 
     let (survey, heading) = calm;
     let mut found = events(&[calm]);
     let busy: Vec<Transition> = found.iter().map(|event| event.transition).collect();
-    let witness = Witness::of(calm, full, &busy, (bases, 0.0));
+    let witness = Witness::new(calm, full, &busy, (bases, 0.0));
     // A slew that falls into a ramp and a jump is the clock's as a whole.
     let wholes: Vec<(Transition, Option<Moved>)> =
         survey.transitions.iter().map(|whole| (*whole, witness.moved(whole))).collect();
@@ -160,7 +160,7 @@ pub(crate) fn look_again(
         if varies_less(&floors, span, change.size, &busy, span) {
             continue;
         }
-        let witness = Witness::of((own, heading), full, &busy, (bases, lag));
+        let witness = Witness::new((own, heading), full, &busy, (bases, lag));
         match witness.moved(&change) {
             Some(Moved::With(apart)) => *event = of_a_clock(&change, heading, apart),
             Some(Moved::Not) => {}

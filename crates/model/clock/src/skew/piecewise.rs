@@ -141,7 +141,7 @@ impl Piecewise {
 
 /// Both directions; where each takes another of two rates for the usual one, by the same.
 fn surveyed([there, back]: [&Floors; 2], grains: [f64; 2]) -> [Result<Survey, TooLittle>; 2] {
-    let both = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
+    let both = [Survey::new(there, grains[0]), Survey::new(back, grains[1])];
     let [Ok(forward), Ok(reverse)] = &both else { return both };
     let differ = |one: &Survey, other: &Survey| (one.slope + other.slope).abs() > SLEWED.0;
     if !differ(forward, reverse) {
@@ -173,7 +173,7 @@ fn usable(surveys: &[Result<Survey, TooLittle>; 2]) -> Vec<(&Survey, Direction)>
 /// The clock if its rate wanders, and the events that are left.
 fn curve(surveys: &[(&Survey, Direction)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
     calm(surveys, events)
-        .or_else(|| Seen::of(surveys, events).curve().map(|(curve, _)| (curve, events.to_vec())))
+        .or_else(|| Seen::new(surveys, events).curve().map(|(curve, _)| (curve, events.to_vec())))
 }
 
 /// The events with slews that hide in what packets wait, where there are such; of what either direction shows, `left` is what is told.
@@ -226,7 +226,7 @@ fn without_wandering(mut survey: Survey, heading: Direction) -> Survey {
         let is_needless = |change: &&Transition| {
             let left: Vec<Event> =
                 told.iter().filter(|event| !within(&event.transition, change)).cloned().collect();
-            let [with, without] = [&told, &left].map(|events| Seen::of(&[(&survey, heading)], events));
+            let [with, without] = [&told, &left].map(|events| Seen::new(&[(&survey, heading)], events));
             wander::as_a_level(&with.shown, with.slope())
                 < wander::as_a_level(&without.shown, with.slope()) + SPARED
         };
@@ -317,11 +317,11 @@ fn steady(surveys: &[(&Survey, Direction)], events: &[Event], origin_ns: i64, la
     let Some(Combined { mean, draws, tilt, dependence, wander }) = combine(&rates) else {
         return Estimate::refused(SkewUnknown::FewBetweenEvents);
     };
-    let sides: Vec<sizes::Side<'_>> = surveys
+    let sides: Vec<sizes::SurveyedDirection<'_>> = surveys
         .iter()
         .filter_map(|(survey, heading)| {
             let rate = rates.iter().find(|rate| rate.heading == *heading)?;
-            Some(sizes::Side {
+            Some(sizes::SurveyedDirection {
                 survey,
                 heading: *heading,
                 line: &rate.line,
@@ -394,7 +394,7 @@ struct Seen {
 
 impl Seen {
     /// Without what happened.
-    fn of(surveys: &[(&Survey, Direction)], events: &[Event]) -> Self {
+    fn new(surveys: &[(&Survey, Direction)], events: &[Event]) -> Self {
         let shown = surveys.iter().map(|(survey, heading)| Shown {
             floors: survey.level(|x| events.iter().map(|event| event.longer(*heading, x)).sum()),
             sign: heading.sign(),
@@ -439,7 +439,7 @@ fn calm(surveys: &[(&Survey, Direction)], events: &[Event]) -> Option<(Curve, Ve
     if left.len() == events.len() || surveys.len() < 2 {
         return None;
     }
-    let (with, without) = (Seen::of(surveys, events), Seen::of(surveys, &left));
+    let (with, without) = (Seen::new(surveys, events), Seen::new(surveys, &left));
     let (curve, noises) = without.curve()?;
     let better =
         wander::explained_better([&without.shown, &with.shown], without.slope(), without.span, &noises)?;

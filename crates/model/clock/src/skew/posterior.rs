@@ -69,7 +69,7 @@ pub(crate) fn leverage(observations: &[Observation]) -> f64 {
 
 /// What is known of a slope, nanoseconds a second.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct SlopePosterior {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
     /// Slopes of equal probability, in order.
@@ -84,16 +84,16 @@ pub(crate) struct Told {
 /// late are all unknown, and are summed over, for each slope. The likelihoods of two directions are multiplied: whether and how
 /// stamps are late is the same in both, or each direction's own. Then the estimate with the least mean square is the mean over the
 /// slopes, and their quantiles are its interval.
-pub(crate) fn told(sides: &[(&Line, f64)]) -> Option<Told> {
+pub(crate) fn told(sides: &[(&Line, f64)]) -> Option<SlopePosterior> {
     by(sides, SLOPES, 1)
 }
 
 /// The same from fewer slopes and scales: how sure a direction is by itself, about.
-pub(crate) fn roughly(line: &Line, sign: f64) -> Option<Told> {
+pub(crate) fn roughly(line: &Line, sign: f64) -> Option<SlopePosterior> {
     by(&[(line, sign)], SLOPES / 2, 2)
 }
 
-fn by(sides: &[(&Line, f64)], number: usize, every: usize) -> Option<Told> {
+fn by(sides: &[(&Line, f64)], number: usize, every: usize) -> Option<SlopePosterior> {
     let excess = sides.iter().map(|(line, _)| line.excess);
     let (least, most) =
         excess.fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
@@ -182,7 +182,7 @@ fn sum_of_logs(logs: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// Mean, variance and quantiles of a density that is straight between `slopes`.
-fn summed(slopes: &[f64], densities: &[f64]) -> Told {
+fn summed(slopes: &[f64], densities: &[f64]) -> SlopePosterior {
     let mut sums = vec![0.0];
     let mut sum = 0.0;
     for pair in densities.windows(2) {
@@ -201,7 +201,7 @@ fn summed(slopes: &[f64], densities: &[f64]) -> Told {
     let draws: Vec<f64> = (0..DRAWS).map(|n| quantile((f64::from(n) + 0.5) / f64::from(DRAWS))).collect();
     let mean = draws.iter().sum::<f64>() / many(draws.len());
     let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
-    Told { mean, variance, draws }
+    SlopePosterior { mean, variance, draws }
 }
 
 /// The shape of the stamps' lateness.
@@ -260,11 +260,11 @@ struct At<'a> {
 
 impl Line {
     /// Of observations, with `start` for a first slope. `None` where there are too few.
-    pub(crate) fn of(observations: &[Observation], start: f64) -> Option<Self> {
+    pub(crate) fn new(observations: &[Observation], start: f64) -> Option<Self> {
         let mut line = Self::about(observations, start)?;
         // Which heights are high depends on the slope that is taken out.
         for _ in 0..AGAIN {
-            let Told { mean, variance, .. } = by(&[(&line, 1.0)], SLOPES / 2, 3)?;
+            let SlopePosterior { mean, variance, .. } = by(&[(&line, 1.0)], SLOPES / 2, 3)?;
             if (mean - line.start).powi(2) <= variance {
                 break;
             }

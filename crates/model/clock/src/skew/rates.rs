@@ -3,9 +3,9 @@
 
 use super::arithmetic::many;
 use super::estimate::coarse;
-use super::posterior::{Line, Observation, Told, leverage, roughly, told};
+use super::posterior::{Line, Observation, SlopePosterior, leverage, roughly, told};
 use super::survey::Survey;
-use super::unrest::{self, Side, Unrest};
+use super::unrest::{self, SlopeObservations, Unrest};
 use romer_units::Direction;
 
 /// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
@@ -36,9 +36,9 @@ pub(crate) struct Rate {
 pub(crate) fn rate(survey: &Survey, heading: Direction) -> Option<Rate> {
     let observations = survey.observations();
     let tilt = TILT * leverage(&observations) * survey.grain;
-    let line = Line::of(&observations, survey.slope)?;
+    let line = Line::new(&observations, survey.slope)?;
     let sign = heading.sign();
-    let Told { mean, variance, draws } = roughly(&line, sign)?;
+    let SlopePosterior { mean, variance, draws } = roughly(&line, sign)?;
     let is_coarse = coarse(survey.grain) > 0.0;
     let variance = variance + if is_coarse { (0.5 * tilt).powi(2) } else { 0.0 };
     let groups = survey.groups.iter().map(|group| &survey.floors[group.clone()]);
@@ -65,7 +65,7 @@ pub(crate) fn combine(rates: &[Rate]) -> Option<Combined> {
         return None;
     }
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
-    let Told { mean, mut draws, .. } = match rates {
+    let SlopePosterior { mean, mut draws, .. } = match rates {
         [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,
         _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
     };
@@ -86,7 +86,7 @@ pub(crate) fn combine(rates: &[Rate]) -> Option<Combined> {
 
 /// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. `total` is the sum of the
 /// inverse variances. So what stamps do not tell counts as well, of which no floor knows.
-fn added(rates: &[Rate], total: f64) -> Option<Told> {
+fn added(rates: &[Rate], total: f64) -> Option<SlopePosterior> {
     let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
     let length = rates.iter().map(|rate| rate.draws.len()).min()?;
     let stride = [1, 1_009];
@@ -99,7 +99,7 @@ fn added(rates: &[Rate], total: f64) -> Option<Told> {
             rates.iter().zip(stride).map(part).sum()
         })
         .collect();
-    Some(Told { mean, variance: 1.0 / total, draws })
+    Some(SlopePosterior { mean, variance: 1.0 / total, draws })
 }
 
 /// By how many times the variance of a rate is greater because neighbouring floors are high or low together: where the ranks of all floors
@@ -148,13 +148,17 @@ fn ranked(values: impl Iterator<Item = f64>) -> Vec<f64> {
 /// What the floors leave open of the rate because they wander; `total` is the sum of the inverse variances.
 fn unrest(rates: &[Rate], slope: f64, total: f64) -> Option<Unrest> {
     let weight = |rate: &Rate| 1.0 / rate.variance.max(1e-12) / total;
-    let sides: Vec<Side<'_>> = rates
+    let sides: Vec<SlopeObservations<'_>> = rates
         .iter()
-        .map(|rate| Side { observations: &rate.observations, sign: rate.sign, weight: weight(rate) })
+        .map(|rate| SlopeObservations {
+            observations: &rate.observations,
+            sign: rate.sign,
+            weight: weight(rate),
+        })
         .collect();
     let apart = match rates {
         [a, b] => Some((a.mean - b.mean).powi(2) / (a.variance + b.variance).max(1e-12)),
         _ => None,
     };
-    Unrest::of(&sides, unrest::Told { slope, variance: 1.0 / total, apart })
+    Unrest::new(&sides, unrest::SlopeContrast { slope, variance: 1.0 / total, apart })
 }

@@ -21,14 +21,14 @@ const MANY: u64 = 16;
 
 /// What stamps leave open of a raw delay, nanoseconds; 1 at the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct StampUncertainty {
     /// Up or down, if clocks are read to the nearest: half of what each end's stamps tell apart.
     pub(crate) off: u64,
     /// The most, if they are read to the last one that has passed: what the coarser end's tell apart.
     pub(crate) most: u64,
 }
 
-impl Default for Told {
+impl Default for StampUncertainty {
     fn default() -> Self {
         Self { off: 1, most: 1 }
     }
@@ -145,8 +145,10 @@ impl Resolution {
 
     /// What the stamps of this direction leave open. `other` is the opposite one, whose departures are by the clock of these arrivals,
     /// and whose arrivals are by that of these departures.
-    pub(crate) fn told(&self, other: Option<&Self>) -> Told {
-        let Some([at, delay]) = self.ends.filter(|_| self.count >= FEWEST) else { return Told::default() };
+    pub(crate) fn told(&self, other: Option<&Self>) -> StampUncertainty {
+        let Some([at, delay]) = self.ends.filter(|_| self.count >= FEWEST) else {
+            return StampUncertainty::default();
+        };
         let [departures, arrivals, delays] = self.steps();
         let theirs = other.filter(|other| other.count >= FEWEST).map(Self::steps);
         let span = |ends: (i64, i64)| ends.1.abs_diff(ends.0);
@@ -176,7 +178,7 @@ impl Resolution {
         let is_even = || common(departures, known) < departures && self.sent.is_even(even);
         let left = if regular(departures) || is_even() { common(departures, known) } else { departures };
         let [left, came] = [left, came].map(|step| step.max(both).max(1));
-        Told { off: u64::midpoint(left, came).max(alone / 2), most: left.max(came).max(alone) }
+        StampUncertainty { off: u64::midpoint(left, came).max(alone / 2), most: left.max(came).max(alone) }
     }
 
     /// By how much a raw delay may be off, up or down, because of what the stamps do not tell, nanoseconds: half of what
@@ -271,7 +273,7 @@ mod tests {
             ways[1].push(there, left);
         }
         let told = [ways[0].told(Some(&ways[1])), ways[1].told(Some(&ways[0]))];
-        assert_eq!(told, [Told { off: 1_000_000, most: 1_000_000 }; 2]);
+        assert_eq!(told, [StampUncertainty { off: 1_000_000, most: 1_000_000 }; 2]);
     }
 
     /// The sender's clock is set by 3 ms between two of its equal times, and then tells no less than before.

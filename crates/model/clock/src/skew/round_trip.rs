@@ -6,7 +6,7 @@
 //! direction shows by itself, and those of a slew beside a step: all packets of both have to bear it out.
 
 use super::arithmetic::{many, median};
-use super::course::{self, Course, Side};
+use super::course::{self, Course, DirectionCells};
 use super::estimate::ChangeKind;
 use super::event::{Event, step};
 use super::floors::Floor;
@@ -63,7 +63,7 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
     if !events.iter().any(is_path) {
         return Settled { events, doubt_ns };
     }
-    let both = Both::of(forward, reverse, &events);
+    let both = Both::new(forward, reverse, &events);
     let mut first = 0;
     while first < events.len() {
         let mut until = both.reach(&events, first);
@@ -131,7 +131,7 @@ struct Both<'a> {
 }
 
 impl<'a> Both<'a> {
-    fn of(forward: &'a Survey, reverse: &'a Survey, events: &[Event]) -> Self {
+    fn new(forward: &'a Survey, reverse: &'a Survey, events: &[Event]) -> Self {
         let surveys = [forward, reverse];
         let rate = f64::midpoint(forward.slope, -reverse.slope);
         let heights = |survey: &Survey, slope: f64| -> Vec<(f64, f64)> {
@@ -352,7 +352,7 @@ impl<'a> Both<'a> {
     }
 
     /// Both directions around changes, if there is enough before and after to tell the levels.
-    fn sides(&self, from: f64, to: f64) -> Option<[Side; 2]> {
+    fn sides(&self, from: f64, to: f64) -> Option<[DirectionCells; 2]> {
         let (begin, end) = (from - self.width, to + self.width);
         let inside = |x: f64, y: f64| x < to && y > from;
         let others = || self.busy.iter().filter(|(x, y)| !(inside(*x, *y) || *x >= from && *y <= to));
@@ -370,7 +370,7 @@ impl<'a> Both<'a> {
             let cells: Vec<(f64, f64)> = cells.map(|(x, height)| (x, height - level)).collect();
             let error = LEVEL * self.wait[direction] / many(a.min(b));
             let error = error + self.surveys[direction].grain;
-            Some(Side {
+            Some(DirectionCells {
                 cells,
                 level,
                 after: after - level,
@@ -448,7 +448,7 @@ fn seen(heading: Direction, event: &Event) -> f64 {
 }
 
 /// What it costs that these events were what they are told as.
-fn told_cost(events: &[Event], sides: [&Side; 2]) -> f64 {
+fn told_cost(events: &[Event], sides: [&DirectionCells; 2]) -> f64 {
     let each = sides.into_iter().zip(Direction::BOTH).map(|(side, heading)| {
         let changes = events.iter().map(|one| {
             let at = one.seen(heading);

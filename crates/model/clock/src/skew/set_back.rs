@@ -81,7 +81,7 @@ struct PacketMoment {
 }
 
 impl PacketMoment {
-    fn of(passage: &Passage, heading: Direction) -> Option<Self> {
+    fn new(passage: &Passage, heading: Direction) -> Option<Self> {
         let stamp = match heading {
             Direction::Forward => passage.arrival.map(Timestamp::as_nanos),
             Direction::Reverse => passage.departure.map(Timestamp::as_nanos),
@@ -165,7 +165,7 @@ impl SetBack {
         let mut packets =
             [(forward, Direction::Forward), (reverse, Direction::Reverse)].map(|(passages, heading)| {
                 let mut packets: Vec<PacketMoment> =
-                    passages.iter().filter_map(|passage| PacketMoment::of(passage, heading)).collect();
+                    passages.iter().filter_map(|passage| PacketMoment::new(passage, heading)).collect();
                 packets.sort_by_key(|packet| packet.at);
                 packets
             });
@@ -212,7 +212,7 @@ impl SetBack {
     /// One direction with the responder's stamps as if its clock had not been set.
     pub fn undo(&self, mut passages: Vec<Passage>, heading: Direction) -> Vec<Passage> {
         for passage in passages.iter_mut().filter(|_| !self.is_empty()) {
-            let Some(packet) = PacketMoment::of(passage, heading) else { continue };
+            let Some(packet) = PacketMoment::new(passage, heading) else { continue };
             let undone = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
             match heading {
                 Direction::Forward => passage.arrival = Some(Timestamp::from_nanos(undone.stamp)),

@@ -22,7 +22,7 @@ const NEAR: f64 = 0.02;
 const ALIKE: f64 = 1.5;
 
 /// What a direction shows.
-pub(crate) struct Side<'a> {
+pub(crate) struct SurveyedDirection<'a> {
     pub(crate) survey: &'a Survey,
     pub(crate) heading: Direction,
     pub(crate) line: &'a Line,
@@ -41,13 +41,13 @@ pub(crate) struct Rates<'a> {
 
 /// A direction's rise at an event, between two of its groups: for each rate its mean and variance.
 struct Rises<'a> {
-    side: &'a Side<'a>,
+    side: &'a SurveyedDirection<'a>,
     pair: [usize; 2],
     each: &'a [(f64, f64)],
 }
 
 /// The events with what is known of their sizes, where floors on both sides of them tell it.
-pub(crate) fn told(sides: &[Side<'_>], rates: &Rates<'_>, events: &[Event]) -> Vec<Event> {
+pub(crate) fn told(sides: &[SurveyedDirection<'_>], rates: &Rates<'_>, events: &[Event]) -> Vec<Event> {
     let mut events = events.to_vec();
     let shown: Vec<Vec<Option<[usize; 2]>>> = sides.iter().map(|side| side.pairs(&events)).collect();
     let rises: Vec<Vec<Vec<(f64, f64)>>> =
@@ -99,7 +99,7 @@ fn size(sides: &[Rises<'_>], rates: &Rates<'_>, event: &Event) -> Option<(f64, f
     Some((sum, (squares - sum * sum).max(0.0) + own * (apart / 4.0).max(1.0)))
 }
 
-impl Side<'_> {
+impl SurveyedDirection<'_> {
     /// For each event the groups before and after it, where this direction shows it and nothing else between them.
     fn pairs(&self, events: &[Event]) -> Vec<Option<[usize; 2]>> {
         let survey = self.survey;

@@ -97,7 +97,7 @@ impl Survey {
     ///
     /// # Errors
     /// Why there is too little of it.
-    pub(crate) fn of(cells: &Floors, grain: f64) -> Result<Self, TooLittle> {
+    pub(crate) fn new(cells: &Floors, grain: f64) -> Result<Self, TooLittle> {
         Self::at_rate(cells, grain, None)
     }
 

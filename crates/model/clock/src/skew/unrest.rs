@@ -40,7 +40,7 @@ const PRIOR: f64 = 0.2;
 const SHOWN: f64 = 0.5;
 
 /// A direction as it enters the slope: its observations, and with what weight and sign they count.
-pub(crate) struct Side<'a> {
+pub(crate) struct SlopeObservations<'a> {
     pub(crate) observations: &'a [Observation],
     /// How the responder's clock enters its delays, 1 or -1.
     pub(crate) sign: f64,
@@ -50,7 +50,7 @@ pub(crate) struct Side<'a> {
 
 /// What the directions' slopes say, if floors are independent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct SlopeContrast {
     /// The slope of both, nanoseconds a second of the responder's clock, and its variance.
     pub(crate) slope: f64,
     pub(crate) variance: f64,
@@ -58,7 +58,7 @@ pub(crate) struct Told {
     pub(crate) apart: Option<f64>,
 }
 
-impl Told {
+impl SlopeContrast {
     /// The logarithm of the likelihood of what the directions differ by, if each is as much less sure as a level that tilts the
     /// slope of both by `tilt` makes that.
     fn likelihood(&self, tilt: f64) -> f64 {
@@ -76,8 +76,8 @@ pub(crate) struct Unrest {
 
 impl Unrest {
     /// What the floors say of their level. Nothing where there are too few of them, or they do not show that it wanders.
-    pub(crate) fn of(sides: &[Side<'_>], told: Told) -> Option<Self> {
-        let heights = Heights::of(sides, told.slope)?;
+    pub(crate) fn new(sides: &[SlopeObservations<'_>], told: SlopeContrast) -> Option<Self> {
+        let heights = Heights::new(sides, told.slope)?;
         let steady = heights.likelihood(&heights.covariance(0.0, 1.0))?;
         let mut restless = Vec::new();
         let mut time = TIMES.0 * heights.spacing;
@@ -152,7 +152,7 @@ struct Likelihood {
 }
 
 impl Heights {
-    fn of(sides: &[Side<'_>], slope: f64) -> Option<Self> {
+    fn new(sides: &[SlopeObservations<'_>], slope: f64) -> Option<Self> {
         let fewest = sides.iter().map(|side| side.observations.len()).min()?;
         let wanted = (fewest / TOGETHER).clamp(HEIGHTS.0, HEIGHTS.1);
         let moments = || sides.iter().flat_map(|side| side.observations.iter().map(|one| one.x));
@@ -253,7 +253,7 @@ impl Heights {
 /// The least of a direction's floors in each of `wanted` equal times, the first of which begins at a moment and lasts for some width,
 /// with their group; `None` where there are none.
 fn least(
-    side: &Side<'_>,
+    side: &SlopeObservations<'_>,
     slope: f64,
     (first, width): (f64, f64),
     wanted: usize,

@@ -69,7 +69,7 @@ pub(crate) fn of_one_clock(one: &Curve, other: &Curve) -> bool {
 
 /// What points lie off the straight line through them with the least squares.
 fn unstraight(points: &[(f64, f64)]) -> Vec<f64> {
-    let slope = LeastSquares::of(points).slope().map_or(0.0, |(slope, _)| slope);
+    let slope = LeastSquares::new(points).slope().map_or(0.0, |(slope, _)| slope);
     let level = points.iter().map(|(x, y)| y - slope * x).sum::<f64>() / many(points.len().max(1));
     points.iter().map(|(x, y)| y - slope * x - level).collect()
 }

@@ -47,7 +47,7 @@ pub(crate) struct Witness<'a> {
 type Place = [usize; 2];
 
 impl<'a> Witness<'a> {
-    pub(crate) fn of(
+    pub(crate) fn new(
         (calm, heading): (&'a Survey, Direction),
         full: &'a Survey,
         busy: &'a [Transition],

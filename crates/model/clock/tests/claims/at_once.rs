@@ -34,7 +34,7 @@ impl Queue {
 /// A minute of packets that leave at random, 30 ms apart on average, while the responder's clock is set or slewed by 10 ms from 7 s or 47 s on, within `lasts`.
 fn events(seed: u32, lasts: f64) -> (f64, Vec<ClockChange>) {
     let random = RandomStream::new(Seed([seed, 0x6f6e_6365, 0, 0, 0, 0]), [0, 0]);
-    let mut chances = Chances::of(random);
+    let mut chances = Chances::new(random);
     let (rate, size) = (1e-4 * (chances.unit() - 0.5), if seed.is_multiple_of(2) { 1e-2 } else { -1e-2 });
     let from = 7.0 + if seed % 4 < 2 { 40.0 } else { 0.0 } + chances.unit();
     let gone = |x: f64| if x < from { 0.0 } else { ((x - from) / lasts.max(1e-9)).min(1.0) };
@@ -73,7 +73,7 @@ fn a_slew_there_has_not_come_at_once() {
 
 /// Two minutes of round trips, one each 10 ms, that wait little, while the responder's clock is slewed at 500 ppm for some seconds.
 fn short(seed: u32) -> (f64, f64, Vec<ClockChange>) {
-    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x7368_6f72, 0, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::new(RandomStream::new(Seed([seed, 0x7368_6f72, 0, 0, 0, 0]), [0, 0]));
     let (rate, way) = (1e-4 * (chances.unit() - 0.5), if seed.is_multiple_of(2) { 5e-4 } else { -5e-4 });
     let (from, lasts) = (10.0 + 90.0 * chances.unit(), 1.5 + 2.0 * chances.unit());
     let waits = if seed % 4 < 2 { 5e-5 } else { 2e-4 };

@@ -39,7 +39,7 @@ struct Play {
 /// The responder's clock is slewed by 100, 200 or 500 ppm for 2 to 12 s.
 fn play(seed: u32) -> Play {
     let random = RandomStream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
-    let mut chances = Chances::of(random);
+    let mut chances = Chances::new(random);
     let rate = between(&mut chances, -60e-6, 60e-6);
     let (from, lasts) = (between(&mut chances, 6.0, 40.0), between(&mut chances, 2.0, 12.0));
     let slewed = one_of(&mut chances, &[1e-4, 2e-4, 5e-4]) * one_of(&mut chances, &[1.0, -1.0]);

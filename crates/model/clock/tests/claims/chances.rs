@@ -9,7 +9,7 @@ pub(crate) struct Chances {
 }
 
 impl Chances {
-    pub(crate) fn of(random: RandomStream) -> Self {
+    pub(crate) fn new(random: RandomStream) -> Self {
         Self { random, drawn: 0 }
     }
 

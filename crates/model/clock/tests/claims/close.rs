@@ -19,7 +19,7 @@ fn at<C: Clock>(seconds: f64) -> Timestamp<C> {
 /// `sizes[1]`, seconds.
 fn play(seed: u32, sizes: [f64; 2], later: f64) -> Estimate {
     let random = RandomStream::new(Seed([seed, 0x636c_6f73, 0, 0, 0, 0]), [0, 0]);
-    let mut chances = Chances::of(random);
+    let mut chances = Chances::new(random);
     let set = |t: f64, from: f64, size: f64| if t >= from { size } else { 0.0 };
     let by_sender = |t: f64| t + set(t, AT + later, sizes[1]);
     let by_responder = |t: f64| t * (1.0 + 2e-5) + set(t, AT, sizes[0]);

@@ -42,7 +42,7 @@ impl Way {
 
 /// Half a minute there and back. The responder's clock runs 12.5 ppm faster, and is ahead by so much between two moments.
 fn estimate(seed: u32, noise: f64, (from, to, ahead): (f64, f64, f64)) -> Estimate {
-    let mut chances = Chances::of(RandomStream::new(Seed([seed, 1, 7, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::new(RandomStream::new(Seed([seed, 1, 7, 0, 0, 0]), [0, 0]));
     let read = |time: f64| time * (1.0 + 12.5e-6) + if (from..to).contains(&time) { ahead } else { 0.0 };
     let [mut there, mut back] = [Way::default(); 2];
     let mut estimator = Estimator::new(Method::Best, None);

@@ -95,7 +95,7 @@ fn where_neither_has_a_floor_there_is_no_rate() {
 /// told apart from the others by nothing but their stamps. The responder's clock is ahead by what `ahead` says of a moment. Gives the medians of
 /// both ways, and what they are in truth, and by how much delays may be off, as is stated, milliseconds.
 fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f64)> {
-    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x6675_6c6c, 0, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::new(RandomStream::new(Seed([seed, 0x6675_6c6c, 0, 0, 0, 0]), [0, 0]));
     let (mut queue, mut free) = (40e-3_f64, 0.0_f64);
     let mut ways = [Vec::new(), Vec::new()];
     let mut truth = [Vec::new(), Vec::new()];
@@ -221,7 +221,7 @@ enum Happens {
 /// than half of what happened.
 fn behind_a_queue(seed: u32, is_saw: bool, at: f64, happens: Happens) -> (Estimate, usize) {
     let mut chances =
-        Chances::of(RandomStream::new(Seed([seed, u32::from(is_saw), 0x7361_7721, 0, 0, 0]), [0, 0]));
+        Chances::new(RandomStream::new(Seed([seed, u32::from(is_saw), 0x7361_7721, 0, 0, 0]), [0, 0]));
     let queue = full_queue(seed, is_saw, &mut chances);
     let past = |time: f64, size: f64| if time > at { size / 1e3 } else { 0.0 };
     #[expect(clippy::cast_possible_truncation, reason = "a minute")]

@@ -20,7 +20,7 @@ fn ns(seconds: f64) -> i64 {
 /// An hour of packets, of which the way forward, or in reverse, becomes longer by `size` at a moment; and when the first that took it passed
 /// the sender.
 fn play(seed: u32, heading: Direction, size: f64) -> (i64, [Vec<Passage>; 2]) {
-    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x7061_7468, 0, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::new(RandomStream::new(Seed([seed, 0x7061_7468, 0, 0, 0, 0]), [0, 0]));
     let rate = 6e-5 * (chances.unit() - 0.5);
     let wait = 1e-4 * 10_f64.powf(chances.unit());
     let at = 600.0 + 2_400.0 * chances.unit();

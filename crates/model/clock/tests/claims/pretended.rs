@@ -97,7 +97,7 @@ fn what_the_clock_did_is_found_out_and_nothing_else() {
     ] {
         let clock = SimulatedClock { offset_ns: 3_600 * SECOND, skew_ppm, steps };
         let found = clock.found_out(&through(&clock), LENGTH);
-        assert!(found.held(), "{clock:?}: {found:?}");
+        assert!(found.passed(), "{clock:?}: {found:?}");
         assert_eq!(found.steps.len(), clock.steps.len());
     }
 }
@@ -108,14 +108,14 @@ fn an_estimate_that_is_wrong_is_said_to_be() {
     let estimate = through(&clock);
     let against = |other: &SimulatedClock| other.found_out(&estimate, LENGTH);
     let faster = against(&SimulatedClock { skew_ppm: 22.0, ..clock.clone() });
-    assert!(!faster.skew_ppm.held && !faster.held(), "{faster:?}");
+    assert!(!faster.skew_ppm.passed && !faster.passed(), "{faster:?}");
     let never = against(&SimulatedClock { steps: vec![], ..clock.clone() });
-    assert!(!never.held() && never.invented_at_ns.len() == 1, "{never:?}");
+    assert!(!never.passed() && never.false_events_at_ns.len() == 1, "{never:?}");
     let elsewhere = against(&SimulatedClock { steps: vec![(10 * SECOND, 5 * MS)], ..clock.clone() });
-    assert!(!elsewhere.held() && elsewhere.steps[0].found_at_ns.is_none(), "{elsewhere:?}");
+    assert!(!elsewhere.passed() && elsewhere.steps[0].detected_at_ns.is_none(), "{elsewhere:?}");
     let larger = against(&SimulatedClock { steps: vec![(30 * SECOND, 9 * MS)], ..clock.clone() });
-    assert!(!larger.held() && !larger.steps[0].size_ns.held, "{larger:?}");
+    assert!(!larger.passed() && !larger.steps[0].size_ns.passed, "{larger:?}");
     let silent =
         clock.found_out(&Estimate { why_not: Some(SkewUnknown::FewOrClose), ..Estimate::default() }, LENGTH);
-    assert!(!silent.held() && silent.skew_ppm.found.is_none());
+    assert!(!silent.passed() && silent.skew_ppm.estimated.is_none());
 }

@@ -13,7 +13,7 @@
 //! in neighbours, whose distance on the beat is always the same. A grid of the differences is one that the differences of
 //! any two delays do not have.
 
-use romer_record::finding::{GridOf, Pattern};
+use romer_record::finding::{GridQuantity, Pattern};
 
 use super::evidence::{UndirectedFinding, convinces, tail};
 use super::series::{DelaySeries, FEWEST, quantile};
@@ -71,8 +71,8 @@ pub(super) fn grids(series: &DelaySeries, absolute: bool) -> Vec<UndirectedFindi
         .filter(|(_, sequence)| sequence[0].checked_add(1) == Some(sequence[1]))
         .map(|(delay, _)| delay[1] - delay[0])
         .collect();
-    let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution, |_, _| true);
-    let of_differences = grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
+    let of_delay = grid(delays, GridQuantity::Delay, absolute, series.resolution, |_, _| true);
+    let of_differences = grid(&differences, GridQuantity::Ipdv, true, series.resolution, |step, offset| {
         let any = near(of_any_two(delays), step, offset);
         near(differences.iter().copied(), step, offset) - any >= (MIN_NEIGHBOUR_SHARE * (1.0 - any)).max(MORE)
     });
@@ -107,7 +107,7 @@ fn of_any_two(delays: &[f64]) -> impl Iterator<Item = f64> {
 /// The grid of `values` that convinces most, if its step and offset are `accepted`.
 fn grid(
     values: &[f64],
-    of: GridOf,
+    of: GridQuantity,
     absolute: bool,
     resolution: f64,
     accepted: impl Fn(f64, f64) -> bool,
@@ -143,7 +143,7 @@ fn grid(
         until: None,
         log_alarm: Some(best.log_alarm),
         pattern: Pattern::DelayGrid {
-            of,
+            quantity: of,
             step_ns: step,
             step_interval_ns: best.line.half_of_step().map(|half| [step - half, step + half]),
             offset_ns: absolute.then_some(within),
@@ -207,7 +207,7 @@ struct Tested {
 
 /// Counts on the points and half-way between. Values in a row that fall into one window count once: they may depend on
 /// each other.
-fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
+fn tested(values: &[f64], of: GridQuantity, step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
     let (step, offset) = refined(values, step, start, [low, high])?;
     let line = by_medians(values, step, offset, [low, high])?;
     let GridLine { step, offset, .. } = line;
@@ -258,8 +258,8 @@ fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 
     let enough = stand_out.len() >= PEAKS + POINTS && neighbours;
     // What peaks of the delays do to their differences, those of any two show.
     let of_places = match of {
-        GridOf::Delay => line.at_random(base, &stand_out, near / all),
-        GridOf::Ipdv => f64::NEG_INFINITY,
+        GridQuantity::Delay => line.at_random(base, &stand_out, near / all),
+        GridQuantity::Ipdv => f64::NEG_INFINITY,
     };
     enough.then(|| Tested { line, points, strength: near / all, log_alarm: of_values.max(of_places) })
 }

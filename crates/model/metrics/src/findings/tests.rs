@@ -1,7 +1,7 @@
 //! What is there is found, and of nothing nothing.
 
 use romer_record::Fate;
-use romer_record::finding::{GridOf, Pattern};
+use romer_record::finding::{GridQuantity, Pattern};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
@@ -151,12 +151,14 @@ fn grids_of_the_differences_are_those_of_the_thesis() {
             .collect();
         let found = found(&passages(interval * MS, delays));
         let grid = found.iter().find_map(|one| match one.pattern {
-            Pattern::DelayGrid { of, step_ns, offset_ns, strength_ratio, .. } => {
-                Some((of, step_ns / MS, offset_ns.unwrap() / MS, strength_ratio))
+            Pattern::DelayGrid { quantity, step_ns, offset_ns, strength_ratio, .. } => {
+                Some((quantity, step_ns / MS, offset_ns.unwrap() / MS, strength_ratio))
             }
             _ => None,
         });
-        let Some((GridOf::Ipdv, found_step, found_offset, strength)) = grid else { panic!("{found:?}") };
+        let Some((GridQuantity::Ipdv, found_step, found_offset, strength)) = grid else {
+            panic!("{found:?}")
+        };
         assert!((found_step - step).abs() < 0.02 && (found_offset - offset).abs() < 0.05, "{grid:?}");
         assert!(strength > 0.95, "{grid:?}");
     }
@@ -177,7 +179,9 @@ fn a_beat_of_arrivals_is_told_also_where_one_clock_makes_the_delays_repeat() {
             .collect();
         let found = found(&passages(45.2 * MS, delays));
         let beat = found.iter().find_map(|one| match one.pattern {
-            Pattern::DelayGrid { of: GridOf::Ipdv, step_ns, offset_ns, .. } => Some((step_ns, offset_ns?)),
+            Pattern::DelayGrid { quantity: GridQuantity::Ipdv, step_ns, offset_ns, .. } => {
+                Some((step_ns, offset_ns?))
+            }
             _ => None,
         });
         let Some((step, offset)) = beat else { panic!("seed {seed}: {found:?}") };
@@ -194,8 +198,12 @@ fn a_grid_of_the_delays_is_told_once_and_without_an_offset_where_that_is_unknown
     let passages = passages(23.7 * MS, delays);
     for (kind, known) in [(DelayKind::Absolute, true), (DelayKind::Variable, false)] {
         let found = findings(&passages, &[], &[], kind);
-        let [Finding { pattern: Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, .. }, .. }] =
-            found[..]
+        let [
+            Finding {
+                pattern: Pattern::DelayGrid { quantity: GridQuantity::Delay, step_ns, offset_ns, .. },
+                ..
+            },
+        ] = found[..]
         else {
             panic!("{found:?}")
         };

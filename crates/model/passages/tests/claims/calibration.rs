@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use romer_passages::calibration::{AtRate, apply, pair_delays, share, symmetry, two_rates, two_rates_of};
-use romer_passages::{Related, ResponderLog, Selection, relate};
-use romer_record::calibration::{PlaceError, Share};
+use romer_passages::{ResponderLog, Selection, StreamPassages, relate};
+use romer_record::calibration::{AddedDelay, StampSourceError};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{CalibrationUse, ClockRelation, StampRequest};
 use romer_record::warning::{CalibrationUnused, MeasurementWarning};
@@ -88,9 +88,9 @@ fn a_pair_counts_from_the_first_departure_to_the_second_arrival() {
         (late, late + 5_000),
         (late + 2_000_000, late + 2_005_000),
     ]);
-    let (delays, set_aside) = pair_delays(&found, Place::Kernel, 10 * MBIT, 1_514);
+    let (delays, excluded) = pair_delays(&found, Place::Kernel, 10 * MBIT, 1_514);
     assert_eq!(delays, [1_216_200]);
-    assert_eq!(set_aside, 1, "between the second pair the link came to rest");
+    assert_eq!(excluded, 1, "between the second pair the link came to rest");
     let (delays, _) = pair_delays(&found, Place::User, 10 * MBIT, 1_514);
     assert_eq!(delays, [1_236_200], "10 us later at the end, 10 us earlier at the begin");
     assert_eq!(pair_delays(&found, Place::Program, 10 * MBIT, 1_514), (vec![], 2), "no such stamps");
@@ -104,7 +104,7 @@ fn each_figure_of_a_share_is_the_median_of_the_rounds() {
     close(found.baseline_ns, 210.0, 1e-9);
     close(found.median_ns, 260.0, 1e-9);
     close(found.uncertainty_ns, 99.0, 1e-9);
-    close(found.greatest_ns, 100.0, 1e-9);
+    close(found.max_ns, 100.0, 1e-9);
     assert_eq!(share(&[Vec::new()]), None);
 }
 
@@ -116,31 +116,36 @@ fn two_rates_are_judged_by_the_octets_that_were_sent() {
     };
     close(judge(1_514).octets, 1_514.0, 0.01);
     close(judge(1_514).error_ns, 5_000.0, 1.0);
-    assert!(judge(1_514).held && !judge(1_400).held);
+    assert!(judge(1_514).passed && !judge(1_400).passed);
     assert_eq!(two_rates_of(Place::Kernel, (MBIT, 2 * MBIT), 1_514, &[], (0, 0)), None);
 }
 
-fn error(place: Place, forward: f64, reverse: f64) -> PlaceError {
-    let of = |nanos: f64| Share {
+fn error(place: Place, forward: f64, reverse: f64) -> StampSourceError {
+    let of = |nanos: f64| AddedDelay {
         baseline_ns: nanos,
         median_ns: nanos + 100.0,
         uncertainty_ns: 900.0,
-        greatest_ns: 5_000.0,
+        max_ns: 5_000.0,
     };
-    PlaceError { place, forward: of(forward), reverse: of(reverse), round_trip: of(forward + reverse) }
+    StampSourceError {
+        stamp_source: place,
+        forward: of(forward),
+        reverse: of(reverse),
+        round_trip: of(forward + reverse),
+    }
 }
 
 #[test]
 fn a_path_is_held_for_the_same_both_ways_within_the_uncertainty() {
-    assert!(symmetry(&error(Place::Kernel, 400.0, 300.0)).held);
+    assert!(symmetry(&error(Place::Kernel, 400.0, 300.0)).passed);
     let crooked = symmetry(&error(Place::Kernel, 4_000.0, 300.0));
-    assert!(!crooked.held);
+    assert!(!crooked.passed);
     close(crooked.half_round_trip_ns, 2_200.0, 1e-9);
-    close(crooked.differ_by_ns, 1_900.0, 1e-9);
+    close(crooked.difference_ns, 1_900.0, 1e-9);
     close(crooked.tolerance_ns, 900.0, 1e-9);
 }
 
-fn related(relation: ClockRelation, request: StampRequest) -> (Related, Selection) {
+fn related(relation: ClockRelation, request: StampRequest) -> (StreamPassages, Selection) {
     let rows = rows(&[(1_000_000_000, 1_000_020_000), (1_002_000_000, 1_002_030_000)]);
     let selection = Selection::choose(&rows, request, true);
     (relate(&rows, &selection, relation, Duration::from_secs(2), ResponderLog::Complete), selection)
@@ -149,7 +154,7 @@ fn related(relation: ClockRelation, request: StampRequest) -> (Related, Selectio
 fn used(subtract: bool) -> CalibrationUse {
     CalibrationUse {
         measured: "2026-11-22T00:00:00Z".into(),
-        places: vec![error(Place::Kernel, 400.0, 300.0)],
+        stamp_errors: vec![error(Place::Kernel, 400.0, 300.0)],
         subtract,
         refused: None,
     }
@@ -179,7 +184,7 @@ fn a_baseline_is_told_and_subtracted_only_where_that_was_asked_for() {
 #[test]
 fn delays_that_are_shorter_than_the_baseline_are_counted_and_said() {
     let (mut found, selection) = related(ClockRelation::Shared, StampRequest::Kernel);
-    let too_much = CalibrationUse { places: vec![error(Place::Kernel, 400.0, 500.0)], ..used(true) };
+    let too_much = CalibrationUse { stamp_errors: vec![error(Place::Kernel, 400.0, 500.0)], ..used(true) };
     let (_, warnings) = apply(&mut found, &selection, Some(&too_much));
     assert_eq!(delays(&found.reverse), [-100, -100]);
     assert_eq!(warnings, [MeasurementWarning::BaselineExceedsDelays { delays: 2 }]);

@@ -1,7 +1,7 @@
 //! What is said of losses by a reflector's numbers, held against simulated paths and reflectors whose truth is known.
 
 use proptest::prelude::*;
-use romer_passages::{Related, ReplyNumbers, ResponderLog, Selection, relate};
+use romer_passages::{ReplyNumbers, ResponderLog, Selection, StreamPassages, relate};
 use romer_record::log::Entry;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::warning::Numbering;
@@ -63,7 +63,7 @@ impl CountingReflector {
         replies
     }
 
-    fn related(&self) -> Related {
+    fn related(&self) -> StreamPassages {
         let mut entries = Vec::new();
         for (sequence, user_ns) in (0..self.probes.len() as u64).zip((0..).map(|n| n * MS)) {
             entries.push(Entry::Sent { sequence, size: 44, wake_error_ns: 0, user_ns });
@@ -116,11 +116,11 @@ impl CountingReflector {
     }
 }
 
-fn numbers(related: &Related) -> ReplyNumbers {
+fn numbers(related: &StreamPassages) -> ReplyNumbers {
     related.numbers.expect("no log of the far end")
 }
 
-fn fates(related: &Related) -> String {
+fn fates(related: &StreamPassages) -> String {
     let one = |passage: &Passage| match (passage.fate, passage.arrival) {
         (Fate::Arrived | Fate::Late, Some(_)) => '.',
         (Fate::Arrived | Fate::Late, None) => 'b',
@@ -150,7 +150,7 @@ fn attributed(world: &CountingReflector) -> (String, ReplyNumbers) {
 fn a_gap_of_losses_on_one_way_is_told_of_each_probe_and_one_of_both_by_its_numbers() {
     let (fates, found) = attributed(&steady("...........t..bb...ttt.........tb........"));
     assert_eq!(fates, "...........t..bb...ttt.........??........");
-    assert_eq!((found.numbering, found.missing, found.there, found.back), (Numbering::Own, 8, 5, 3));
+    assert_eq!((found.numbering, found.missing, found.there, found.back), (Numbering::Stateful, 8, 5, 3));
     assert_eq!((found.unnamed, found.unknown, found.all_there, found.all_back), (2, 0, true, true));
 }
 
@@ -170,7 +170,7 @@ fn numbers_that_are_ours_tell_nothing_whoever_gives_them() {
     // A stateless reflector; and one that counts, where nothing was lost on the way there.
     for world in [CountingReflector { counts: false, ..steady("....t..b..") }, steady("....b..bb.")] {
         let (fates, found) = attributed(&world);
-        assert_eq!(found.numbering, Numbering::Ours);
+        assert_eq!(found.numbering, Numbering::Stateless);
         assert!(!fates.contains(['t', 'b']), "{fates}");
         assert_eq!((found.unknown, found.all_there, found.all_back), (found.missing, false, false));
     }
@@ -215,7 +215,7 @@ fn a_count_that_begins_anew_is_noticed_and_what_is_missing_around_it_is_not_judg
     assert_eq!((fates.as_str(), found.restarts, found.all_there), (text, 1, true));
     // Before the first reply is back it does not follow from when the probes left, and the numbers are there twice.
     let (_, found) = attributed(&CountingReflector { restarts: vec![25 * MS], ..steady(text) });
-    assert_eq!(found.numbering, Numbering::Senseless);
+    assert_eq!(found.numbering, Numbering::Invalid);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn where_probes_are_copied_and_lost_to_the_end_at_least_what_is_certain_is_told(
         world.probes[probe] = vec![(THERE, vec![BACK]), (THERE + 100, second)];
     }
     let (text, found) = attributed(&world);
-    assert_eq!((found.numbering, found.copies, found.missing), (Numbering::Own, 36, 17));
+    assert_eq!((found.numbering, found.copies, found.missing), (Numbering::Stateful, 36, 17));
     // All four replies to copies that were lost.
     assert_eq!((found.back, found.all_back, found.all_there), (4, false, false), "{found:?}");
     assert!(found.there > 0 && found.there <= 17, "{found:?}");
@@ -305,7 +305,7 @@ fn numbers_that_make_no_sense_tell_nothing() {
     let mut world = steady("....t....b....t.....................");
     world.probes[30] = vec![(THERE, vec![BACK]), (THERE, vec![]), (THERE, vec![])];
     let (text, found) = attributed(&world);
-    assert_eq!(found.numbering, Numbering::Senseless);
+    assert_eq!(found.numbering, Numbering::Invalid);
     assert!(!text.contains(['t', 'b']), "{text}");
     // All the same, or any.
     for number in [|_| 7, |probe: u64| u32::try_from(probe * 2_654_435_761 % 4_294_967_291).unwrap()] {
@@ -331,7 +331,7 @@ fn numbers_that_make_no_sense_tell_nothing() {
         let selection = Selection::choose(&rows, StampRequest::Best, false);
         let waiting = Duration::from_nanos(WAIT);
         let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, ResponderLog::None);
-        assert_eq!(numbers(&related).numbering, Numbering::Senseless);
+        assert_eq!(numbers(&related).numbering, Numbering::Invalid);
         assert_eq!(fates(&related).matches('?').count(), 7);
     }
 }
@@ -343,7 +343,7 @@ fn without_numbers_or_with_a_log_of_the_far_end_they_are_not_asked() {
     let waiting = Duration::from_nanos(WAIT);
     let of =
         |responder_log| relate(&rows, &selection, ClockRelation::Unknown, waiting, responder_log).numbers;
-    assert_eq!(of(ResponderLog::None).map(|found| found.numbering), Some(Numbering::Untold));
+    assert_eq!(of(ResponderLog::None).map(|found| found.numbering), Some(Numbering::Unknown));
     assert_eq!((of(ResponderLog::Partial), of(ResponderLog::Complete)), (None, None));
 }
 
@@ -404,7 +404,7 @@ fn assert_true(world: &CountingReflector) -> Result<(), TestCaseError> {
     let found = numbers(&related);
     let missing = (0..world.probes.len()).filter(|probe| !world.is_back(*probe)).count() as u64;
     prop_assert_eq!(found.missing, missing);
-    if found.numbering != Numbering::Own {
+    if found.numbering != Numbering::Stateful {
         prop_assert!(!fates(&related).contains(['t', 'b']));
         return Ok(());
     }
@@ -465,7 +465,7 @@ proptest! {
         assert_true(&world)?;
         let related = world.related();
         let found = numbers(&related);
-        if found.numbering == Numbering::Own {
+        if found.numbering == Numbering::Stateful {
             let text = fates(&related);
             let after_last = text.chars().rev().take_while(|fate| *fate != '.').count() as u64;
             // A gap as long as the count so far is not judged.

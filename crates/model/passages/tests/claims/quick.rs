@@ -1,6 +1,6 @@
 //! Packets of one way that took less time than those before and after.
 
-use romer_passages::{Related, ResponderLog, Selection, relate};
+use romer_passages::{ResponderLog, Selection, StreamPassages, relate};
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{RoundTrip, Stamps};
@@ -9,12 +9,12 @@ use romer_units::{Clock, Duration, Timestamp};
 const MS: i64 = 1_000_000;
 
 /// A hundred packets of one way.
-fn related(quicker: impl Fn(i64) -> (u32, i64)) -> Related {
+fn related(quicker: impl Fn(i64) -> (u32, i64)) -> StreamPassages {
     related_of(100, quicker)
 }
 
 /// Packets of one way, one in 20 ms, that take 5 ms and wait a little: each of `size`, and quicker by so much, by its number.
-fn related_of(count: i64, quicker: impl Fn(i64) -> (u32, i64)) -> Related {
+fn related_of(count: i64, quicker: impl Fn(i64) -> (u32, i64)) -> StreamPassages {
     fn at<C: Clock>(nanos: i64) -> Stamps<C> {
         Stamps { user: Some(Timestamp::from_nanos(nanos)), ..Stamps::default() }
     }
@@ -36,7 +36,7 @@ fn related_of(count: i64, quicker: impl Fn(i64) -> (u32, i64)) -> Related {
     relate(&rows, &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::Complete)
 }
 
-fn without_delay(related: &Related) -> Vec<u64> {
+fn without_delay(related: &StreamPassages) -> Vec<u64> {
     related.forward.iter().filter(|one| one.delay.is_none()).map(|one| one.sequence).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Passages held against a simulated truth: paths and clocks that the test knows, and this crate does not.
 
 use proptest::prelude::*;
-use romer_passages::{Related, ResponderLog, Selection, location_errors, relate};
+use romer_passages::{ResponderLog, Selection, StreamPassages, location_errors, relate};
 use romer_record::document::{DelayKind, DelaySpan, MissingStamps, ProbeDirection};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, StampRequest};
@@ -110,7 +110,7 @@ fn world() -> impl Strategy<Value = OffsetClocks> {
 }
 
 /// As the engine calls it.
-fn related(rows: &[RoundTrip], relation: ClockRelation, responder_log: ResponderLog) -> Related {
+fn related(rows: &[RoundTrip], relation: ClockRelation, responder_log: ResponderLog) -> StreamPassages {
     let selection = Selection::choose(rows, StampRequest::Best, responder_log != ResponderLog::None);
     relate(rows, &selection, relation, WAIT, responder_log)
 }

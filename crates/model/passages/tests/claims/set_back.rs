@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_metrics::{duplicate_spacings, inter_arrivals, reordering};
-use romer_passages::{Related, ResponderLog, Selection, correct_clocks, relate};
+use romer_passages::{ResponderLog, Selection, StreamPassages, correct_clocks, relate};
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Passage, RoundTrip, Stamps};
@@ -89,7 +89,7 @@ impl SteppedRun {
         rows
     }
 
-    fn related(&self) -> Related {
+    fn related(&self) -> StreamPassages {
         let rows = match self.way {
             ProbeDirection::Both => {
                 [self.rows(ProbeDirection::Forward), self.rows(ProbeDirection::Reverse)].concat()
@@ -186,7 +186,7 @@ fn a_step_back_by_about_the_time_between_packets_sets_none_out_of_order() {
 }
 
 /// A step changes nothing of the order, and times between arrivals by no more than its size is known to.
-fn same_order(world: &SteppedRun, untouched: &Related) {
+fn same_order(world: &SteppedRun, untouched: &StreamPassages) {
     let related = world.related();
     let name = format!("{:?} {:?} seed {} waits {}", world.far, world.way, world.seed, world.waits);
     let ways = [(&related.forward, &untouched.forward), (&related.reverse, &untouched.reverse)];

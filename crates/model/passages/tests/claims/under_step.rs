@@ -1,6 +1,6 @@
 //! Round trips that are under way when a clock is set.
 
-use romer_passages::{Related, ResponderLog, Selection, correct_clocks, relate};
+use romer_passages::{ResponderLog, Selection, StreamPassages, correct_clocks, relate};
 use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Fate, RoundTrip, assemble};
@@ -57,7 +57,7 @@ fn rows(seed: u32, sender: f64, responder: f64) -> Vec<RoundTrip> {
     assemble(&entries)
 }
 
-fn judged(rows: &[RoundTrip]) -> (Related, usize) {
+fn judged(rows: &[RoundTrip]) -> (StreamPassages, usize) {
     let selection = Selection::choose(rows, StampRequest::Best, true);
     let related = relate(rows, &selection, ClockRelation::Unknown, WAITING, ResponderLog::Complete);
     correct_clocks(related, &SkewRequest::default()).related.without_steps_under_way(WAITING)

@@ -9,7 +9,7 @@ use crate::document::Summary;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// Minimum latency of a direct connection, nanoseconds.
-    pub least_ns: Option<f64>,
+    pub min_ns: Option<f64>,
     /// Median latency of a direct connection, nanoseconds.
     pub median_ns: Option<f64>,
     /// Standard deviation of this latency, nanoseconds.
@@ -56,9 +56,9 @@ pub struct SelfTestItem {
     /// `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
     pub name: String,
     /// Whether the test passed.
-    pub held: bool,
+    pub passed: bool,
     /// Requirement, as text.
-    pub asked: String,
+    pub requested: String,
     /// Observed result, as text.
     pub found: String,
     /// Gaps between departures, or latency, nanoseconds.

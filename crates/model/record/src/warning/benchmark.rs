@@ -45,7 +45,7 @@ BenchmarkWarning {
         /// Number of affected trials.
         trials: u64,
         /// Highest rate of the self-test, frames per second.
-        proven_pps: f64,
+        self_test_pps: f64,
         /// Upper bound of the loss ratio of the tester.
         tester_loss_ratio: f64,
     },
@@ -151,7 +151,7 @@ BenchmarkWarning {
         /// Highest possible load, as a share of the capacity.
         capacity_ratio: f64,
         /// Highest load of the test, as a share of the capacity.
-        wanted_ratio: f64,
+        max_load_ratio: f64,
     },
 }
 }

@@ -114,5 +114,5 @@ pub struct EarlyArrivals {
     /// Number of reverse packets with a delay.
     pub reverse_compared: u64,
     /// Largest time between arrival and later departure, nanoseconds.
-    pub most_ns: i64,
+    pub max_ns: i64,
 }

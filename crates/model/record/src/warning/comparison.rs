@@ -12,7 +12,7 @@ ComparisonWarning {
     /// A measurement is partial: its statistics cover a part of the run.
     Warning Partial {
         /// Partial measurement.
-        of: Compared,
+        measurement: Compared,
     },
     /// The packets differ in size or code point, which may cause the difference.
     Warning PacketsDiffer,
@@ -33,7 +33,7 @@ ComparisonWarning {
     /// The time stamps have different sources, which may cause the difference.
     Warning TimeStampSourcesDiffer {
         /// Events with different sources.
-        moments: Vec<DifferingSource>,
+        stamps: Vec<DifferingSource>,
     },
     /// The round trips of one measurement include the processing time of the responder, which may cause the difference.
     Warning ResponderTimeDiffers {
@@ -145,7 +145,7 @@ pub enum Compared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferingSource {
     /// Event of the packet.
-    pub moment: StampMoment,
+    pub stamp: StampMoment,
     /// Source in A; `null` if unknown.
     pub a: Option<romer_units::Place>,
     /// Source in B; `null` if unknown.

@@ -69,7 +69,7 @@ EmulationWarning {
         /// The requested correlation time, nanoseconds.
         requested_ns: i64,
         /// Delays within this time are more similar than requested, nanoseconds.
-        alike_ns: i64,
+        similar_within_ns: i64,
     },
     /// Packets wait at changes of state, because their order is preserved.
     Note StateChangesWait {
@@ -102,7 +102,7 @@ EmulationWarning {
         first_revision: u64,
     },
     /// Impairments were off at the end (master switch). Packets passed unchanged.
-    Warning Passing {
+    Warning ImpairmentsOff {
         /// Start of this time, RFC 3339.
         since: String,
     },
@@ -166,7 +166,7 @@ EmulationWarning {
     /// With short frames, the queues and rate limits of the scenario need more buffer than is available.
     Warning BufferShortForFrames {
         /// Maximum number of queued bytes.
-        held_bytes: u64,
+        max_queued_bytes: u64,
         /// Capacity of the buffer, frames.
         buffer_frames: u64,
         /// Mean frame size below which frames are lost, bytes.

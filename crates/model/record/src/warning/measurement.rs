@@ -176,7 +176,7 @@ MeasurementWarning {
     /// events. Delays include more than the wire.
     Warning NicTimeStampsUnavailable {
         /// Events without time stamps of network cards.
-        moments: Vec<StampMoment>,
+        stamps: Vec<StampMoment>,
     },
     /// Some time stamps of network cards are missing. The kernel's are used for these packets.
     Note NicTimeStampsMissing(MissingStamps),
@@ -229,7 +229,7 @@ MeasurementWarning {
         /// Sequence number of the first such packet.
         first_sequence: u64,
         /// Largest time between arrival and later departure, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// Some replies have no time stamps of the responder, and thus no one-way delays.
     Warning ResponderTimeStampsAbsent {
@@ -626,7 +626,7 @@ MeasurementWarning {
         /// Number of missing sequence numbers that are not lost.
         not_lost: u64,
         /// Number of packets that a host dropped unread.
-        unread: u64,
+        instrument_drops: u64,
     },
     /// Time stamps were moved to begin at 0, because they do not fit in nanoseconds.
     Note TimeStampsShifted,
@@ -710,7 +710,7 @@ MeasurementWarning {
         /// Number of packets with equal contents.
         packets: u64,
         /// Number of packets of the flow.
-        of: u64,
+        flow_packets: u64,
     },
 }
 }
@@ -720,13 +720,13 @@ MeasurementWarning {
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
     /// Unknown: no reply arrived, or one had no number.
-    Untold,
+    Unknown,
     /// Each reply has the number of its probe (stateless mode).
-    Ours,
+    Stateless,
     /// The reflector counts its replies (stateful mode).
-    Own,
+    Stateful,
     /// Other numbers, which do not count the replies of this stream.
-    Senseless,
+    Invalid,
 }
 
 /// Losses of each direction, from the numbers of the replies.
@@ -809,21 +809,21 @@ pub enum Contradiction {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// The processing time of the responder exceeds the round trip (t3-t2 above t4-t1).
     StayAboveRoundTrip {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
     /// A one-way delay is below those of neighbouring probes, but the round-trip delay is not.
     OneWayBelowNeighbours {
         /// Number of such replies.
         replies: u64,
         /// Largest contradiction, nanoseconds.
-        most_ns: i64,
+        max_ns: i64,
     },
 }
 
@@ -832,11 +832,11 @@ pub enum Contradiction {
 #[serde(rename_all = "kebab-case")]
 pub enum ResponderDelayCause {
     /// The responder got no processor time.
-    Stopped,
+    Descheduled,
     /// The responder got no processor time, and was also too slow.
-    StoppedAndBehind,
+    DescheduledAndSlow,
     /// The responder was too slow: busy, or with too little processor time.
-    Behind,
+    Slow,
     /// The responder received more packets than it could process.
     Overloaded,
     /// The responder got no processor time, or was too slow.

@@ -77,7 +77,7 @@ fn what_has_another_form_is_refused_by_the_schema_as_by_the_reader() {
         "a_to_b.delay.model=\"normal\"",
         "a_to_b.delay.variable={model=\"normal\", mean=\"1ms\"}",
         "a_to_b.delay.variable={model=\"gamma\", scale=\"1ms\", shape=0}",
-        "a_to_b.delay.variable={model=\"correlated\", of={model=\"none\"}, coefficient=0.5}",
+        "a_to_b.delay.variable={model=\"correlated\", distribution={model=\"none\"}, coefficient=0.5}",
         "a_to_b.loss={model=\"markov\", step=\"packets\", transition=[[1]], state=[]}",
         "a_to_b.loss={model=\"markov\", step=\"octets\", transition=[[1]], state=[{duration=1, probability=1}]}",
         "a_to_b.loss={model=\"markov\", step=\"packets\", transition=[[1]], state=[{duration=0, probability=1}]}",

@@ -287,7 +287,7 @@ mod tests {
             }),
             Message::Welcome(ServerHello {
                 kernel_stamps: true,
-                routers_unheard: Some(3),
+                ip_no_pmtu_disc: Some(3),
                 features: vec!["one-way".into()],
                 ..ServerHello::new("romer", clock, 862)
             }),

@@ -101,7 +101,7 @@ pub struct ServerHello {
     /// The responder's host does not hear routers that return packets of IPv4 as too long: its `net.ipv4.ip_no_pmtu_disc` is this,
     /// 2 or more. `None` where it does, and of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub routers_unheard: Option<u32>,
+    pub ip_no_pmtu_disc: Option<u32>,
     /// What it can do beyond round trips: some of [`FEATURES`], and what later versions have.
     #[serde(default)]
     pub features: Vec<String>,
@@ -118,7 +118,7 @@ impl ServerHello {
             test_port,
             kernel_stamps: false,
             clock_sync: None,
-            routers_unheard: None,
+            ip_no_pmtu_disc: None,
             features: Vec::new(),
         }
     }

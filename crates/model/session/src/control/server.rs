@@ -108,7 +108,7 @@ pub struct Server {
     test_port: u16,
     kernel_stamps: bool,
     clock_sync: Option<ClockSync>,
-    routers_unheard: Option<u32>,
+    ip_no_pmtu_disc: Option<u32>,
     features: Vec<String>,
     token: Token,
     /// What the sender would have to show over another connection, and whether it can.
@@ -172,7 +172,7 @@ impl Server {
             test_port: welcome.test_port,
             kernel_stamps: welcome.kernel_stamps,
             clock_sync: welcome.clock_sync,
-            routers_unheard: welcome.routers_unheard,
+            ip_no_pmtu_disc: welcome.ip_no_pmtu_disc,
             features: welcome.features,
             token,
             secret: None,
@@ -481,7 +481,7 @@ impl Server {
             test_port: self.test_port,
             kernel_stamps: self.kernel_stamps,
             clock_sync: self.clock_sync.clone(),
-            routers_unheard: self.routers_unheard,
+            ip_no_pmtu_disc: self.ip_no_pmtu_disc,
             features: self.features.clone(),
         })));
         self.state = State::Requesting;

@@ -174,7 +174,7 @@ pub(crate) struct ClaimArgs {
     pub(crate) ecns: Vec<MarkingClaim>,
     /// Allowed anomalies: order (reordered frames of a flow), copies (duplicated frames); separated by commas
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) allow: Vec<AnomalyName>,
+    pub(crate) allow_anomalies: Vec<AnomalyName>,
     /// Exit with code 6 also if a claim is INCONCLUSIVE [default: exit with 0]
     #[arg(long, hide_short_help = true)]
     pub(crate) require_verdicts: bool,
@@ -203,7 +203,7 @@ pub(crate) struct DeviceOutputArgs {
     pub(crate) resume: Option<PathBuf>,
 }
 
-/// An anomaly that `--allow` accepts.
+/// An anomaly that `--allow-anomalies` accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum AnomalyName {
     /// The device reorders frames of a flow

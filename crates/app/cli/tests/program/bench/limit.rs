@@ -46,7 +46,7 @@ fn bound_of_wait_is_told() {
     let times = ["--trial", "1s", "--search-trial", "1s", "--settle", "200ms"];
     let found = bench(&lab, &[&load[..], &times].concat()).document();
     let first = &trials(&found)[0];
-    assert_eq!(first["still_coming"], true, "{first:#}");
+    assert_eq!(first["still_arriving"], true, "{first:#}");
     assert!(count(first, "/lost") > 0, "{first:#}");
     let warnings = at(&found, "/warnings").to_string();
     assert!(

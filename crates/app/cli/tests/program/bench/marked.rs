@@ -22,7 +22,7 @@ fn held(ended: &Ended) -> (Vec<(String, bool)>, Option<i32>) {
     let verdicts = at(&found, "/verdicts").as_array().unwrap();
     let told = |one: &Value| {
         let text = format!("{}: {}", one["subject"].as_str().unwrap(), one["found"].as_str().unwrap());
-        (text, one["holds"] == true)
+        (text, one["passed"] == true)
     };
     (verdicts.iter().map(told).collect(), ended.code)
 }

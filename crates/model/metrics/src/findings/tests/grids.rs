@@ -3,16 +3,16 @@
 use super::*;
 
 /// Step and offset of the grid, each with its interval, in milliseconds.
-fn grid_of(findings: &[Finding], wanted: GridOf) -> Option<[(f64, [f64; 2]); 2]> {
+fn grid_of(findings: &[Finding], wanted: GridQuantity) -> Option<[(f64, [f64; 2]); 2]> {
     findings.iter().find_map(|one| match one.pattern {
         Pattern::DelayGrid {
-            of,
+            quantity,
             step_ns,
             step_interval_ns: Some(step),
             offset_ns: Some(offset_ns),
             offset_interval_ns: Some(offset),
             ..
-        } if of == wanted => {
+        } if quantity == wanted => {
             let ms = |ends: [f64; 2]| ends.map(|end| end / MS);
             Some([(step_ns / MS, ms(step)), (offset_ns / MS, ms(offset))])
         }
@@ -36,7 +36,7 @@ fn the_intervals_hold_step_and_offset_of_a_beat() {
             })
             .collect();
         let found = found(&passages(interval * MS, delays));
-        let Some(told) = grid_of(&found, GridOf::Ipdv) else { panic!("seed {seed}: {found:?}") };
+        let Some(told) = grid_of(&found, GridQuantity::Ipdv) else { panic!("seed {seed}: {found:?}") };
         for ((missed, truth), (value, [low, high])) in
             missed.iter_mut().zip([step, 5.0 * step - interval]).zip(told)
         {
@@ -78,7 +78,7 @@ fn the_steps_of_grids_with_unlike_points_are_neither_long_nor_short() {
             .collect();
         let delays = of_modes(&modes, 0.0, 3_000, &mut chance);
         let found = found(&passages(20.0 * MS, delays));
-        let Some([(told, [low, high]), _]) = grid_of(&found, GridOf::Delay) else { continue };
+        let Some([(told, [low, high]), _]) = grid_of(&found, GridQuantity::Delay) else { continue };
         missed += u32::from(step < low || high < step);
         off.push((told - step) / ((high - low) / 2.0));
     }
@@ -109,7 +109,7 @@ fn a_few_broad_points_at_equal_steps_are_a_grid() {
                     Some((offset + step * point + noise * chance.normal()) * MS)
                 });
                 let found = found(&passages(22.5 * MS, delays));
-                match grid_of(&found, GridOf::Delay) {
+                match grid_of(&found, GridQuantity::Delay) {
                     Some([(told, _), (from, _)]) => {
                         assert!(
                             (told - step).abs() < 0.05 && (from - offset).abs() < 0.1,
@@ -146,7 +146,7 @@ fn the_interval_holds_the_step_where_many_points_hold_few_values() {
                 .map(|number| Some((5.0 + delay(&mut chance, number) + noise(&mut chance)) * MS))
                 .collect();
             let found = found(&passages(interval * MS, delays));
-            let Some([(_, [low, high]), _]) = grid_of(&found, GridOf::Delay) else { continue };
+            let Some([(_, [low, high]), _]) = grid_of(&found, GridQuantity::Delay) else { continue };
             told += 1;
             missed += u32::from(0.5 < low || high < 0.5);
         }
