@@ -47,7 +47,7 @@ pub fn symmetry(error: &StampSourceError) -> Symmetry {
     let difference_ns = (forward_ns - half).abs().max((reverse_ns - half).abs());
     let tolerance_ns = error.forward.uncertainty_ns.max(error.reverse.uncertainty_ns);
     Symmetry {
-        stamp_source: error.place,
+        stamp_source: error.stamp_source,
         forward_ns,
         reverse_ns,
         half_round_trip_ns: half,
