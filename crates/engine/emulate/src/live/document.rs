@@ -69,6 +69,7 @@ pub(super) fn emulation(
         a_to_b,
         b_to_a,
         changes,
+        refits: Vec::new(),
         warnings,
     }
 }
