@@ -301,14 +301,11 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
 }
 
 fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
-    let quoted = |text: &str| -> String {
-        text.chars().filter(|c| !c.is_control()).flat_map(char::escape_default).collect()
-    };
     let flow = if source.only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     format!(
-        "# Made by `romer model` from a measurement.\n[about]\ntitle = \"Measured: {}\"\nsource = \"romer model\"\n\
+        "# Made by `romer model` from a measurement.\n[about]\ntitle = {}\nsource = \"romer model\"\n\
          year = {}\n{}{flow}",
-        quoted(source.run),
+        romer_scenario::quoted(&format!("Measured: {}", source.run)),
         source.year,
         supported(directions)
     )

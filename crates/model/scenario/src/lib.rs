@@ -104,6 +104,16 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
+/// A text in quotation marks, as a string of a scenario; without its control characters.
+///
+/// ```
+/// assert_eq!(romer_scenario::quoted("a \"b\" \\ c\n"), r#""a \"b\" \\ c""#);
+/// ```
+pub fn quoted(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// That a file begins as gzip's or zstd's do, in words; also one that a browser took for a text.
 pub fn compressed(octets: &[u8]) -> Option<&'static str> {
     // As it is, as Latin-1, and with what is no UTF-8 replaced.

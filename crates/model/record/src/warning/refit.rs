@@ -69,17 +69,3 @@ RefitEvent {
     },
 }
 }
-
-impl RefitEvent {
-    /// The number of the period.
-    pub const fn period(&self) -> u64 {
-        match self {
-            Self::Refitted { period, .. }
-            | Self::Unanswered { period, .. }
-            | Self::RefitFailed { period, .. }
-            | Self::PeriodSkipped { period, .. }
-            | Self::Superseded { period, .. }
-            | Self::TimelineFull { period, .. } => *period,
-        }
-    }
-}

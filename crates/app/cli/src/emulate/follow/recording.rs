@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use romer_emulate::model_fit::Fitted;
 use romer_impair::{Config, Nanos};
 use romer_report::escape;
-use romer_scenario::{LARGEST, MOST_OCTETS, MOST_STEP_PROCESSES};
+use romer_scenario::{LARGEST, MOST_OCTETS, MOST_STEP_PROCESSES, quoted};
 use romer_units::Duration;
 
 use crate::emulate::run_folder::SCENARIO;
@@ -25,10 +25,10 @@ pub(super) struct Recording {
 impl Recording {
     /// A timeline in `folder`, of the path to `target`, that begins with the scenario `start`.
     pub(super) fn new(folder: &Path, start: &str, target: &str) -> Self {
-        let target: String = target.chars().flat_map(char::escape_default).collect();
         let text = format!(
-            "# Recorded by `romer emulate --follow`.\n{start}[about]\ntitle = \"Path to {target}\"\n\
-             source = \"romer emulate --follow\"\n"
+            "# Recorded by `romer emulate --follow`.\n{start}[about]\ntitle = {}\n\
+             source = \"romer emulate --follow\"\n",
+            quoted(&format!("Path to {target}"))
         );
         Self { folder: folder.into(), text, processes: 0, octets: 0, is_full: false }
     }
