@@ -150,19 +150,3 @@ fn emulations_follow_a_path() {
     assert!(delays.iter().any(|delay| *delay >= 30 * MS));
     assert!(number(&document, "/a_to_b/actual_delay_ns/max") >= 30e6, "{document:#}");
 }
-
-/// What cannot be followed is refused before anything is changed.
-#[test]
-fn impossible_follows_are_refused() {
-    for (arguments, words) in [
-        (&["--refit-every", "1s"][..], "2s to 24h"),
-        (&["--interval", "10s"][..], "too few probes for a fit"),
-        (&["--preset", "demo"][..], "--preset"),
-    ] {
-        let mut command = romer(["emulate", "--port", "a=p1", "--port", "b=q1", "--follow", FAR]);
-        let ended = process::run(command.args(arguments)).with_code(2);
-        assert!(ended.stderr.contains(words), "{ended:?}");
-    }
-    let alone = process::run(&mut romer(["emulate", "--port", "a=p1", "--port", "b=q1", "--stamp-only"]));
-    assert!(alone.with_code(2).stderr.contains("--follow"));
-}
