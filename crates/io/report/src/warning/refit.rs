@@ -30,7 +30,7 @@ impl Text for RefitEvent {
                 format!("period {period}: no probe was answered{why}; the previous scenario applies")
             }
             Self::RefitFailed { period, error, .. } => {
-                format!("period {period}: no new scenario: {error}; the previous one applies")
+                format!("period {period}: the refit failed: {error}")
             }
             Self::PeriodSkipped { period, .. } => format!(
                 "period {period}: not fitted, because a later period was measured before its turn; a longer period gives more time"

@@ -35,7 +35,8 @@ RefitEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// No scenario could be made of the period, or it could not be applied. The previous scenario applies.
+    /// A scenario could not be made of the period, applied or saved. The previous scenario applies, unless only the timeline could
+    /// not be saved. Refits end if one cannot be saved.
     Warning RefitFailed {
         /// Number of the period, from 1.
         period: u64,
