@@ -1,6 +1,7 @@
 //! `romer emulate`.
 
 mod document;
+mod follow;
 mod offline;
 mod run_folder;
 mod samples;
@@ -21,6 +22,9 @@ use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Mode
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
 use romer_record::Exit;
+use romer_record::warning::RefitEvent;
+use romer_report::escape;
+use romer_report::warning::Text as _;
 use romer_server::Server;
 use romer_units::random::Seed;
 use romer_units::{Duration, Layer};
@@ -48,11 +52,14 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let ports = ports(&arguments.ports)?;
     arguments.output.check()?;
     let scenario = scenario(arguments)?;
+    let followed = follow::Plan::read(&arguments.follow)?;
     if arguments.tui {
         tui::check()?;
     }
     let [interrupted, terminated] = signals::ending()?;
-    let least_hold = if arguments.api.is_some() { romer_server::LEAST_HOLD } else { Duration::ZERO };
+    let is_followed = followed.is_some();
+    let may_change = arguments.api.is_some() || is_followed;
+    let least_hold = if may_change { romer_server::LEAST_HOLD } else { Duration::ZERO };
     let options = LiveOptions {
         ports,
         scenario,
@@ -75,10 +82,18 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let control = bridge.control();
     let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
     let prose = !arguments.output.quiet;
+    let following = followed.as_ref().map(follow::Plan::text);
+    let out = kept.as_ref().map(run_folder::RunFolder::path);
+    let text = &options.scenario.text;
+    let follower =
+        followed.map(|plan| follow::Follower::start(plan, control.clone(), begin, text, out)).transpose()?;
     let mut told = control.warnings().to_vec();
     told.extend(control.scenario().notes.iter().cloned());
     if prose {
         let mut text = text::ready(&options, &bridge, &told);
+        if let Some(following) = &following {
+            text.push_str(&format!("  {following}\n"));
+        }
         if let Some(server) = &server {
             text.push_str(&format!("console at {}\n", server.url()));
         }
@@ -93,12 +108,16 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
     let mut line = text::StatusLine::new(prose && screen.is_none() && io::stderr().is_terminal());
     let mut renewed = Instant::now();
+    let mut refits = 0;
     while !interrupted.load(Ordering::Acquire)
         && !terminated.load(Ordering::Acquire)
         && !bridge.has_ended()
         && arguments.duration.is_none_or(|duration| begin.elapsed() < duration.to_std())
     {
         std::thread::sleep(POLL_INTERVAL);
+        if is_followed && prose && screen.is_none() {
+            refits += say_refits(&control.refits_after(refits), &mut line, arguments);
+        }
         let is_watched = line.is_shown() || picture.is_some();
         if is_watched && renewed.elapsed() >= RENEW {
             renewed = Instant::now();
@@ -113,8 +132,17 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     drop(screen);
     line.clear();
-    let snapshot = bridge.stop()?;
+    follower.iter().for_each(follow::Follower::halt);
+    let snapshot = bridge.stop();
+    let followed = follower.map(|follower| {
+        let _ending = Stage::begin(ending::EVALUATION);
+        follower.end()
+    });
+    let snapshot = snapshot?;
     drop(server);
+    if prose {
+        say_refits(&control.refits_after(refits), &mut line, arguments);
+    }
     let mut document = control.document_of(&snapshot);
     let keeping = Stage::begin(ending::EVALUATION);
     let recorded = recorder.map(Recorder::finish);
@@ -128,7 +156,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     if let Some(kept) = &kept {
         let config = &options.scenario.scenario.config;
-        kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1))?;
+        kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1), is_followed)?;
         drop(keeping);
         if prose && !arguments.output.json_to_stdout() {
             output::print(&kept.text());
@@ -141,7 +169,25 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         )));
     }
     recorded.map_or(Ok(()), samples::written)?;
+    followed.transpose()?;
     Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
+}
+
+/// Prints what became of periods of a followed path, a line each, and gives how many there were.
+fn say_refits(events: &[RefitEvent], line: &mut text::StatusLine, arguments: &EmulateArgs) -> usize {
+    if !events.is_empty() {
+        line.clear();
+    }
+    for event in events {
+        let text = output::to_ascii(&escape::terminal(&event.text())).into_owned();
+        // Whoever reads the document from standard output gets nothing else there.
+        if arguments.output.json_to_stdout() {
+            output::eprint_line(&text);
+        } else {
+            output::print(&format!("{text}\n"));
+        }
+    }
+    events.len()
 }
 
 /// Lets others watch and change the bridge.

@@ -333,6 +333,11 @@ pub(crate) fn every(text: &str) -> Result<Duration, String> {
     )
 }
 
+/// How long a followed path is measured for a fit.
+pub(crate) fn refit_period(text: &str) -> Result<Duration, String> {
+    within(&in_seconds(text), Duration::from_secs(2)..=Duration::from_secs(86_400), "from 2s to 24h")
+}
+
 pub(crate) fn times(text: &str) -> Result<u64, String> {
     parse_integer(text, 1, u64::MAX)
 }

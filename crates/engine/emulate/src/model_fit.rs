@@ -40,6 +40,7 @@ use romer_units::{Duration, Timestamp};
 
 use self::describe::Misfits;
 use crate::predictive_check::{self, FittedModel, MeasuredStream, Question, count, quantile, real};
+use crate::scenario::Opened;
 
 /// Steps of a chain in the mean time that a state lasts: so many make the time as good as exponential.
 const STEPS_OF_SOJOURN: f64 = 50.0;
@@ -115,12 +116,20 @@ impl Fitted {
     /// # Errors
     /// In words, where it cannot be read: romer wrote a wrong scenario.
     pub fn config(&self) -> Result<Config, String> {
+        self.open().map(|opened| opened.scenario.config)
+    }
+
+    /// The same with its text, to be put in force.
+    ///
+    /// # Errors
+    /// As [`Fitted::config`].
+    pub fn open(&self) -> Result<Opened, String> {
         let mut load = |name: &str| {
             let found = self.files.iter().find(|(file, _)| file == name);
             found.map(|(_, content)| content.clone()).ok_or_else(|| format!("there is no {name}"))
         };
         romer_scenario::parse(&self.text, "the model", &mut load)
-            .map(|scenario| scenario.config)
+            .map(|scenario| Opened { scenario, text: self.text.clone() })
             .map_err(|error| error.to_string())
     }
 }
@@ -319,14 +328,11 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
 }
 
 fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
-    let quoted = |text: &str| -> String {
-        text.chars().filter(|c| !c.is_control()).flat_map(char::escape_default).collect()
-    };
     let flow = if source.only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     format!(
-        "# Made by `romer model` from a measurement.\n[about]\ntitle = \"Measured: {}\"\nsource = \"romer model\"\n\
+        "# Made by `romer model` from a measurement.\n[about]\ntitle = {}\nsource = \"romer model\"\n\
          year = {}\n{}{flow}",
-        quoted(source.run),
+        romer_scenario::quoted(&format!("Measured: {}", source.run)),
         source.year,
         supported(directions)
     )

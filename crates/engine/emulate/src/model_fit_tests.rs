@@ -86,6 +86,15 @@ fn parameter(model: &DirectionModel, name: &str) -> (f64, [f64; 2]) {
     (found.value, found.interval.unwrap_or([f64::NAN; 2]))
 }
 
+/// A run may have any name.
+#[test]
+fn names_of_runs_are_any_text() {
+    let passages = passages("a_to_b.delay.fixed = \"1ms\"\n", 50);
+    let source = FitInput { run: "größe \"\\", ..input(&passages, ModelKind::Models) };
+    let opened = fitted_from(&source).open().unwrap();
+    assert_eq!(opened.scenario.about.title.as_deref(), Some("Measured: größe \"\\"));
+}
+
 const PATH: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
     [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
     [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\

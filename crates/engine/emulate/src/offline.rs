@@ -205,6 +205,7 @@ pub fn run(
         scenario: text.into(),
         impairments_off_since: None,
         changes: Vec::new(),
+        refits: Vec::new(),
         a_to_b,
         b_to_a,
         warnings,

@@ -117,6 +117,7 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     let (mut body, mut drawn) = (String::from("<article>\n"), Vec::new());
     heading(run.document, &mut body);
     notes(run.document, &mut body);
+    refits(run.document, &mut body);
     table(run.document, &mut body);
     drawn_into(&packet_figures(run), &mut drawn, &mut body)?;
     body.push_str(
@@ -137,6 +138,7 @@ pub fn report_of_counts(document: &Emulation) -> String {
     let mut body = String::from("<article>\n");
     heading(document, &mut body);
     notes(document, &mut body);
+    refits(document, &mut body);
     table(document, &mut body);
     scenario(document, &mut body);
     let footer = "No charts: single packets were not stored. romer emulate --out stores them.";
@@ -175,6 +177,18 @@ fn notes(document: &Emulation, body: &mut String) {
     let items: String =
         document.warnings.iter().map(|warning| format!("<li>{}</li>", markup(&warning.text()))).collect();
     body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
+}
+
+/// What became of the periods of a followed path.
+fn refits(document: &Emulation, body: &mut String) {
+    if document.refits.is_empty() {
+        return;
+    }
+    let items: String =
+        document.refits.iter().map(|event| format!("<li>{}</li>", markup(&event.text()))).collect();
+    body.push_str(&format!(
+        "<details><summary>Refits to the measured path</summary>\n<ul>{items}</ul></details>\n"
+    ));
 }
 
 /// A row of the table: its name, and what stands in it of a direction.

@@ -11,11 +11,12 @@ use crate::config::{
     Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
 };
 use crate::distribution::DelayDistribution;
-use crate::engine::{Engine, Limits};
+use crate::engine::{Admission, Engine, Limits};
 use crate::loss_model::Decision;
 use crate::nanos::Nanos;
 use crate::packet::{Headers, Outcome, Packet, PortId};
-use crate::trace::read_mahimahi;
+use crate::regimes::Regimes;
+use crate::trace::{Between, By, read_mahimahi, read_measurement};
 
 const MS: Nanos = 1_000_000;
 const UDP: u8 = 17;
@@ -408,6 +409,61 @@ fn what_takes_another_path_goes_on_when_the_last_before_it_has_left_and_no_later
     let meets = |o: &Outcome| o.released.max(o.arrival + 4 * MS) == o.time && !o.rated;
     assert!(out[60..].iter().all(meets));
     assert!(out[60..].iter().all(|o| o.time == last.max(o.arrival + 4 * MS)), "{last}");
+}
+
+/// What becomes of packets of port a at irregular moments, with these configurations at these moments.
+fn fates(first: Config, changes: &[(Nanos, Config)]) -> (Vec<Admission>, Vec<Outcome>) {
+    let mut engine = Engine::new(first, Limits::growing(), 0);
+    let mut changes = changes.iter().peekable();
+    let (mut admitted, mut out) = (Vec::new(), Vec::new());
+    for number in 0..6_000_u32 {
+        let arrival = Nanos::from(number) * MS + Nanos::from(number * 7_919 % 1_000) * 900;
+        while let Some((at, config)) = changes.next_if(|(at, _)| *at <= arrival) {
+            out.extend(std::iter::from_fn(|| engine.poll(*at - 1)));
+            engine.apply(config.clone(), *at);
+        }
+        out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
+        admitted.push(engine.admit(&Packet::new(number, PortId::A, 204, arrival)));
+    }
+    out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
+    (admitted, out)
+}
+
+/// A timeline whose steps are the configurations that were applied, at the same moments, repeats every fate: of the stages that a fit
+/// of a measurement has.
+#[test]
+fn a_timeline_repeats_what_was_applied() {
+    let delay = |mean: f64| {
+        let variable = Variable::in_time(DelayDistribution::Exponential { mean }, 20 * MS);
+        Model::Plain(Delay { fixed: MS, variable: Some(variable) })
+    };
+    let burst = |duration: Nanos| {
+        let rows = [vec![0.9, 0.1], vec![0.2, 0.8]];
+        let chain = Chain::new(DwellUnit::Time, &rows, &[duration, duration], 0).unwrap();
+        let states = [0.0, 1.0].map(|probability| Decision::Bernoulli { probability });
+        let loss = Model::Markov { chain: Arc::new(chain), states: Arc::new(states) };
+        Path { loss, delay: delay(2e6), ..Path::default() }
+    };
+    let states = [MS, 30 * MS].map(|fixed| Arc::new(Path { delay: delay(5e6), ..self::fixed(fixed) }));
+    let regimes = Regimes::new(10 * MS, &[vec![0.9, 0.1], vec![0.3, 0.7]], states.to_vec()).unwrap();
+    let regimes = Path { regimes: Some(Arc::new(regimes)), ..Path::default() };
+    let rows = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n0,44,0,9000000,,\n1,44,50000000,,,\n\
+        2,44,80000000,90000000,,\n";
+    let trace = read_measurement(rows, false, By::Time(Between::Linear), MS).unwrap();
+    let trace = Path { trace: Some(Arc::new(trace)), order: Order::Fifo, ..Path::default() };
+    let applied: Vec<(Nanos, Config)> =
+        [burst(3 * MS), burst(7 * MS), fixed(20 * MS), regimes.clone(), trace, burst(5 * MS), regimes]
+            .into_iter()
+            .zip(1..)
+            .map(|(path, n)| (n * 700 * MS + n * 123_457, config(path)))
+            .collect();
+    let mut replay = config(fixed(MS));
+    let steps = applied.iter().map(|(at, config)| TimelineStep { at: *at, setting: config.base.clone() });
+    replay.timeline = steps.collect();
+    let wanted = fates(config(fixed(MS)), &applied);
+    let lost = wanted.0.iter().filter(|admission| admission.lost.is_some()).count();
+    assert!((200..3_000).contains(&lost), "{lost}");
+    assert!(fates(replay, &[]) == wanted);
 }
 
 #[test]

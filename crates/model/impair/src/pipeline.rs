@@ -32,25 +32,30 @@ use crate::trace::{Fate, Trace};
 struct DecisionStage {
     memory: ModelState,
     walk: Walk,
+    /// When a chain by time begins: with the path, or where the setting changed to its model.
+    begins: Nanos,
     numbers: Sequence,
 }
 
 impl DecisionStage {
-    fn new(owner: Owner, purpose: Purpose) -> Self {
-        Self { memory: ModelState::default(), walk: Walk::default(), numbers: Sequence::new(owner, purpose) }
+    fn new(owner: Owner, purpose: Purpose, begins: Nanos) -> Self {
+        let numbers = Sequence::new(owner, purpose);
+        Self { memory: ModelState::default(), walk: Walk::default(), begins, numbers }
     }
 
-    fn forget(&mut self) {
+    /// Begins anew with another model, which holds from `at` on.
+    fn forget(&mut self, at: Nanos) {
         self.memory = ModelState::default();
         self.walk = Walk::default();
+        self.begins = at;
     }
 
     /// The parameters of a packet that reaches the stage, and the number of their state.
-    fn select<'a, P>(&mut self, model: &'a Model<P>, now: Nanos, start: Nanos) -> (&'a P, usize) {
+    fn select<'a, P>(&mut self, model: &'a Model<P>, now: Nanos) -> (&'a P, usize) {
         match model {
             Model::Plain(one) => (one, 0),
             Model::Markov { chain, states } => {
-                let state = self.walk.state(chain, &mut self.numbers, now, start);
+                let state = self.walk.state(chain, &mut self.numbers, now, self.begins);
                 (&states[state.min(states.len() - 1)], state)
             }
         }
@@ -148,11 +153,11 @@ impl Pipeline {
             progress: (0, 0),
             timeline,
             draws: Draws::new(owner),
-            loss: DecisionStage::new(owner, Purpose::LossChain),
-            duplicate: DecisionStage::new(owner, Purpose::DuplicateChain),
-            reorder: DecisionStage::new(owner, Purpose::ReorderChain),
-            delay: DecisionStage::new(owner, Purpose::DelayChain),
-            corrupt: DecisionStage::new(owner, Purpose::CorruptChain),
+            loss: DecisionStage::new(owner, Purpose::LossChain, start),
+            duplicate: DecisionStage::new(owner, Purpose::DuplicateChain, start),
+            reorder: DecisionStage::new(owner, Purpose::ReorderChain, start),
+            delay: DecisionStage::new(owner, Purpose::DelayChain, start),
+            corrupt: DecisionStage::new(owner, Purpose::CorruptChain, start),
             holding: Holding {
                 exact: Exact::new(Sequence::new(owner, Purpose::Order)),
                 state: 0,
@@ -327,13 +332,13 @@ impl Pipeline {
     }
 
     fn lost(&mut self, model: &Model<Decision>, ordinal: u64, now: Nanos) -> bool {
-        let (decision, _) = self.loss.select(model, now, self.start);
+        let (decision, _) = self.loss.select(model, now);
         let decides = !matches!(decision, Decision::Never);
         decides && self.loss.decide(decision, self.draws.unit(Lane::Loss, ordinal, 0))
     }
 
     fn duplicate(&mut self, model: &Model<Duplicate>, ordinal: u64, now: Nanos) -> (u8, Nanos) {
-        let (copy, _) = self.duplicate.select(model, now, self.start);
+        let (copy, _) = self.duplicate.select(model, now);
         let decides = !matches!(copy.decision, Decision::Never);
         let yes =
             decides && self.duplicate.decide(&copy.decision, self.draws.unit(Lane::Duplicate, ordinal, 0));
@@ -389,7 +394,7 @@ impl Pipeline {
         copy: u8,
         now: Nanos,
     ) -> (u32, Option<Nanos>) {
-        let (reorder, _) = self.reorder.select(model, now, self.start);
+        let (reorder, _) = self.reorder.select(model, now);
         if matches!(reorder.decision, Decision::Never) {
             return (0, None);
         }
@@ -433,7 +438,7 @@ impl Pipeline {
     }
 
     fn requested(&mut self, path: &Path, ordinal: u64, copy: u8, now: Nanos) -> Nanos {
-        let (delay, state) = self.delay.select(&path.delay, now, self.start);
+        let (delay, state) = self.delay.select(&path.delay, now);
         let Delay { fixed, variable } = delay;
         let Some(variable) = variable else { return *fixed };
         if state != self.holding.state {
@@ -578,16 +583,16 @@ impl Pipeline {
             return;
         }
         if !same_kind(&before.loss, &now.loss, |decision| decision) {
-            self.loss.forget();
+            self.loss.forget(at);
         }
         if !same_kind(&before.duplicate, &now.duplicate, |duplicate| &duplicate.decision) {
-            self.duplicate.forget();
+            self.duplicate.forget(at);
         }
         if !same_kind(&before.reorder, &now.reorder, |reorder| &reorder.decision) {
-            self.reorder.forget();
+            self.reorder.forget(at);
         }
         if !of_one_kind(&before.corrupt.decision, &now.corrupt.decision) {
-            self.corrupt.forget();
+            self.corrupt.forget(at);
         }
         if before.trace != now.trace {
             self.packets = 0;
@@ -606,7 +611,7 @@ impl Pipeline {
                 }
             }
             _ => {
-                self.delay.forget();
+                self.delay.forget(at);
                 self.holding.exact.restart();
                 self.holding.score = None;
             }

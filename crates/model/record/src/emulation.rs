@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::port_direction::PortDirection;
 use crate::summary::Summary;
-use crate::warning::EmulationWarning;
+use crate::warning::{EmulationWarning, RefitEvent};
 
 /// The name of the emulation document's schema.
 pub const EMULATION: &str = "romer/emulation/1";
@@ -40,6 +40,9 @@ pub struct Emulation {
     /// Scenarios of the run in their order, if there were several; the first is that of the start.
     #[serde(default)]
     pub changes: Vec<EmulationChange>,
+    /// Refits of the scenario to a measured path (`--follow`), one a period, in their order; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refits: Vec<RefitEvent>,
     /// Packets that arrived at port a.
     pub a_to_b: EmulatedDirection,
     /// Packets that arrived at port b.

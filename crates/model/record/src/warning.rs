@@ -12,6 +12,7 @@ mod comparison;
 mod emulation;
 pub(crate) mod family;
 mod measurement;
+mod refit;
 
 pub use benchmark::BenchmarkWarning;
 pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
@@ -25,6 +26,7 @@ pub use measurement::{
     AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning, Numbering, ReplyLosses,
     ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
 };
+pub use refit::RefitEvent;
 
 /// The JSON schema of the warnings of each family of documents, with the family's name, for the reference.
 pub fn families() -> Vec<(&'static str, Schema)> {
@@ -35,6 +37,7 @@ pub fn families() -> Vec<(&'static str, Schema)> {
         ("Models", schemars::schema_for!(ModelWarning)),
         ("Comparisons with a scenario", schemars::schema_for!(FidelityWarning)),
         ("Emulations", schemars::schema_for!(EmulationWarning)),
+        ("Refits of an emulation", schemars::schema_for!(RefitEvent)),
         ("Benchmarks", schemars::schema_for!(BenchmarkWarning)),
         ("Notes of a running measurement", schemars::schema_for!(Notice)),
     ]

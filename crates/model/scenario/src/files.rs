@@ -13,10 +13,12 @@ pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// Ways in which one file may be used: traces of both directions by packet and by time, with two delays to add.
 const MOST_WAYS: usize = 8;
-/// Octets that are read of all files, those of a file once for each way.
-const MOST_OCTETS: usize = 512 << 20;
+/// Octets that are read of all files that a scenario names, those of a file once for each way.
+pub const MOST_OCTETS: usize = 512 << 20;
 /// Delays in time that a scenario may have: each has a table of some 32 KiB, which takes milliseconds to make.
 const MOST_PROCESSES: usize = 128;
+/// Delays in time of all scenarios together that the steps of a timeline name: tables of 128 MiB.
+pub const MOST_STEP_PROCESSES: usize = 4_096;
 
 /// Why a file is not used.
 #[derive(Debug, Error)]
@@ -49,11 +51,13 @@ pub(crate) struct Files<'l, 'c> {
     uses: BTreeMap<String, Uses>,
     octets: usize,
     processes: usize,
+    /// Those of the scenarios that steps of the timeline name.
+    step_processes: usize,
 }
 
 impl<'l, 'c> Files<'l, 'c> {
     pub(crate) fn new(load: &'l mut Load<'c>) -> Self {
-        Self { load, uses: BTreeMap::new(), octets: 0, processes: 0 }
+        Self { load, uses: BTreeMap::new(), octets: 0, processes: 0, step_processes: 0 }
     }
 
     /// Counts one more delay in time.
@@ -68,6 +72,38 @@ impl<'l, 'c> Files<'l, 'c> {
         Ok(())
     }
 
+    /// Begins a scenario that a step of the timeline names, of which the delays in time count apart from those of the others, and
+    /// gives the count of these, for [`Files::end_step`].
+    pub(crate) fn begin_step(&mut self) -> usize {
+        core::mem::take(&mut self.processes)
+    }
+
+    /// Ends it; `others` is the count from before.
+    ///
+    /// # Errors
+    /// In words, where the steps have too many delays in time together.
+    pub(crate) fn end_step(&mut self, others: usize) -> Result<(), String> {
+        self.step_processes += core::mem::replace(&mut self.processes, others);
+        if self.step_processes > MOST_STEP_PROCESSES {
+            return Err(format!(
+                "has, with those before it, more than {MOST_STEP_PROCESSES} delays in time; name fewer scenarios"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The text of a scenario that a step of the timeline names.
+    pub(crate) fn scenario(&mut self, name: &str) -> Result<String, FileError> {
+        let text = (self.load)(name).map_err(FileError::Unfit)?;
+        self.count_octets(&text)?;
+        Ok(text)
+    }
+
+    fn count_octets(&mut self, text: &str) -> Result<(), FileError> {
+        self.octets += text.len();
+        if self.octets > MOST_OCTETS { Err(FileError::Octets) } else { Ok(()) }
+    }
+
     /// The text of a file, to be used in another way.
     fn text(&mut self, name: &str) -> Result<String, FileError> {
         let uses = self.uses.entry(name.to_owned()).or_default();
@@ -75,10 +111,7 @@ impl<'l, 'c> Files<'l, 'c> {
             return Err(FileError::Ways);
         }
         let text = (self.load)(name).map_err(FileError::Unfit)?;
-        self.octets += text.len();
-        if self.octets > MOST_OCTETS {
-            return Err(FileError::Octets);
-        }
+        self.count_octets(&text)?;
         Ok(text)
     }
 
@@ -134,6 +167,25 @@ mod tests {
         let first = files.trace("link", TraceUse::Mahimahi).unwrap();
         assert!((0..1_000).all(|_| Arc::ptr_eq(&files.trace("link", TraceUse::Mahimahi).unwrap(), &first)));
         assert_eq!(reads, 2);
+    }
+
+    /// Each scenario of a step has the delays in time of a scenario, and all of them together have a limit.
+    #[test]
+    fn delays_in_time_of_steps_are_bounded() {
+        let load: &mut Load<'_> = &mut |_| Err(String::new());
+        let mut files = Files::new(load);
+        files.count_process().unwrap();
+        let mut step = || {
+            let others = files.begin_step();
+            (0..MOST_PROCESSES).for_each(|_| files.count_process().unwrap());
+            files.end_step(others)
+        };
+        let full = MOST_STEP_PROCESSES / MOST_PROCESSES;
+        assert!((0..full).all(|_| step().is_ok()));
+        assert!(step().unwrap_err().contains("name fewer"));
+        // Those of the scenario itself count on from where they were.
+        (1..MOST_PROCESSES).for_each(|_| files.count_process().unwrap());
+        files.count_process().unwrap_err();
     }
 
     /// A measurement is read once for each way, in few ways, and all files together have a limit.

@@ -30,10 +30,11 @@ use romer_impair::{Config, Decision, Generator, Path};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Rate};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use files::Load;
 use files::{Files, TraceUse};
+pub use files::{Load, MOST_OCTETS, MOST_STEP_PROCESSES};
 pub use preset::{PRESETS, Preset, preset};
 use reader::{Item, SourceText, TableReader};
 pub use reader::{ScenarioError, nearest};
@@ -103,6 +104,16 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
+/// A text in quotation marks, as a string of a scenario; without its control characters.
+///
+/// ```
+/// assert_eq!(romer_scenario::quoted("a \"b\" \\ c\n"), r#""a \"b\" \\ c""#);
+/// ```
+pub fn quoted(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// That a file begins as gzip's or zstd's do, in words; also one that a browser took for a text.
 pub fn compressed(octets: &[u8]) -> Option<&'static str> {
     // As it is, as Latin-1, and with what is no UTF-8 replaced.
@@ -134,14 +145,7 @@ pub fn named_file(octets: &[u8]) -> Result<String, String> {
 /// The first thing that is wrong, with its place.
 pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     let source = SourceText { text, file };
-    let document = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        if let Some(line) = first_of_two(text, &error) {
-            message = format!("{message}, given first on line {line}");
-        }
-        source.error(at, "the scenario", format!("is not TOML: {message}; correct it there"))
-    })?;
+    let document = document(source)?;
     let mut top = TableReader::new(source, document.get_ref(), "", 0);
     let about = about(&mut top)?;
     let generator = match top.get("generator") {
@@ -164,6 +168,17 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     let mut notes = notes(&config);
     notes.extend(unlevelled(document.get_ref()));
     Ok(Scenario { config, about, notes })
+}
+
+fn document(source: SourceText<'_>) -> Read<Spanned<DeTable<'_>>> {
+    DeTable::parse(source.text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        if let Some(line) = first_of_two(source.text, &error) {
+            message = format!("{message}, given first on line {line}");
+        }
+        source.error(at, "the scenario", format!("is not TOML: {message}; correct it there"))
+    })
 }
 
 /// Notes of measured delays that nothing was added to: they count from the least one.
@@ -496,7 +511,17 @@ fn timeline(
                 )));
             }
             let mut next = now.clone();
-            directions(&mut table, &mut next, 0, files)?;
+            match table.get("scenario") {
+                Some(file) => {
+                    if table.get("a_to_b").or_else(|| table.get("b_to_a")).is_some() {
+                        return Err(file.error(
+                            "names the stages of both directions, and the step has stages, too; write one of them",
+                        ));
+                    }
+                    step_scenario(&file, &mut next, files)?;
+                }
+                None => directions(&mut table, &mut next, 0, files)?,
+            }
             table.finish()?;
             for step in 1..number {
                 let share = ratio(step, number);
@@ -522,6 +547,41 @@ fn timeline(
         return Err(every.error("is over before the timeline is; make it longer"));
     }
     Ok((steps, Some(period)))
+}
+
+/// What a scenario that a step of the timeline names cannot have: the whole scenario has one of each.
+const OF_THE_WHOLE: [&str; 5] = ["seed", "generator", "flow", "timeline", "timeline_repeat"];
+
+/// The stages of the scenario that a step of the timeline names, in place of all stages of packets that belong to no flow.
+fn step_scenario(item: &Item<'_>, setting: &mut Setting, files: &mut Files<'_, '_>) -> Read<()> {
+    let name = item.string("a file's name")?;
+    let text = files.scenario(name).map_err(|why| item.error(why.to_string()))?;
+    if text.len() as u64 > LARGEST {
+        return Err(item.error(format!("is larger than {} KiB; make it smaller", LARGEST >> 10)));
+    }
+    let source = SourceText { text: &text, file: name };
+    let document = document(source)?;
+    let mut top = TableReader::new(source, document.get_ref(), "", 0);
+    about(&mut top)?;
+    for key in OF_THE_WHOLE {
+        if let Some(own) = top.get(key) {
+            return Err(own.error(
+                "is of a whole scenario, and this one is a step of a timeline, which has stages only; take it out",
+            ));
+        }
+    }
+    let mut own = Setting::default();
+    let others = files.begin_step();
+    directions(&mut top, &mut own, 0, files)?;
+    traces(&mut top, &mut own, files)?;
+    files.end_step(others).map_err(|why| item.error(why))?;
+    top.finish()?;
+    for (paths, own) in setting.paths.iter_mut().zip(own.paths) {
+        if let (Some(path), Some(own)) = (paths.first_mut(), own.into_iter().next()) {
+            *path = own;
+        }
+    }
+    Ok(())
 }
 
 fn ratio(step: i64, number: i64) -> f64 {

@@ -21,6 +21,12 @@ fn read(text: &str) -> Result<Scenario, String> {
         }
         "late.up" => Ok("10800000\n".into()),
         "delays" => Ok("1ms\n2ms\n".into()),
+        "evening.toml" => Ok("about.title=\"evening\"\na_to_b.delay.fixed=\"40ms\"\n".into()),
+        "recorded.toml" => Ok("b_to_a.trace={file=\"m.csv\", format=\"measurement\", by=\"time\"}\n".into()),
+        "mistyped.toml" => Ok("\na_to_b.los={}\n".into()),
+        "seeded.toml" => Ok("seed=[1,2,3,4,5,6]\n".into()),
+        "steps.toml" => Ok("[[timeline]]\nat=\"1s\"\n".into()),
+        "large.toml" => Ok("#".repeat(1 << 20) + "\n"),
         _ => Err(format!("cannot be read: {file} is not there")),
     })
     .map_err(|error| error.to_string())
@@ -142,6 +148,46 @@ fn traces_and_measured_delays_are_read_from_the_files_that_are_named() {
     let empirical = "[a_to_b.delay]\nvariable={model=\"empirical\", file=\"delays\"}\n";
     let path = read(empirical).unwrap().config.base.paths[0][0].clone().unwrap();
     assert_eq!(path.longest_hold(), 2_000_000);
+}
+
+/// A step that names a scenario has its stages and no others, and later steps go on from there; flows stay.
+#[test]
+fn steps_name_scenarios() {
+    let text = "a_to_b.loss.probability=0.1\nb_to_a.delay.fixed=\"7ms\"\n[[flow]]\nmatch.dscp=\"ef\"\n\
+        a_to_b.delay.fixed=\"1ms\"\n[[timeline]]\nat=\"1s\"\nscenario=\"evening.toml\"\n[[timeline]]\nat=\"2s\"\n\
+        scenario=\"recorded.toml\"\n[[timeline]]\nat=\"3s\"\na_to_b.delay.fixed=\"5ms\"\n[[timeline]]\nat=\"4s\"\n\
+        scenario=\"evening.toml\"\n";
+    let config = read(text).unwrap().config;
+    let evening = read("a_to_b.delay.fixed=\"40ms\"\n").unwrap().config.base;
+    let steps: Vec<_> = config.timeline.iter().map(|step| (step.at, &step.setting.paths)).collect();
+    assert_eq!(steps.iter().map(|(at, _)| at / 1_000_000_000).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    for place in [0, 3] {
+        let paths = steps[place].1;
+        assert_eq!([&paths[0][0], &paths[1][0]], [&evening.paths[0][0], &evening.paths[1][0]]);
+    }
+    assert!(steps.iter().all(|(_, paths)| paths[0][1] == config.base.paths[0][1]), "flows stay");
+    let recorded = |place: usize| steps[place].1[1][0].as_ref().unwrap().trace.is_some();
+    assert_eq!([0, 1, 2, 3].map(recorded), [false, true, true, false]);
+    assert_eq!(steps[1].1[0][0].as_ref().unwrap().loss, Model::default());
+    let Model::Plain(delay) = &steps[2].1[0][0].as_ref().unwrap().delay else { panic!("plain") };
+    assert_eq!(delay.fixed, 5_000_000);
+}
+
+/// What is wrong with a scenario of a step is told with its own file and place.
+#[test]
+fn wrong_step_scenarios_are_refused() {
+    let step = |more: &str| read(&format!("[[timeline]]\nat=\"1s\"\n{more}\n")).unwrap_err();
+    for (more, place, words) in [
+        ("scenario=\"mistyped.toml\"", "mistyped.toml:2:8", "did you mean loss?"),
+        ("scenario=\"seeded.toml\"", "seeded.toml:1:6", "take it out"),
+        ("scenario=\"steps.toml\"", "steps.toml:1:", "take it out"),
+        ("scenario=\"large.toml\"", "s.toml:3:10", "larger than 1024 KiB"),
+        ("scenario=\"gone.toml\"", "s.toml:3:10", "is not there"),
+        ("scenario=\"evening.toml\"\nb_to_a.loss.probability=0.1", "s.toml:3:10", "write one of them"),
+    ] {
+        let error = step(more);
+        assert!(error.contains(place) && error.contains(words), "{more}: {error}");
+    }
 }
 
 #[test]

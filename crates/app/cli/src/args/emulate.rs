@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use romer_endpoint::names::Target;
 use romer_port::{PortError, PortName};
 use romer_units::random::Seed;
-use romer_units::{Duration, Rate};
+use romer_units::{Dscp, Duration, Rate};
 
 use super::console::{SERVING, ServingArgs};
+use super::measure::DirectionOption;
 use super::shared::{ADVANCED, OUTPUT, OutputArgs};
 use crate::formats::Format;
 use crate::values;
@@ -17,6 +19,7 @@ use crate::values;
 const IMPAIRMENTS: &str = "Impairments, in both directions";
 const SCENARIO: &str = "Scenario";
 const OFFLINE: &str = "Recorded packets";
+const FOLLOW: &str = "A path to follow";
 
 /// Arguments of `romer emulate`.
 #[derive(Debug, Args)]
@@ -29,6 +32,7 @@ const OFFLINE: &str = "Recorded packets";
     after_help = "Examples:\n  romer emulate --port a=eth1 --port b=eth2 --delay 30ms --loss 1%\n  romer lab up path\n  \
         romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms\n  \
         romer emulate --port a=eth1 --port b=eth2 --preset wpt-4g\n  \
+        romer emulate --port a=eth1 --port b=eth2 --follow far.example.net --out followed\n  \
         romer emulate --offline --arrivals packets.csv --delay 30ms --loss 1% --departures -"
 )]
 pub(crate) struct EmulateArgs {
@@ -44,6 +48,9 @@ pub(crate) struct EmulateArgs {
     /// Files instead of ports.
     #[command(flatten)]
     pub(crate) files: OfflineArgs,
+    /// A path whose model is emulated.
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
     /// Samples.
     #[command(flatten)]
     pub(crate) samples: SampleArgs,
@@ -80,6 +87,38 @@ pub(crate) struct SampleArgs {
     /// Save samples, results and an HTML report to a new folder
     #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// A path that is measured while its model is emulated.
+#[derive(Debug, Args)]
+#[command(next_help_heading = FOLLOW)]
+pub(crate) struct FollowArgs {
+    /// Measure the path to TARGET during the emulation, and refit the scenario to it
+    ///
+    /// Packets from port a to port b get what the forward direction has. Until the first refit, --delay, --loss and --rate apply.
+    #[arg(long = "follow", value_name = "TARGET", value_parser = values::parsed::<Target>, conflicts_with_all = ["offline", "scenario", "preset"])]
+    pub(crate) target: Option<Target>,
+    /// Length of a period: its probes are fitted at its end
+    #[arg(long, value_name = "D", default_value = "30s", requires = "target", value_parser = values::refit_period, allow_hyphen_values = true)]
+    pub(crate) refit_every: Duration,
+    /// Time between probes
+    #[arg(long, short, value_name = "D", default_value = "20ms", requires = "target", value_parser = values::interval, allow_hyphen_values = true)]
+    pub(crate) interval: Duration,
+    /// round-trip, forward, reverse or both
+    #[arg(
+        long,
+        value_name = "DIRECTION",
+        default_value = "round-trip",
+        requires = "target",
+        hide_possible_values = true
+    )]
+    pub(crate) direction: DirectionOption,
+    /// DSCP of the probes: a name (EF, AF41, CS5) or 0 to 63
+    #[arg(long, value_name = "DSCP", default_value = "cs0", requires = "target", value_parser = values::parsed::<Dscp>, allow_hyphen_values = true)]
+    pub(crate) dscp: Dscp,
+    /// The target is a STAMP or TWAMP-Light reflector that is not romer
+    #[arg(long, requires = "target")]
+    pub(crate) stamp_only: bool,
 }
 
 /// What is done to packets.

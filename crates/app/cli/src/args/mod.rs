@@ -37,7 +37,9 @@ pub(crate) use completions::CompletionsArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, PortArgument, SampleArgs};
+pub(crate) use emulate::{
+    DataPlane, EmulateArgs, FollowArgs, ImpairmentArgs, OfflineArgs, PortArgument, SampleArgs,
+};
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     let mut words = summary(&document);
     if let Some(kept) = &kept {
-        kept.finish(&document, Some(&opened.scenario.config))?;
+        kept.finish(&document, Some(&opened.scenario.config), false)?;
         words.push_str(&kept.text());
     }
     if !wanted.quiet {

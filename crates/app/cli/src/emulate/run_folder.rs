@@ -31,6 +31,9 @@ pub(super) const DOCUMENT: &str = "emulation.json";
 pub(super) const SCENARIO: &str = "scenario.toml";
 pub(super) const PAGE: &str = "report.html";
 pub(super) const FIGURES: &str = "figures";
+/// What the names of the scenario and of the measurement of each period of a followed path begin with; its number follows.
+pub(super) const REFIT: &str = "scenario-";
+pub(super) const MEASUREMENT: &str = "measurement-";
 
 const OWN_FILES: [&str; 5] = [SAMPLES, DOCUMENT, SCENARIO, PAGE, FIGURES];
 
@@ -42,6 +45,13 @@ fn seeded(scenario: &str, seed: Seed) -> String {
         Some(place) => format!("{}[{words}]{}", &scenario[..place.start], &scenario[place.end..]),
         None => format!("seed = [{words}]\n{scenario}"),
     }
+}
+
+/// Whether a file or folder of this name is that of a period of a followed path.
+fn is_of_period(name: &str) -> bool {
+    let number = |prefix: &str| name.strip_prefix(prefix)?.split('.').next();
+    let is_number = |number: &str| number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+    [REFIT, MEASUREMENT].into_iter().filter_map(number).any(is_number)
 }
 
 /// The folder of an emulation.
@@ -76,7 +86,9 @@ impl RunFolder {
         match fs::read_dir(folder) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-                let own = |name: &std::ffi::OsString| OWN_FILES.iter().any(|own| name == own);
+                let of_period = |name: &&std::ffi::OsString| name.to_str().is_some_and(is_of_period);
+                let own =
+                    |name: &std::ffi::OsString| OWN_FILES.iter().any(|own| name == own) || of_period(&name);
                 let is_emulations = folder.join(DOCUMENT).is_file() || names.iter().all(own);
                 if !is_emulations {
                     return refused(
@@ -92,6 +104,14 @@ impl RunFolder {
                 // Of one that was killed after another had ended here, the other's would be taken for its own.
                 for name in [DOCUMENT, PAGE] {
                     let _ = fs::remove_file(folder.join(name));
+                }
+                // The periods of an earlier one would be taken for this one's.
+                for path in names.iter().filter(of_period).map(|name| folder.join(name)) {
+                    let _ = if path.is_dir() && !path.is_symlink() {
+                        fs::remove_dir_all(&path)
+                    } else {
+                        fs::remove_file(&path)
+                    };
                 }
                 // Nothing is written through a link.
                 for path in OWN_FILES.map(|name| folder.join(name)).iter().filter(|path| path.is_symlink()) {
@@ -134,8 +154,19 @@ impl RunFolder {
         self.file(SAMPLES)
     }
 
-    /// Writes everything else, from the samples that are there. `scenario` is what held all the time.
-    pub(super) fn finish(&self, document: &Emulation, scenario: Option<&Config>) -> Result<(), Failure> {
+    /// Where all of it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes everything else, from the samples that are there. `scenario` is what held all the time. Where a path was followed, the
+    /// file of the scenario is written already.
+    pub(super) fn finish(
+        &self,
+        document: &Emulation,
+        scenario: Option<&Config>,
+        is_followed: bool,
+    ) -> Result<(), Failure> {
         let samples = self.samples();
         let reading = |error: std::io::Error| {
             let shown = escape::terminal(&samples.to_string_lossy());
@@ -171,7 +202,9 @@ impl RunFolder {
             },
         };
         let text = output::document_text(&document)?;
-        self.write(SCENARIO, &seeded(&document.scenario, Seed(document.seed)))?;
+        if !is_followed {
+            self.write(SCENARIO, &seeded(&document.scenario, Seed(document.seed)))?;
+        }
         for chart in charts(&run).map_err(Failure::own)? {
             self.write(&format!("{FIGURES}/{}.svg", chart.name), &chart.svg)?;
         }
@@ -225,4 +258,19 @@ fn test_generator(uniform: &[f64], normal: &[f64]) -> Vec<Judged> {
             found.map(|Goodness { statistic, p_value }| Judged { of, test, statistic, p_value })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of periods are those that a follower gives, and no other file of the user's.
+    #[test]
+    fn names_of_periods_are_numbers() {
+        let names = ["scenario-001.toml", "scenario-1234.a_to_b.delays", "measurement-017"];
+        assert!(names.into_iter().all(is_of_period));
+        let others =
+            ["scenario.toml", "scenario-01.toml", "scenario-evening.toml", "measurement-", "samples.csv"];
+        assert!(!others.into_iter().any(is_of_period));
+    }
 }

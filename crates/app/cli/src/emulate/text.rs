@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use romer_emulate::live::{LiveBridge, LiveOptions, Snapshot};
 use romer_record::emulation::{EmulatedDirection, Emulation};
-use romer_record::warning::EmulationWarning;
+use romer_record::warning::{EmulationWarning, RefitEvent};
 use romer_report::emulation::cause_text;
 use romer_report::escape;
 use romer_report::warning::Text as _;
@@ -87,9 +87,29 @@ pub(super) fn summary(document: &Emulation, shown: &[EmulationWarning]) -> Strin
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         text.push_str(&lines(name, direction));
     }
+    if !document.refits.is_empty() {
+        text.push_str(&refits(&document.refits));
+    }
     for warning in document.warnings.iter().filter(|warning| !shown.contains(warning)) {
         text.push_str(&format!("note: {}\n", escape::terminal(&warning.text())));
     }
+    text
+}
+
+/// How many periods of a followed path were fitted.
+fn refits(events: &[RefitEvent]) -> String {
+    let of = |is: fn(&RefitEvent) -> bool| events.iter().filter(|event| is(event)).count() as u64;
+    let fitted = of(|event| matches!(event, RefitEvent::Refitted { .. }));
+    let unanswered = of(|event| matches!(event, RefitEvent::Unanswered { .. }));
+    let failed = of(|event| matches!(event, RefitEvent::RefitFailed { .. }));
+    let skipped = of(|event| matches!(event, RefitEvent::PeriodSkipped { .. }));
+    let mut text = format!("{} applied", romer_units::counted(fitted, "refit"));
+    for (count, what) in [(unanswered, "without answers"), (failed, "failed"), (skipped, "skipped")] {
+        if count > 0 {
+            text.push_str(&format!(", {} {what}", romer_units::counted(count, "period")));
+        }
+    }
+    text.push('\n');
     text
 }
 
@@ -230,6 +250,17 @@ mod tests {
     use romer_record::document::Summary;
 
     use super::*;
+
+    /// Periods are counted by their result.
+    #[test]
+    fn refits_are_counted() {
+        let unanswered = |period| RefitEvent::Unanswered { period, at_ns: 1, error: None };
+        let skipped = RefitEvent::PeriodSkipped { period: 3, at_ns: 1 };
+        assert_eq!(
+            refits(&[unanswered(1), unanswered(2), skipped]),
+            "0 refits applied, 2 periods without answers, 1 period skipped\n"
+        );
+    }
 
     /// The wait in the reorder buffer is reported beside a delay that excludes it.
     #[test]

@@ -293,6 +293,7 @@ mod tests {
             ports: std::collections::BTreeMap::new(),
             impairments_off_since: None,
             changes: Vec::new(),
+            refits: Vec::new(),
             a_to_b: one.clone(),
             b_to_a: one.clone(),
             warnings: Vec::new(),

@@ -22,6 +22,7 @@ mod exports;
 mod fallback;
 mod far_stamps;
 mod flaps;
+mod follow;
 mod help;
 mod hostile_files;
 mod itself;

@@ -44,7 +44,8 @@ const MIN_FRAME_OCTETS: u32 = 64;
 /// What others ask of the bridge.
 pub(super) enum Command {
     Snapshot(Box<Raw>, SyncSender<Box<Raw>>),
-    Apply(Box<Config>, SyncSender<()>),
+    /// The answer is when it began to hold, after the beginning of the bridge.
+    Apply(Box<Config>, SyncSender<Duration>),
     Feed(Box<Producer>, SyncSender<bool>),
     Reset,
     Stop,
@@ -406,8 +407,9 @@ impl Bridge {
                     // What came before the change is of the time before it.
                     let _ = self.receive(None);
                     self.tells_flows_apart = !config.flows.is_empty();
-                    self.engine.apply(*config, monotonic_now().as_nanos());
-                    let _ = answer.try_send(());
+                    let now = monotonic_now();
+                    self.engine.apply(*config, now.as_nanos());
+                    let _ = answer.try_send(now - self.start);
                 }
                 Command::Reset => self.sides.iter_mut().for_each(|side| side.gathered.clear()),
                 Command::Stop => return false,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use romer_host::socket::Waker;
-use romer_impair::{Config, Generator};
+use romer_impair::{Config, Generator, Nanos};
 use romer_port::PortName;
 use romer_record::emulation::{EmulatedPort, Emulation};
-use romer_record::warning::EmulationWarning;
+use romer_record::warning::{EmulationWarning, RefitEvent};
 use romer_scenario::About;
 use romer_units::random::Seed;
 
@@ -39,6 +39,9 @@ pub struct Applied {
     pub notes: Vec<EmulationWarning>,
     /// Since when it holds; where it is only kept, since when everything passes through.
     pub since: SystemTime,
+    /// The same after the beginning of the bridge, as its samples count, by the clock of arrivals: a timeline with this step
+    /// repeats the run.
+    pub after: Nanos,
     /// Everything passes through untouched, and the scenario is only kept.
     pub impairments_off: bool,
 }
@@ -60,6 +63,8 @@ struct Shared {
     history: Mutex<VecDeque<Arc<Applied>>>,
     /// When the summaries were begun anew last.
     anew: Mutex<Option<SystemTime>>,
+    /// What became of the periods of a followed path.
+    refits: Mutex<Vec<RefitEvent>>,
 }
 
 /// What does not change while a bridge works.
@@ -91,6 +96,7 @@ impl Control {
             facts,
             history: Mutex::new([first].into()),
             anew: Mutex::default(),
+            refits: Mutex::default(),
         }))
     }
 
@@ -153,8 +159,7 @@ impl Control {
         let config = Config { generator: self.0.facts.generator, ..config };
         let (answer, answers) = sync_channel(1);
         self.send_command(Command::Apply(Box::new(config), answer))?;
-        receive(&answers)?;
-        let next = Arc::new(next);
+        let next = Arc::new(Applied { after: receive(&answers)?.as_nanos(), ..next });
         if history.len() == HISTORY {
             history.pop_front();
         }
@@ -186,7 +191,10 @@ impl Control {
         let history: Vec<Arc<Applied>> =
             self.0.history.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         let anew = *self.0.anew.lock().unwrap_or_else(PoisonError::into_inner);
-        document::emulation(&self.0.facts, &history, anew, snapshot)
+        Emulation {
+            refits: self.refits_after(0),
+            ..document::emulation(&self.0.facts, &history, anew, snapshot)
+        }
     }
 
     /// Begins the summaries anew. The counts of the ledger go on, so that they always balance.
@@ -197,6 +205,17 @@ impl Control {
         self.send_command(Command::Reset)?;
         *self.0.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(SystemTime::now());
         Ok(())
+    }
+
+    /// Notes what became of a period of a followed path, for the document.
+    pub fn note_refit(&self, event: RefitEvent) {
+        self.0.refits.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// What became of the periods of a followed path after the first `known` of them.
+    pub fn refits_after(&self, known: usize) -> Vec<RefitEvent> {
+        let refits = self.0.refits.lock().unwrap_or_else(PoisonError::into_inner);
+        refits.get(known..).unwrap_or_default().to_vec()
     }
 
     /// Samples from now on, of packets that arrive from now on.
@@ -259,7 +278,7 @@ fn applied(revision: u64, opened: &Opened, since: SystemTime, room: BufferDemand
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.notes(&opened.scenario.config));
     let about = opened.scenario.about.clone();
-    Applied { revision, text: opened.text.clone(), about, notes, since, impairments_off: false }
+    Applied { revision, text: opened.text.clone(), about, notes, since, after: 0, impairments_off: false }
 }
 
 /// There always is one: the first is put there when the control is made, and none but an older one goes.

@@ -71,6 +71,7 @@ pub(super) fn emulation(
         a_to_b,
         b_to_a,
         changes,
+        refits: Vec::new(),
         warnings,
     }
 }

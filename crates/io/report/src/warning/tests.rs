@@ -2,7 +2,7 @@ use romer_record::event::{Event, EventDetail, EventKind};
 use romer_record::note::Notice;
 use romer_record::warning::{
     BenchmarkWarning, ComparisonWarning, ConcatenationWarning, EmulationWarning, FidelityWarning,
-    MeasurementWarning, ModelWarning, families,
+    MeasurementWarning, ModelWarning, RefitEvent, families,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -79,6 +79,7 @@ fn every_code_has_a_text() {
         texts::<ModelWarning>("Models"),
         texts::<FidelityWarning>("Comparisons with a scenario"),
         texts::<EmulationWarning>("Emulations"),
+        texts::<RefitEvent>("Refits of an emulation"),
         texts::<BenchmarkWarning>("Benchmarks"),
         texts::<Notice>("Notes of a running measurement"),
     ];

@@ -29,6 +29,7 @@ fn read(text: &str) -> Result<Scenario, String> {
         "both.csv" => {
             Ok("port,loss,duplication,reorder_distance,delay_us\n1,0,1,0,30000\n2,1,0,0,0\n".into())
         }
+        "evening.toml" => Ok("a_to_b.delay.fixed=\"40ms\"\n".into()),
         other => Err(format!("is not there: {other}")),
     })
     .map_err(|error| error.to_string())
