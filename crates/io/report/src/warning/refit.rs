@@ -1,6 +1,5 @@
 //! The refits of an emulation as text.
 
-use romer_record::document::ProbeDirection;
 use romer_record::warning::RefitEvent;
 use romer_units::counted;
 
