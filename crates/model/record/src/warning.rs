@@ -22,8 +22,8 @@ pub use comparison::{
 pub use emulation::{Absorption, EmulationWarning};
 pub use family::{Severity, Warning};
 pub use measurement::{
-    AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning, Numbering, ReplyLosses,
-    ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
+    AllLostEvidence, CalibrationUnused, Contradiction, DepartureBasis, FalseUnit, MeasurementWarning,
+    Numbering, ReplyLosses, ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
 };
 
 /// The JSON schema of the warnings of each family of documents, with the family's name, for the reference.

@@ -653,6 +653,14 @@ MeasurementWarning {
         by_count: bool,
     },
 
+    /// The log of ping has no departures. They are computed.
+    Note DeparturesComputed {
+        /// What they are computed from.
+        basis: DepartureBasis,
+        /// Mean time between departures, nanoseconds.
+        interval_ns: i64,
+    },
+
     // Captures.
     /// The flow that was compared in two captures.
     Note FlowCompared {
@@ -851,6 +859,18 @@ pub enum StampsRemedy {
     Csv,
     /// Option `irtt client --tstamp=both`.
     Irtt,
+}
+
+/// Source of the departures of a log of ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DepartureBasis {
+    /// Time stamps of the replies less the round trips. Departures of lost packets lie between those of their neighbours.
+    Replies,
+    /// Sequence numbers, and the mean interval of the statistics.
+    Statistics,
+    /// Sequence numbers, and one second, the default interval of ping.
+    Default,
 }
 
 /// Reason why a calibration is not used.
