@@ -292,9 +292,6 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
 }
 
 fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
-    let quoted = |text: &str| -> String {
-        text.chars().filter(|c| !c.is_control()).flat_map(char::escape_default).collect()
-    };
     let flow = if source.only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     format!(
         "# Made by `romer model` from a measurement.\n[about]\ntitle = \"Measured: {}\"\nsource = \"romer model\"\n\
@@ -303,6 +300,12 @@ fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
         source.year,
         supported(directions)
     )
+}
+
+/// A name as a scenario has it between quotation marks.
+pub(crate) fn quoted(text: &str) -> String {
+    let escaped = |c: char| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c]);
+    text.chars().filter(|c| !c.is_control()).flat_map(escaped).collect()
 }
 
 /// The table of the traffic that the measurement supports in both directions.

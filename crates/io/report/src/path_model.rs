@@ -212,6 +212,8 @@ mod tests {
             schema: MODEL.into(),
             run: "run".into(),
             directions: vec![direction()],
+            links: Vec::new(),
+            parts: Vec::new(),
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
