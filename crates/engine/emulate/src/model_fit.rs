@@ -17,8 +17,10 @@
 
 mod describe;
 mod plan;
+mod sequence;
 
 pub use plan::plan;
+pub use sequence::{Part, Sequence, sequence};
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -153,8 +155,12 @@ impl Modelled {
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
 pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
-    let mut ways = [Way::of(source.kind), Way::of(source.kind)];
-    let modelled = checked(source, &mut ways)?;
+    settled(source, &mut [Way::of(source.kind), Way::of(source.kind)])
+}
+
+/// The same. `ways` become how each direction is kept.
+fn settled(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
+    let modelled = checked(source, ways)?;
     let mut has_failed = false;
     for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
         if way.kind == ModelKind::Models && modelled.differs(name) {
@@ -162,7 +168,7 @@ pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
             *way = Way { kind: ModelKind::Trace, choice: None, replaced: way.choice.take() };
         }
     }
-    if has_failed { checked(source, &mut ways) } else { Ok(modelled) }
+    if has_failed { checked(source, ways) } else { Ok(modelled) }
 }
 
 /// How one direction is kept.
