@@ -67,8 +67,9 @@ pub fn read(inner: impl BufRead) -> Result<RateTable, Fault> {
     let mut lines = Lines::new(inner);
     let mut octets = Vec::new();
     let mut columns = None;
-    // Times as they are written, in nanoseconds.
-    let mut rows: Vec<(f64, u64)> = Vec::new();
+    // The first time, in nanoseconds from the origin of the table.
+    let mut first = None;
+    let mut steps: Vec<RateStep> = Vec::new();
     let mut line = 0;
     loop {
         line += 1;
@@ -92,27 +93,26 @@ pub fn read(inner: impl BufRead) -> Result<RateTable, Fault> {
             columns = Some(header(text).map_err(fault)?);
             continue;
         };
-        let row = row(text, columns).map_err(fault)?;
-        if rows.last().is_some_and(|last| row.0 - last.0 < 1.0) {
-            return Err(fault("the time is not after that of the line before; write ascending times".into()));
-        }
-        if rows.first().is_some_and(|first| row.0 - first.0 > real(LONGEST_NS)) {
+        let (time, bit_per_s) = row(text, columns).map_err(fault)?;
+        let since = time - *first.get_or_insert(time);
+        if since > real(LONGEST_NS) {
             return Err(fault(
                 "the time is more than 365 days after the first one; is its unit another?".into(),
             ));
         }
-        rows.push(row);
+        let at_ns = nanos(since);
+        if steps.last().is_some_and(|last| at_ns <= last.at_ns) {
+            return Err(fault("the time is not after that of the line before; write ascending times".into()));
+        }
+        steps.push(RateStep { at_ns, bit_per_s });
     }
-    let (Some(first), [.., before, last]) = (rows.first().copied(), rows.as_slice()) else {
+    let [.., before, last] = &steps[..] else {
         let why =
             "it has fewer than two rates, and how long a rate holds follows from the next one; add lines";
         return Err(Fault::Line { line: 1, why: why.into() });
     };
-    let since = |time: f64| nanos(time - first.0);
-    Ok(RateTable {
-        duration_ns: since(last.0 + (last.0 - before.0)),
-        steps: rows.iter().map(|(time, rate)| RateStep { at_ns: since(*time), bit_per_s: *rate }).collect(),
-    })
+    let duration_ns = last.at_ns + (last.at_ns - before.at_ns);
+    Ok(RateTable { steps, duration_ns })
 }
 
 fn header(line: &str) -> Result<Columns, String> {
@@ -164,7 +164,7 @@ const fn real(nanos: i64) -> f64 {
     nanos as f64
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "at most two years")]
+#[expect(clippy::cast_possible_truncation, reason = "at most a year, and limited below")]
 fn nanos(nanos: f64) -> i64 {
     nanos.round() as i64
 }
