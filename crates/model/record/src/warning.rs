@@ -12,6 +12,7 @@ mod comparison;
 mod emulation;
 pub(crate) mod family;
 mod measurement;
+mod stamps;
 
 pub use benchmark::BenchmarkWarning;
 pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
@@ -22,9 +23,9 @@ pub use comparison::{
 pub use emulation::{Absorption, EmulationWarning};
 pub use family::{Severity, Warning};
 pub use measurement::{
-    AllLostEvidence, CalibrationUnused, Contradiction, DepartureBasis, FalseUnit, MeasurementWarning,
-    Numbering, ReplyLosses, ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
+    AllLostEvidence, CalibrationUnused, MeasurementWarning, Numbering, ReplyLosses, ResponderDelayCause,
 };
+pub use stamps::{Contradiction, DepartureBasis, FalseUnit, StampMoment, StampsRemedy, Uneven};
 
 /// The JSON schema of the warnings of each family of documents, with the family's name, for the reference.
 pub fn families() -> Vec<(&'static str, Schema)> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::measurement::StampMoment;
+use super::stamps::StampMoment;
 use crate::probe_direction::ProbeDirection;
 
 crate::warning::family::warnings! {
