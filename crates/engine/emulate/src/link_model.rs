@@ -66,7 +66,7 @@ impl LinkRecord {
     }
 
     fn read_rates(path: &Path) -> Result<Self, EmulateError> {
-        const WHAT: &str = "the table of rates";
+        const WHAT: &str = "rate table";
         let file = Source::open(path, Records::Lines).map_err(|error| unread(WHAT, path, error))?;
         let table = rates::read(BufReader::new(file)).map_err(|fault| match fault {
             Fault::Io(error) => unread(WHAT, path, error),
@@ -79,7 +79,7 @@ impl LinkRecord {
     }
 
     fn read_mahimahi(path: &Path) -> Result<Self, EmulateError> {
-        const WHAT: &str = "the mahimahi trace";
+        const WHAT: &str = "mahimahi trace";
         let content = |why: String| EmulateError::Content { what: WHAT, path: path.into(), why };
         let mut octets = Vec::new();
         Source::open(path, Records::Lines)
@@ -179,7 +179,7 @@ pub fn model(
     let flow = if only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     let _ = write!(
         fitted.text,
-        "# Made by `romer model` from recorded rates.\n[about]\ntitle = \"Recorded: {}\"\nsource = \"romer model\"\n{flow}",
+        "[about]\ntitle = \"Recorded: {}\"\nsource = \"romer model\"\n{flow}",
         quoted(name)
     );
     let mut links = Vec::new();
@@ -359,6 +359,6 @@ mod tests {
         let why = read("time_s,rate_bit_per_s\n0,1\n1,-1\n").unwrap_err().to_string();
         assert!(why.contains("x:3): the rate is no number"), "{why}");
         let why = read("5\n4\n").unwrap_err().to_string();
-        assert!(why.contains("the mahimahi trace cannot be used") && why.contains("line 2"), "{why}");
+        assert!(why.contains("mahimahi trace cannot be used") && why.contains("line 2"), "{why}");
     }
 }

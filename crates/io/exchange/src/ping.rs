@@ -29,7 +29,7 @@ const DEFAULT_INTERVAL_NS: i64 = 1_000_000_000;
 const ICMP_HEADER: u32 = 8;
 /// Values of a sequence number.
 const NUMBERS: u64 = 1 << 16;
-/// Packets that may be lost, and so many more for each reply: lost packets are rows, and a few lines must not make millions of them.
+/// Packets that may be lost, always and for each reply: lost packets are rows, and a few lines must not make millions of them.
 const LOST_ALWAYS: u64 = 1 << 16;
 const LOST_PER_REPLY: u64 = 1_000;
 
@@ -52,7 +52,7 @@ pub(crate) fn is_line(line: &str) -> bool {
     is_head(body) || is_unanswered(body) || (body.contains(" bytes from ") && number(body).is_some())
 }
 
-/// Reads what `ping` printed. `admit` takes the number of packets, and may refuse so many.
+/// Reads what `ping` printed. `admit` takes the number of packets, and may refuse them.
 ///
 /// # Errors
 /// [`Fault`]: a line of a packet that is not understood, two runs in one file, or no packet at all.
@@ -365,7 +365,7 @@ fn reply(body: &str, number: u64, received_ns: Option<i64>, line: u64) -> Result
     Ok(Reply { number, octets, round_trip_ns, received_ns, is_copy: unit.contains("DUP!"), line })
 }
 
-/// A number without sign in units of so many nanoseconds, in nanoseconds.
+/// A number without sign, in a unit of `unit_ns` nanoseconds, as nanoseconds.
 fn decimal(text: &str, unit_ns: i64) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());

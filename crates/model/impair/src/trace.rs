@@ -155,7 +155,7 @@ impl Opportunities {
         self.moments.len() as u64
     }
 
-    /// After so long they repeat, nanoseconds.
+    /// The period after which they repeat, nanoseconds.
     pub const fn period(&self) -> Nanos {
         self.period
     }

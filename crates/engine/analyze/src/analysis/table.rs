@@ -106,7 +106,7 @@ enum Format {
 }
 
 impl Format {
-    /// By the content, where that shows it, and else by the name, which is how people tell the others apart.
+    /// By the content, if that shows it, otherwise by the name.
     fn from_path(path: &Path) -> Self {
         match (content(path), ending(path)) {
             (Some(Content::Ping), _) => Self::Ping,
