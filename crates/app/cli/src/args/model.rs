@@ -29,18 +29,18 @@ use crate::values;
         romer model ping.txt --write path.toml\n  romer model link.up --reverse link.down --write link.toml"
 )]
 pub(crate) struct ModelArgs {
-    /// Folder of a run, packet log (CSV, irtt JSON, Qtcp, ping), or recorded rates of a link
+    /// Folders of runs, packet logs, or recorded rates of a link
     ///
-    /// Several runs or packet logs follow one another in a timeline.
+    /// Packet logs are CSV, irtt JSON, Qtcp, output of ping. Several runs follow one another in a timeline.
     #[arg(value_name = "RUN|FILE", required_unless_present = "capture_a", conflicts_with = "capture_a")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Packet log or recorded rates of the other direction, if FILE has one direction
+    /// File of the other direction, if FILE has one direction
     #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
     pub(crate) reverse: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
     /// All time stamps come from one clock: one-way delays are absolute
-    #[arg(long, help_heading = CLOCK)]
+    #[arg(long, help_heading = CLOCK, hide_short_help = true)]
     pub(crate) one_clock: bool,
     /// Write the scenario, and its data files to the same folder
     #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
