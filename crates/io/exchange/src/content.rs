@@ -10,6 +10,9 @@ use crate::{ping, rates};
 /// Octets at the beginning of a file that are looked at.
 const HEAD: usize = 16 << 10;
 
+/// Digits of a moment of a mahimahi trace, which is below 2^32 milliseconds.
+const MOMENT_DIGITS: usize = 10;
+
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -48,7 +51,9 @@ impl Content {
         if rates::is_header(first) {
             return Some(Self::Rates);
         }
-        if data.all(|line| line.bytes().all(|octet| octet.is_ascii_digit())) {
+        let is_moment =
+            |line: &str| line.len() <= MOMENT_DIGITS && line.bytes().all(|octet| octet.is_ascii_digit());
+        if data.all(is_moment) {
             return Some(Self::Mahimahi);
         }
         lines().any(ping::is_line).then_some(Self::Ping)
@@ -77,6 +82,7 @@ mod tests {
             ("{\"version\":{\"irtt\":\"0.9.0\"}}", None),
             ("delay_ms\n20\n", None),
             ("1\n2\nthree\n", None),
+            ("12345678901\n", None),
         ] {
             let head = text.as_bytes().get(..HEAD).unwrap_or(text.as_bytes());
             assert_eq!(Content::from_head(head), content, "{text:.40}");

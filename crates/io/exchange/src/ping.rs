@@ -46,10 +46,11 @@ pub struct Recording {
     pub notes: Vec<MeasurementWarning>,
 }
 
-/// Whether a line is one that `ping` prints at its beginning or for a reply.
+/// Whether a line is one that `ping` prints at its beginning or for a packet, in any language.
 pub(crate) fn is_line(line: &str) -> bool {
     let (_, body) = without_stamp(line);
-    is_head(body) || is_unanswered(body) || (body.contains(" bytes from ") && number(body).is_some())
+    let is_packet = || body.contains("icmp_seq=") || body.contains(" bytes from ") || is_unanswered(body);
+    is_head(body) || (number(body).is_some_and(|number| number.is_ok()) && is_packet())
 }
 
 /// Reads what `ping` printed. `admit` takes the number of packets, and may refuse them.
@@ -562,6 +563,7 @@ mod tests {
         for line in IPUTILS.lines().take(6) {
             assert!(is_line(line) && is_line(&format!("[1795964420.000500] {line}")), "{line}");
         }
+        assert!(is_line("64 octets de 192.0.2.7 : icmp_seq=2 ttl=56 temps=1.00 ms"));
         for line in ["", "1000:1030:30:64:0", "sequence,size,sent_ns,received_ns", "64", "{\"a\": 1}"] {
             assert!(!is_line(line), "{line}");
         }
