@@ -26,8 +26,10 @@ pub mod mutate;
 mod one_way_probes;
 mod packet_log;
 mod packets_file;
+mod ping;
 mod qtcp_files;
 mod quantity;
+mod rates;
 mod reflector_machine;
 mod run_documents;
 mod scenario;
@@ -110,7 +112,9 @@ pub const TARGETS: &[Target] = targets! {
     csv_table: 1,
     irtt: 5,
     packets_file: 50,
+    ping: 50,
     qtcp_files: 2,
+    rates: 1,
     run_documents: 100,
     traffic: 20,
 };

@@ -29,8 +29,8 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
     let inputs = [
         &arguments.input,
         &arguments.reverse,
-        &arguments.capture_a,
-        &arguments.capture_b,
+        &arguments.captures.capture_a,
+        &arguments.captures.capture_b,
         &arguments.measured,
     ];
     let inputs = inputs.into_iter().flatten().chain(arguments.concatenate.iter().flatten());
@@ -46,13 +46,14 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
         ));
     }
     // clap sees to it that there is one of the two.
-    let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
+    let captures = &arguments.captures;
+    let input = captures.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
     for file in [Some(input), arguments.reverse.as_deref()].into_iter().flatten() {
         check_unit(file, arguments.unit)?;
         check_any_size(file, arguments.any_size)?;
     }
     check_targets(arguments)?;
-    let reported = if input.is_dir() && arguments.capture_a.is_none() {
+    let reported = if input.is_dir() && captures.capture_a.is_none() {
         if arguments.one_clock {
             return Err(Failure::usage(format!(
                 "--one-clock is for packet logs ({} is a run): a run itself says whether its ends read one clock; leave it out",
@@ -207,8 +208,8 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
 
 fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
     ReportInput::of_log(&Analysis {
-        capture_b: arguments.capture_b.clone(),
-        flow: arguments.flow,
+        capture_b: arguments.captures.capture_b.clone(),
+        flow: arguments.captures.flow,
         reverse: arguments.reverse.clone(),
         any_size: arguments.any_size,
         unit_ns: arguments.unit.map(Duration::as_nanos),

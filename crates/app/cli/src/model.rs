@@ -1,16 +1,19 @@
 //! `romer model`: a measured path as a scenario, and a scenario beside what was measured.
 
+mod input;
+
 use std::path::Path;
 
 use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_emulate::Opened;
-use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled};
+use romer_emulate::link_model::{self, LinkScenario};
+use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled, Part, Sequence};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
-use romer_record::document::DelayKind;
-use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, PathModel};
+use romer_record::document::{DelayKind, ProbeDirection};
+use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, ModelPart, PathModel};
 use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
@@ -19,11 +22,12 @@ use romer_wire::ip::protocol::UDP;
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
-use crate::{compare, output};
+use crate::output;
+use input::{MeasuredRun, ModelInput, RecordedLink};
 
 /// Does what is asked, and gives the exit code.
 pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {
-    output::read_from([arguments.run.as_path()].into_iter().chain(arguments.against.as_deref()));
+    output::read_from(input::paths(arguments));
     arguments.output.check()?;
     if arguments.write.is_none() && arguments.against.is_none() {
         return Err(Failure::usage(
@@ -31,11 +35,22 @@ pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {
              FILE.toml|PRESET to check one",
         ));
     }
-    let streams = compare::with_packets(&arguments.run)?;
-    match (&arguments.write, &arguments.against) {
-        (Some(file), _) => write(arguments, file, &streams),
-        (None, Some(scenario)) => against(arguments, scenario, &streams),
-        (None, None) => Ok(Exit::Success),
+    let input = ModelInput::read(arguments)?;
+    match (&arguments.write, &arguments.against, &input) {
+        (Some(file), ..) => write(arguments, file, &input),
+        (None, Some(scenario), ModelInput::Runs(runs)) => match &runs[..] {
+            [run] => against(arguments, scenario, &run.streams),
+            _ => Err(Failure::usage(format!(
+                "too many inputs (--against): a scenario is compared with one run, and {} are given; compare each by itself",
+                runs.len()
+            ))),
+        },
+        (None, Some(_), ModelInput::Link(link)) => Err(Failure::usage(format!(
+            "nothing to compare (--against): {} has the rates of a link and no packets; measure through the emulator, and compare that \
+             run",
+            escape::terminal(&link.name)
+        ))),
+        (None, None, _) => Ok(Exit::Success),
     }
 }
 
@@ -140,8 +155,20 @@ pub(crate) fn fit(
     only_udp: bool,
     allowed: Duration,
 ) -> Result<Modelled, Failure> {
+    let source = FitInput { only_udp, ..source(stream, run, stem, kind, allowed) };
+    model_fit::model(&source).map_err(|why| inexpressible(run, &why))
+}
+
+/// What a scenario is made of, for all packets.
+fn source<'a>(
+    stream: &'a Evaluated,
+    run: &'a str,
+    stem: &'a str,
+    kind: ModelKind,
+    allowed: Duration,
+) -> FitInput<'a> {
     let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
-    let source = FitInput {
+    FitInput {
         run,
         ways: [&stream.related.forward, &stream.related.reverse],
         round_trip: &stream.related.round_trip,
@@ -151,63 +178,171 @@ pub(crate) fn fit(
         kind,
         stem,
         year: started.unwrap_or(2026),
-        only_udp,
+        only_udp: false,
         headers: headers(std::slice::from_ref(stream)),
         waiting: WAITING_TIME.as_nanos(),
         allowed: allowed.as_nanos(),
-    };
-    model_fit::model(&source).map_err(|why| {
-        Failure::with_exit(
-            Exit::BadData,
-            format!(
-                "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
-                escape::terminal(run)
-            ),
-        )
-    })
+    }
 }
 
-fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
-    let force = arguments.output.force;
-    let shown = escape::terminal(&file.to_string_lossy());
-    output::check_target(file.to_str(), force)?;
-    let stream = streams
-        .get(usize::from(arguments.stream_number))
-        .ok_or_else(|| Failure::no_stream(arguments.stream_number, "the run", streams.len()))?;
-    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
-    let run = arguments.run.to_string_lossy();
-    let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };
-    let modelled = fit(stream, &run, stem, kind, arguments.only_udp, arguments.allowance)?;
-    let misfits: Vec<ModelWarning> = modelled
-        .misfits()
-        .into_iter()
-        .map(|direction| ModelWarning::Misfit { direction, is_trace: arguments.trace })
-        .collect();
+fn inexpressible(name: &str, why: &str) -> Failure {
+    Failure::with_exit(
+        Exit::BadData,
+        format!(
+            "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
+            escape::terminal(name)
+        ),
+    )
+}
+
+/// A scenario with the document of it.
+struct Made {
+    /// Files that the scenario names: name and content.
+    files: Vec<(String, String)>,
+    model: PathModel,
+    /// Directions that a check refuses.
+    misfits: Vec<ProbeDirection>,
+}
+
+/// The scenario of one run.
+fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, Failure> {
+    let stream = run.stream(arguments.stream_number)?;
+    let modelled = fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
+    let misfits = modelled.misfits();
     let fitted = modelled.fitted;
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let mut files: Vec<_> =
-        fitted.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
-    for (path, _) in &files {
-        output::check_target(path.to_str(), force)?;
-    }
-    files.push((file.into(), fitted.text.as_str()));
-    for (path, text) in &files {
-        let path = path
-            .to_str()
-            .ok_or_else(|| Failure::usage(format!("the file name is not valid UTF-8 ({shown})")))?;
-        output::write_document(path, text, force)?;
-    }
     let plan = arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten();
-    let mut model = PathModel {
+    let model = PathModel {
         schema: MODEL.into(),
-        run: run.into_owned(),
+        run: run.name.clone(),
         directions: fitted.directions,
+        links: Vec::new(),
+        parts: Vec::new(),
         scenario: fitted.text,
         check: Some(modelled.check),
         held_out: modelled.held_out,
         plan,
         warnings: fitted.warnings,
     };
+    Ok(Made { files: fitted.files, model, misfits })
+}
+
+/// The scenario of several runs, one after another.
+fn of_runs(arguments: &ModelArgs, runs: &[MeasuredRun], stem: &str) -> Result<Made, Failure> {
+    if arguments.only_udp {
+        return Err(Failure::usage(format!(
+            "options cannot be combined (--only-udp): only the stages of all packets change over time, and {} runs are given; leave it out, or \
+             model one run",
+            runs.len()
+        )));
+    }
+    let mut sources = Vec::new();
+    for run in runs {
+        let stream = run.stream(arguments.stream_number)?;
+        sources.push(source(stream, &run.name, stem, kind(arguments), arguments.allowance));
+    }
+    let names = runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ");
+    let Sequence { fitted, parts } =
+        model_fit::sequence(&sources).map_err(|why| inexpressible(&names, &why))?;
+    let mut misfits: Vec<ProbeDirection> = Vec::new();
+    for direction in parts.iter().flat_map(|part| part.modelled.misfits()) {
+        if !misfits.contains(&direction) {
+            misfits.push(direction);
+        }
+    }
+    let part = |(run, part): (&MeasuredRun, Part)| ModelPart {
+        run: run.name.clone(),
+        at_ns: part.at.as_nanos(),
+        duration_ns: part.duration.as_nanos(),
+        directions: part.modelled.fitted.directions,
+        check: part.modelled.check,
+        held_out: part.modelled.held_out,
+    };
+    let model = PathModel {
+        schema: MODEL.into(),
+        run: names,
+        directions: Vec::new(),
+        links: Vec::new(),
+        parts: runs.iter().zip(parts).map(part).collect(),
+        scenario: fitted.text,
+        check: None,
+        held_out: Vec::new(),
+        plan: arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten(),
+        warnings: fitted.warnings,
+    };
+    Ok(Made { files: fitted.files, model, misfits })
+}
+
+/// The scenario of a link.
+fn of_link(arguments: &ModelArgs, link: &RecordedLink, stem: &str) -> Result<Made, Failure> {
+    let of_packets = [
+        ("--trace", arguments.trace),
+        ("--limit", arguments.limit.is_some()),
+        ("--plan", arguments.plan),
+        ("--stream-number", arguments.stream_number != 0),
+        ("--allowance", arguments.allowance != Duration::ZERO),
+        ("--one-clock", arguments.one_clock),
+    ];
+    if let Some((option, _)) = of_packets.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!(
+            "{option} is for measured packets ({}): these are the rates of a link; leave it out",
+            escape::terminal(&link.name)
+        )));
+    }
+    let records = [Some(&link.forward), link.reverse.as_ref()];
+    let LinkScenario { fitted, links } = link_model::model(&link.name, stem, arguments.only_udp, records)
+        .map_err(|why| {
+            Failure::with_exit(
+                Exit::BadData,
+                format!("cannot make a scenario ({}): {why}", escape::terminal(&link.name)),
+            )
+        })?;
+    let model = PathModel {
+        schema: MODEL.into(),
+        run: link.name.clone(),
+        directions: fitted.directions,
+        links,
+        parts: Vec::new(),
+        scenario: fitted.text,
+        check: None,
+        held_out: Vec::new(),
+        plan: None,
+        warnings: fitted.warnings,
+    };
+    Ok(Made { files: fitted.files, model, misfits: Vec::new() })
+}
+
+fn kind(arguments: &ModelArgs) -> ModelKind {
+    if arguments.trace { ModelKind::Trace } else { ModelKind::Models }
+}
+
+fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit, Failure> {
+    let force = arguments.output.force;
+    let shown = escape::terminal(&file.to_string_lossy());
+    output::check_target(file.to_str(), force)?;
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
+    let Made { files, mut model, misfits } = match input {
+        ModelInput::Link(link) => of_link(arguments, link, stem)?,
+        ModelInput::Runs(runs) => match &runs[..] {
+            [run] => of_run(arguments, run, stem)?,
+            runs => of_runs(arguments, runs, stem)?,
+        },
+    };
+    let misfits: Vec<ModelWarning> = misfits
+        .into_iter()
+        .map(|direction| ModelWarning::Misfit { direction, is_trace: arguments.trace })
+        .collect();
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut targets: Vec<_> = files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
+    for (path, _) in &targets {
+        output::check_target(path.to_str(), force)?;
+    }
+    targets.push((file.into(), model.scenario.as_str()));
+    for (path, text) in &targets {
+        let path = path
+            .to_str()
+            .ok_or_else(|| Failure::usage(format!("the file name is not valid UTF-8 ({shown})")))?;
+        output::write_document(path, text, force)?;
+    }
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         let mut text = format!("Wrote {shown}.\n");
         for warning in &model.warnings {

@@ -9,7 +9,8 @@
 //! | `departures` | a line for each packet and copy, as both write it, and read again |
 //! | `theory` | the distribution that a scenario asks for |
 //! | `predictive_check` | what a scenario makes one expect, beside what was measured |
-//! | `model_fit` | a scenario from a measurement |
+//! | `model_fit` | a scenario from a measurement, or from several |
+//! | `link_model` | a scenario from the recorded rates of a link |
 //! | `headers` | what flows are told apart by |
 //! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
 
@@ -17,6 +18,7 @@ mod arrivals;
 mod departures;
 mod error;
 mod headers;
+pub mod link_model;
 pub mod live;
 pub mod model_fit;
 pub mod offline;

@@ -17,8 +17,10 @@
 
 mod describe;
 mod plan;
+mod sequence;
 
 pub use plan::plan;
+pub use sequence::{Part, Sequence, sequence};
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -174,9 +176,13 @@ impl Modelled {
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
 pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
-    let mut ways = [Way::new(source.kind), Way::new(source.kind)];
+    settled(source, &mut [Way::new(source.kind), Way::new(source.kind)])
+}
+
+/// The same. `ways` become how each direction is kept.
+fn settled(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
     loop {
-        let modelled = checked(source, &mut ways)?;
+        let modelled = checked(source, ways)?;
         let mut has_failed = false;
         for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
             if way.kind == ModelKind::Models && modelled.refusals(name).next().is_some() {
@@ -336,6 +342,12 @@ fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
         source.year,
         supported(directions)
     )
+}
+
+/// A name as a scenario has it between quotation marks.
+pub(crate) fn quoted(text: &str) -> String {
+    let escaped = |c: char| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c]);
+    text.chars().filter(|c| !c.is_control()).flat_map(escaped).collect()
 }
 
 /// The table of the traffic that the measurement supports in both directions.

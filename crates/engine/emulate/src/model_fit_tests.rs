@@ -5,12 +5,12 @@ use romer_impair::{Engine, Limits, Packet, PortId};
 use super::*;
 
 /// What a scenario makes of packets every 20 ms.
-fn passages(text: &str, packets: u32) -> Vec<Passage> {
+pub(super) fn passages(text: &str, packets: u32) -> Vec<Passage> {
     run(crate::read_scenario(text, "s").unwrap().scenario.config, packets, 20_000_000)
 }
 
 /// What a scenario makes of packets at a spacing.
-fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
+pub(super) fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
     let mut engine = Engine::new(config, Limits::growing(), 0);
     let mut arrivals = vec![Vec::new(); packets as usize];
     let mut last = 0;
@@ -49,7 +49,7 @@ fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
     passages
 }
 
-fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
+pub(super) fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
     FitInput {
         run: "here \"x\"",
         ways: [passages, &[]],

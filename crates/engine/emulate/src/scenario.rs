@@ -13,7 +13,7 @@ use romer_units::random::Seed;
 use crate::error::EmulateError;
 
 /// The most octets of a trace that a scenario names.
-const LARGEST_TRACE: u64 = 1 << 28;
+pub(crate) const LARGEST_TRACE: u64 = 1 << 28;
 
 /// A scenario and its text.
 #[derive(Clone, Debug)]

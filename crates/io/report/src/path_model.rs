@@ -1,8 +1,10 @@
 //! A model of a measured path on a terminal: the families, why they were chosen, their parameters and their range.
 
 use romer_record::fidelity::{
-    DirectionModel, FidelityVerdict, MeasurementPlan, ModelCandidate, ModelParameter, PathModel, PlanReason,
+    DirectionModel, Fidelity, FidelityVerdict, HeldOutCheck, LinkModel, LinkRecording, MeasurementPlan,
+    ModelCandidate, ModelParameter, PathModel, PlanReason,
 };
+use romer_units::Duration;
 
 use crate::number::{NO_BREAK, capital, percent, time};
 use crate::text::{TextStyle, wrap};
@@ -14,8 +16,35 @@ const WIDEST: usize = 110;
 /// `model` for a terminal. The text ends with a newline.
 pub fn text(model: &PathModel, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
+    let mut text = String::new();
+    for link in &model.links {
+        text.push_str(&paragraph(&recorded(link, style.unicode), width));
+    }
+    if model.parts.is_empty() && model.links.is_empty() {
+        text.push_str(&directions(&model.directions, style));
+    }
+    text.push_str(&checks(model.check.as_ref(), &model.held_out, style));
+    for part in &model.parts {
+        let [at, duration] = [part.at_ns, part.duration_ns].map(Duration::from_nanos);
+        text.push_str(&paragraph(&format!("{}, from {at} on for {duration}:", part.run), width));
+        text.push('\n');
+        text.push_str(&directions(&part.directions, style));
+        text.push_str(&checks(Some(&part.check), &part.held_out, style));
+        text.push('\n');
+    }
+    text
+}
+
+/// A sentence in lines, without characters that a terminal obeys.
+fn paragraph(words: &str, width: usize) -> String {
+    wrap(&escape::terminal(words), width).join("\n").replace(NO_BREAK, " ") + "\n"
+}
+
+/// The families of each direction, why they were chosen, their parameters and their range.
+fn directions(directions: &[DirectionModel], style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
     let mut lines = Vec::new();
-    for direction in &model.directions {
+    for direction in directions {
         lines.extend(wrap(&escape::terminal(&sentence(direction, style.unicode)), width));
         lines.extend(candidates(direction));
         for parameter in &direction.parameters {
@@ -26,13 +55,18 @@ pub fn text(model: &PathModel, style: &TextStyle) -> String {
         lines.extend(wrap(&supported(direction, style.unicode), width - 2).iter().map(|line| indented(line)));
         lines.push(String::new());
     }
-    let mut text = lines.join("\n").replace(NO_BREAK, " ");
-    text.push('\n');
-    if let Some(check) = &model.check {
+    lines.join("\n").replace(NO_BREAK, " ") + "\n"
+}
+
+/// The measurement, and held-out stretches of it, compared with what the scenario predicts.
+fn checks(check: Option<&Fidelity>, held_out: &[HeldOutCheck], style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let mut text = String::new();
+    if let Some(check) = check {
         text.push_str("Check against the source measurement:\n\n");
         text.push_str(&fidelity::text(check, style));
     }
-    for check in &model.held_out {
+    for check in held_out {
         let heading = format!(
             "Check of models of one half of the run against every {} packet of the other half:",
             if check.every == 2 { "2nd".to_owned() } else { format!("{}th", check.every) }
@@ -55,6 +89,25 @@ pub fn text(model: &PathModel, style: &TextStyle) -> String {
     text
 }
 
+/// The recorded rates of one direction.
+fn recorded(link: &LinkModel, unicode: bool) -> String {
+    let what = match link.recording {
+        LinkRecording::Rates => "a table of rates",
+        LinkRecording::Mahimahi => "a mahimahi trace",
+    };
+    let outage = if link.longest_outage_ns > 0.0 {
+        format!("; nothing leaves for up to {}", time(link.longest_outage_ns, unicode))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}: {what} of {}, which repeats; {:.3} Mbit/s on average{outage}.",
+        capital(&link.direction),
+        time(link.duration_ns, unicode),
+        link.mean_bit_per_s / 1e6
+    )
+}
+
 /// The measurement that would settle what is unknown. The text ends with a newline.
 pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
@@ -63,7 +116,7 @@ pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
     };
     #[expect(clippy::cast_possible_truncation, reason = "spacings and durations are far below 2^63 ns")]
     let [spacing, duration] = [plan.spacing_ns, (plan.duration_ns / 1e9).ceil() * 1e9]
-        .map(|nanos| romer_units::Duration::from_nanos(nanos.round() as i64));
+        .map(|nanos| Duration::from_nanos(nanos.round() as i64));
     let mut lines = vec![
         String::new(),
         "Plan: measure again to settle what is unknown:".into(),
@@ -173,7 +226,7 @@ fn supported(model: &DirectionModel, unicode: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::fidelity::{MODEL, Supported};
+    use romer_record::fidelity::{MODEL, ModelPart, Supported};
 
     use super::*;
 
@@ -218,6 +271,8 @@ mod tests {
             schema: MODEL.into(),
             run: "run".into(),
             directions: vec![direction()],
+            links: Vec::new(),
+            parts: Vec::new(),
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
@@ -250,5 +305,55 @@ mod tests {
         model.directions[0].loss = "trace".into();
         let found = text(&model, &style).replace('\n', " ");
         assert!(found.contains("the best model (correlated) does not reproduce the measurement"), "{found}");
+    }
+
+    /// Recorded rates have a sentence, and each of several runs has its name, its time and its own check.
+    #[test]
+    fn links_and_parts_are_listed() {
+        let check = Fidelity {
+            schema: romer_record::fidelity::FIDELITY.into(),
+            method: String::new(),
+            directions: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let part = |run: &str, at_ns: i64| ModelPart {
+            run: run.into(),
+            at_ns,
+            duration_ns: 60_000_000_000,
+            directions: vec![direction()],
+            check: check.clone(),
+            held_out: Vec::new(),
+        };
+        let mut model = PathModel {
+            schema: MODEL.into(),
+            run: "day, night".into(),
+            directions: Vec::new(),
+            links: Vec::new(),
+            parts: vec![part("day", 0), part("ni\u{1b}ght", 60_000_000_000)],
+            scenario: String::new(),
+            check: None,
+            held_out: Vec::new(),
+            plan: None,
+            warnings: Vec::new(),
+        };
+        let style = TextStyle { color: false, unicode: true, width: 80 };
+        let found = text(&model, &style);
+        assert!(found.starts_with("day, from 0ns on for 60s:\n\nForward: delays"), "{found}");
+        assert!(found.contains("ght, from 60s on for 60s:\n") && !found.contains('\u{1b}'), "{found}");
+        assert_eq!(found.matches("Check against the source measurement").count(), 2, "{found}");
+        model.parts.clear();
+        model.links.push(LinkModel {
+            direction: "forward".into(),
+            recording: LinkRecording::Rates,
+            duration_ns: 4e9,
+            mean_bit_per_s: 3e6,
+            longest_outage_ns: 2e9,
+        });
+        let found = text(&model, &style).replace('\n', " ");
+        assert!(found.starts_with("Forward: a table of rates of 4"), "{found}");
+        assert!(
+            found.contains("which repeats; 3.000 Mbit/s on average; nothing leaves for up to 2"),
+            "{found}"
+        );
     }
 }

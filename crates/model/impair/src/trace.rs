@@ -150,6 +150,22 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
+    /// How many there are until they repeat.
+    pub const fn count(&self) -> u64 {
+        self.moments.len() as u64
+    }
+
+    /// The period after which they repeat, nanoseconds.
+    pub const fn period(&self) -> Nanos {
+        self.period
+    }
+
+    /// The longest time between two of them, nanoseconds.
+    pub fn longest_gap(&self) -> Nanos {
+        let gaps = self.moments.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.fold(self.silence(), Nanos::max)
+    }
+
     /// How long nothing leaves at the beginning, and at that of each repetition.
     pub fn silence(&self) -> Nanos {
         self.moments.first().copied().unwrap_or(0)

@@ -109,8 +109,14 @@ pub struct PathModel {
     pub schema: String,
     /// The run as it was given.
     pub run: String,
-    /// Each direction that was measured.
+    /// Each direction that was measured. Empty for recorded rates, and for several runs.
     pub directions: Vec<DirectionModel>,
+    /// Each direction of which rates were recorded, instead of packets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkModel>,
+    /// Each of several runs, in the order of the timeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ModelPart>,
     /// The scenario.
     pub scenario: String,
     /// The measured run compared with what the scenario predicts for the departures of its packets.
@@ -121,6 +127,48 @@ pub struct PathModel {
     pub plan: Option<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
+}
+
+/// The recorded rates of one direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkModel {
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// What was recorded.
+    pub recording: LinkRecording,
+    /// Duration in nanoseconds, after which the rates repeat.
+    pub duration_ns: f64,
+    /// Mean rate in bit/s.
+    pub mean_bit_per_s: f64,
+    /// The longest time in nanoseconds in which nothing leaves: with the rate 0, or between two moments of a mahimahi trace.
+    pub longest_outage_ns: f64,
+}
+
+/// How the rates of a link were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkRecording {
+    /// A table of rates by time.
+    Rates,
+    /// A mahimahi trace: moments at which packets leave.
+    Mahimahi,
+}
+
+/// The model of one of several runs, which follow one another in the timeline of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelPart {
+    /// The run as it was given.
+    pub run: String,
+    /// When it begins in the timeline, nanoseconds.
+    pub at_ns: i64,
+    /// How long it lasts, nanoseconds.
+    pub duration_ns: i64,
+    /// Each direction that was measured.
+    pub directions: Vec<DirectionModel>,
+    /// The run compared with what its model alone predicts for the departures of its packets.
+    pub check: Fidelity,
+    /// Stretches of the run compared with what models fitted to the other stretches predict.
+    pub held_out: Vec<HeldOutCheck>,
 }
 
 /// A measurement that would settle what a model leaves unknown.

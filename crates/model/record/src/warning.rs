@@ -13,6 +13,7 @@ mod emulation;
 pub(crate) mod family;
 mod measurement;
 mod refit;
+mod stamps;
 
 pub use benchmark::BenchmarkWarning;
 pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
@@ -23,10 +24,10 @@ pub use comparison::{
 pub use emulation::{Absorption, EmulationWarning};
 pub use family::{Severity, Warning};
 pub use measurement::{
-    AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning, Numbering, ReplyLosses,
-    ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
+    AllLostEvidence, CalibrationUnused, MeasurementWarning, Numbering, ReplyLosses, ResponderDelayCause,
 };
 pub use refit::RefitEvent;
+pub use stamps::{Contradiction, DepartureBasis, FalseUnit, StampMoment, StampsRemedy, Uneven};
 
 /// The JSON schema of the warnings of each family of documents, with the family's name, for the reference.
 pub fn families() -> Vec<(&'static str, Schema)> {

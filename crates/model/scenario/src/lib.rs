@@ -287,7 +287,7 @@ fn directions(
             }
             let mut inner = item.table()?;
             let base = path.clone();
-            path.regimes = Some(Arc::new(stages::regimes(&mut inner, &base, files)?));
+            path.regimes = stages::regimes(&mut inner, &base, files)?.map(Arc::new);
             inner.finish()?;
         } else if path.regimes.is_some() && path.trace.is_some() {
             return Err(direction.error("asks for a trace where regimes are; a trace cannot follow them"));

@@ -83,12 +83,15 @@ pub(crate) fn direction(
     path.check().map_err(|why| reader.error(why))
 }
 
-/// Reads the regimes of a direction: each has the stages of `base` unless it names its own.
+/// Reads the regimes of a direction: each has the stages of `base` unless it names its own. `None` ends earlier ones.
 pub(crate) fn regimes(
     table: &mut TableReader<'_>,
     base: &Path,
     files: &mut Files<'_, '_>,
-) -> Read<Regimes<Path>> {
+) -> Read<Option<Regimes<Path>>> {
+    if let Some(model) = table.get("model") {
+        return model.word(&[("none", ())]).map(|()| None);
+    }
     let step = table.need("step")?.time(SHORTEST_REGIME_STEP, LONGEST_DELAY)?;
     let items = table.need("state")?;
     let mut states = Vec::new();
@@ -110,7 +113,7 @@ pub(crate) fn regimes(
     }
     let transition = table.need("transition")?;
     let rows = rows(&transition)?;
-    Regimes::new(step, &rows, states).map_err(|why| transition.error(why))
+    Regimes::new(step, &rows, states).map(Some).map_err(|why| transition.error(why))
 }
 
 pub(crate) const ORDERS: [(&str, Order); 3] =

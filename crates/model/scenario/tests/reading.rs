@@ -512,6 +512,7 @@ fn regimes_are_read() {
         (text.replace("[0.9,0.1],[0.5,0.5]", "[0,1],[1,0]"), "does not forget"),
         (format!("{text}[[timeline]]\nat=\"1s\"\na_to_b.loss.probability=0\n"), "write its regimes, too"),
         (format!("{text}[a_to_b.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\n").replace("[a_to_b.delay]\nfixed=\"1ms\"\n", ""), "has a trace"),
+        (format!("{text}[[timeline]]\nat=\"1s\"\na_to_b.regimes={{model=\"none\", step=\"1s\"}}\n"), "step"),
         (
             text.replace("state=[{}", "state=[{loss={model=\"markov\", step=\"packets\", transition=[[1]], state=[{duration=1, probability=1}]}}"),
             "chain of its own in loss",
@@ -520,6 +521,21 @@ fn regimes_are_read() {
         let told = read(&wrong).unwrap_err().to_string();
         assert!(told.contains(words), "{told}");
     }
+}
+
+/// A step of the timeline ends regimes, and its direction may then have chains of single stages.
+#[test]
+fn regimes_end() {
+    let chain = "model=\"markov\", step=\"time\", transition=[[0.5,0.5],[0.5,0.5]], \
+                 state=[{duration=\"1s\", probability=0}, {duration=\"1s\", probability=1}]";
+    let text = format!(
+        "[a_to_b.regimes]\nstep=\"10ms\"\ntransition=[[0.9,0.1],[0.5,0.5]]\nstate=[{{}}, {{loss={{probability=1}}}}]\n\
+         [[timeline]]\nat=\"1s\"\na_to_b.loss={{{chain}}}\na_to_b.regimes.model=\"none\"\n"
+    );
+    let config = read(&text).unwrap().config;
+    let path = config.timeline[0].setting.paths[0][0].as_ref().unwrap();
+    assert!(path.regimes.is_none() && matches!(path.loss, Model::Markov { .. }));
+    assert!(config.base.paths[0][0].as_ref().unwrap().regimes.is_some());
 }
 
 /// The limits of a measurement are read, and what is not stated is unknown.

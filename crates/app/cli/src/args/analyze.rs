@@ -3,23 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_analyze::analysis::FlowChoice;
 use romer_analyze::limits::Limit;
 use romer_units::Duration;
 
-use super::shared::{CLOCK, OUTPUT, OutputArgs, SkewArgs, VoiceArgs};
+use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, VoiceArgs};
 use crate::formats::Format;
 use crate::values;
 
-/// Headings of the help.
-const CAPTURES: &str = "Captures of one stream, at both ends";
+/// A heading of the help.
 const QTCP: &str = "Files of Qtcp";
 
 /// Arguments of `romer analyze`.
 #[derive(Debug, Args)]
 #[command(
     long_about = "Compute the results of a run again from its packets, or those of a packet log of another program: a table \
-        in CSV, a .raw or .log of Qtcp, the output of `irtt client -o` (.json), or two captures of one stream of UDP packets \
+        in CSV, a .raw or .log of Qtcp, the output of `irtt client -o` (.json) or of ping, or two captures of one stream of UDP packets \
         (pcap or pcapng), whose packets are matched by their content.\n\n\
         A table has the header line\n    sequence,size,sent_ns,received_ns\nfor packets that go one way, or\n    \
         sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\nfor reflected ones (t1 sent, t2 received by the reflector, t3 sent by it, t4 received). \
@@ -33,23 +31,16 @@ const QTCP: &str = "Files of Qtcp";
         romer analyze --concatenate bluetooth.csv cable.csv --measured both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
-    /// Folder of a run, or a packet log: .csv, .raw, .log, .json, or these with .gz
+    /// Folder of a run, or a packet log: .csv, .raw, .log, .json, output of ping, or these with .gz
     ///
-    /// .raw and .log are files of Qtcp, .json of irtt.
+    /// .raw and .log are files of Qtcp, .json of irtt. Output of ping is recognised under any name.
     #[arg(value_name = "RUN|FILE", required_unless_present_any = ["capture_a", "concatenate"], conflicts_with = "capture_a")]
     pub(crate) input: Option<PathBuf>,
     /// Packet log of the other direction, if FILE is one-way
     #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
     pub(crate) reverse: Option<PathBuf>,
-    /// Capture at the sender
-    #[arg(long, help_heading = CAPTURES, value_name = "FILE", requires = "capture_b")]
-    pub(crate) capture_a: Option<PathBuf>,
-    /// Capture at the receiver
-    #[arg(long, help_heading = CAPTURES, value_name = "FILE", requires = "capture_a")]
-    pub(crate) capture_b: Option<PathBuf>,
-    /// Flow of the captures: its number in the list, or its two ends [default: the largest]
-    #[arg(long, help_heading = CAPTURES, hide_short_help = true, value_name = "N|ADDR:PORT-ADDR:PORT", requires = "capture_a", value_parser = values::parsed::<FlowChoice>, allow_hyphen_values = true)]
-    pub(crate) flow: Option<FlowChoice>,
+    #[command(flatten)]
+    pub(crate) captures: CaptureArgs,
     /// Two networks in series: add the delays of two runs or packet logs
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,

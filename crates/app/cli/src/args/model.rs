@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use romer_units::Duration;
 
-use super::shared::OutputArgs;
+use super::shared::{CLOCK, CaptureArgs, OutputArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -19,15 +19,29 @@ use crate::values;
         departures. Models of one half of the run are also compared with every 2nd and every 4th packet of the other half. \
         A direction whose models fail replays its recorded delays and losses, by time; --trace always does so. With --limit \
         fidelity the exit code is 6 if the scenario still differs. With --against the exit code is 6 unless each direction is \
-        consistent.",
+        consistent.\n\nSeveral runs become one scenario with a timeline, in which each lasts as long as its measurement; the timeline \
+        repeats. Packet logs of other programs are read as by romer analyze: CSV, irtt, Qtcp, the output of ping, and two captures. A \
+        table of the rate of a link (time_s,rate_bit_per_s) and a mahimahi trace become a link with these rates, without delay and \
+        loss. Output of ping and recorded rates are recognised by their content.",
     after_help = "Examples:\n  romer measure far.example.net --direction both --duration 1m --out path\n  \
         romer model path --write path.toml\n  romer emulate --port a=eth1 --port b=eth2 --scenario path.toml\n  \
-        romer model again --against path.toml"
+        romer model again --against path.toml\n  romer model day night --write day-and-night.toml\n  \
+        romer model ping.txt --write path.toml\n  romer model link.up --reverse link.down --write link.toml"
 )]
 pub(crate) struct ModelArgs {
-    /// Folder of a run, or a packet log: CSV, irtt JSON, Qtcp
-    #[arg(value_name = "RUN")]
-    pub(crate) run: PathBuf,
+    /// Folders of runs, packet logs, or recorded rates of a link
+    ///
+    /// Packet logs are CSV, irtt JSON, Qtcp, output of ping. Several runs follow one another in a timeline.
+    #[arg(value_name = "RUN|FILE", required_unless_present = "capture_a", conflicts_with = "capture_a")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// File of the other direction, if FILE has one direction
+    #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
+    pub(crate) reverse: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) captures: CaptureArgs,
+    /// All time stamps come from one clock: one-way delays are absolute
+    #[arg(long, help_heading = CLOCK, hide_short_help = true)]
+    pub(crate) one_clock: bool,
     /// Write the scenario, and its data files to the same folder
     #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_analyze::analysis::FlowChoice;
 use romer_analyze::call;
 use romer_clock::skew::Method;
 use romer_endpoint::ThreadOptions;
@@ -19,9 +20,24 @@ use crate::values;
 
 /// Headings of the help.
 pub(super) const OUTPUT: &str = "Output";
+pub(super) const CAPTURES: &str = "Captures of one stream, at both ends";
 pub(super) const CLOCK: &str = "Clock";
 pub(super) const VOICE: &str = "Voice";
 pub(super) const ADVANCED: &str = "Advanced";
+
+/// Two captures of one stream.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CaptureArgs {
+    /// Capture at the sender
+    #[arg(long, help_heading = CAPTURES, value_name = "FILE", requires = "capture_b")]
+    pub(crate) capture_a: Option<PathBuf>,
+    /// Capture at the receiver
+    #[arg(long, help_heading = CAPTURES, value_name = "FILE", requires = "capture_a")]
+    pub(crate) capture_b: Option<PathBuf>,
+    /// Flow of the captures: its number in the list, or its two ends [default: the largest]
+    #[arg(long, help_heading = CAPTURES, hide_short_help = true, value_name = "N|ADDR:PORT-ADDR:PORT", requires = "capture_a", value_parser = values::parsed::<FlowChoice>, allow_hyphen_values = true)]
+    pub(crate) flow: Option<FlowChoice>,
+}
 
 /// Where the results of a command go.
 #[derive(Debug, Args)]

@@ -123,6 +123,84 @@ fn a_measured_path_becomes_a_scenario_that_does_again_what_was_measured() {
     assert_eq!(at(&found, "/directions/0/verdict"), "differs", "{found:#}");
 }
 
+/// Makes a scenario of these inputs, and gives it with the document.
+fn made(folder: &Path, inputs: &[&str], more: &[&str]) -> (String, Value) {
+    let file = folder.join("made.toml");
+    let mut command = process::romer(["model", "--quiet", "--force", "--json", "-", "--write"]);
+    command.arg(&file).args(inputs.iter().map(|name| folder.join(name))).args(more);
+    let document: Value = serde_json::from_str(&process::run(&mut command).with_code(0).stdout).unwrap();
+    schema::assert_valid(&document, "model");
+    (std::fs::read_to_string(file).unwrap(), document)
+}
+
+/// Each direction has half of each round trip of ping, whatever its file is called, and all losses are forward.
+#[test]
+fn ping_becomes_a_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let reply = |n: u32| match n % 50 {
+        7 => String::new(),
+        _ => {
+            let tenths = 200 + (n.wrapping_mul(2_654_435_761) >> 16) % 100;
+            format!("64 bytes from 192.0.2.7: icmp_seq={n} ttl=56 time={}.{} ms\n", tenths / 10, tenths % 10)
+        }
+    };
+    let replies: String = (1..=600).map(reply).collect();
+    let log = format!(
+        "PING far.example (192.0.2.7) 56(84) bytes of data.\n{replies}\n--- far.example ping statistics ---\n\
+         600 packets transmitted, 588 received, 2% packet loss, time 119800ms\n"
+    );
+    std::fs::write(folder.path().join("ping.log"), log).unwrap();
+    let (text, document) = made(folder.path(), &["ping.log"], &[]);
+    assert!(text.contains("halves of round trips") && text.contains("[b_to_a."), "{text}");
+    assert!((number(&document, "/directions/0/loss_ratio") - 0.02).abs() < 1e-9, "{document:#}");
+    assert!(number(&document, "/directions/1/loss_ratio") < 1e-9, "{document:#}");
+    let warnings = document["warnings"].as_array().unwrap();
+    for code in ["delays-halved", "fates-unknown", "order-unknown"] {
+        assert!(warnings.iter().any(|warning| warning["code"] == code), "{code}: {document:#}");
+    }
+}
+
+/// Several packet logs become a timeline, in which each lasts as long as its packets.
+#[test]
+fn several_logs_become_a_timeline() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |delay_ms: i64| {
+        let sent = |n: i64| 1_000_000_000 + n * 20_000_000;
+        let row = |n: i64| format!("{n},172,{},{}\n", sent(n), sent(n) + delay_ms * 1_000_000);
+        format!("sequence,size,sent_ns,received_ns\n{}", (0..500).map(row).collect::<String>())
+    };
+    for (name, delay_ms) in [("day.csv", 20), ("night.csv", 50)] {
+        std::fs::write(folder.path().join(name), log(delay_ms)).unwrap();
+    }
+    let (text, document) = made(folder.path(), &["day.csv", "night.csv"], &["--one-clock"]);
+    assert!(text.contains("fixed = \"20ms\"") && text.contains("[[timeline]]\nat = \"10s\"\n"), "{text}");
+    assert!(text.contains("[timeline.a_to_b.delay]") && text.contains("fixed = \"50ms\""), "{text}");
+    assert!(text.contains("[timeline_repeat]\nevery = \"20s\"\n"), "{text}");
+    assert_eq!(count(&document, "/parts/1/at_ns"), 10_000_000_000, "{document:#}");
+    let mut command = process::romer(["model", "--against", "demo"]);
+    command.args(["day.csv", "night.csv"].map(|name| folder.path().join(name)));
+    assert!(process::run(&mut command).with_code(2).stderr.contains("too many inputs (--against)"));
+}
+
+/// Rates of both directions become a link. Options that are about packets are refused.
+#[test]
+fn rates_become_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("up"), "0\n1\n1\n1000\n").unwrap();
+    std::fs::write(folder.path().join("down.csv"), "time_s,rate_bit_per_s\n0,8e6\n1,0\n").unwrap();
+    let down = folder.path().join("down.csv");
+    let reverse = ["--reverse", down.to_str().unwrap()];
+    let (text, document) = made(folder.path(), &["up"], &reverse);
+    assert!(text.contains("[a_to_b.trace]") && text.contains("b_to_a.rate = "), "{text}");
+    assert!((number(&document, "/links/0/mean_bit_per_s") - 48_000.0).abs() < 1e-3, "{document:#}");
+    assert!((number(&document, "/links/1/longest_outage_ns") - 1e9).abs() < 1e-3, "{document:#}");
+    for refused in [&["--write", "x.toml", "--trace"][..], &["--against", "demo"]] {
+        let mut command = process::romer(["model"]);
+        let ended = process::run(command.arg(&down).args(refused)).with_code(2);
+        assert!(ended.stderr.contains("the rates of a link"), "{ended:?}");
+    }
+}
+
 #[test]
 fn answers_that_are_under_way_when_the_last_probe_has_had_its_time_are_waited_for() {
     let lab = Lab::path();

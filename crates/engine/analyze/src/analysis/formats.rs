@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
 use romer_exchange::packed::Records;
+use romer_exchange::ping;
 use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::{Duration, Place};
@@ -163,6 +164,32 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         shape: Shape::FourStamps,
         packets,
         responder_log: LogPresence::Complete,
+        set_back: Vec::new(),
+        about,
+    })
+}
+
+/// What ping printed. Its packets have no stamps of the far end, and a loss no direction.
+pub(super) fn of_ping(path: &Path) -> Result<Table, AnalysisError> {
+    let file = open(path, Records::Lines)?;
+    let budget = file.get_ref().budget();
+    let found = ping::read(file, |packets| budget.admit(packets)).map_err(|fault| faulty(path, fault))?;
+    let mut lines = Gathering::new();
+    found.rows.into_iter().for_each(|row| lines.add(row));
+    let packets = lines.finish(Shape::FourStamps, LogPresence::None, Unstamped::default());
+    let protocol = if found.remote.is_empty() { "ping".into() } else { format!("ping, to {}", found.remote) };
+    let about = About {
+        notes: found.notes,
+        stamps_missing: None,
+        place: Some(Place::User),
+        protocol,
+        interval_ns: Some(found.interval_ns),
+        ..About::default()
+    };
+    Ok(Table {
+        shape: Shape::FourStamps,
+        packets,
+        responder_log: LogPresence::None,
         set_back: Vec::new(),
         about,
     })

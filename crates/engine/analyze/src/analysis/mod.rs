@@ -19,6 +19,8 @@ mod one_way_tests;
 mod overtaken;
 mod packets;
 mod pause;
+#[cfg(test)]
+mod ping_tests;
 mod received;
 mod request;
 mod rows;
@@ -99,8 +101,8 @@ impl LogFiles {
     }
 }
 
-/// Whether a file is taken for a packet log, by its name (gzip's ending does not count) or, where that has no ending, by what it begins with: anything
-/// else is a run, or nothing.
+/// Whether a file is taken for a packet log: by its name (gzip's ending does not count), or by what it begins with. Anything else is a
+/// run, or nothing.
 pub fn is_log(path: &Path) -> bool {
     if !path.is_file() {
         return false;
@@ -109,14 +111,14 @@ pub fn is_log(path: &Path) -> bool {
         Some("csv" | "raw" | "log" | "json") => true,
         // It is none, and is refused with what to do with it.
         Some("pcap" | "pcapng" | "cap") => true,
-        Some(_) => false,
-        None => table::begins_as_csv(path),
+        Some(_) => table::content(path).is_some(),
+        None => table::content(path).is_some() || table::begins_as_csv(path),
     }
 }
 
-/// Whether a packet log is taken for a `.raw` or `.log` of Qtcp, by its name.
+/// Whether a packet log is taken for a `.raw` or `.log` of Qtcp, by its name. Output of ping may have such a name, too.
 pub fn is_of_qtcp(path: &Path) -> bool {
-    is_log(path) && matches!(table::ending(path), Some("raw" | "log"))
+    is_log(path) && matches!(table::ending(path), Some("raw" | "log")) && table::content(path).is_none()
 }
 
 /// Reads a packet log and computes its measurement document: the same figures as of a run, so far as the stamps alone

@@ -17,8 +17,9 @@ use crate::limits::Limit;
 /// What is to be analysed, and how.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    /// A packet log: a table in CSV ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or
-    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. Each may be compressed by gzip. With `capture_b`, a capture.
+    /// A packet log: the output of ping ([`romer_exchange::ping`]), recognised by its content; or a table in CSV
+    /// ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or a `.json` of irtt
+    /// ([`romer_exchange::irtt`]), recognised by the name. Each may be compressed by gzip. With `capture_b`, a capture.
     pub file: PathBuf,
     /// The capture of the same stream at the far end, where `file` is the near one.
     pub capture_b: Option<PathBuf>,

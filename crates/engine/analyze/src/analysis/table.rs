@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use romer_exchange::capture;
+use romer_exchange::content::Content;
 use romer_exchange::csv::numbering::{self, Identity, SecondRun, Sign};
 use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::irtt::CountedLosses;
@@ -89,23 +90,37 @@ const PARQUET_MAGIC: &[u8] = b"PAR1";
 const PARQUET: &str =
     "it is a Parquet file, which is read as part of a run; give the folder of the run: romer analyze RUN";
 
+/// What to do with a recording of the rate of a link.
+const LINK: &str =
+    "it has the rates of a link and no packets; make a scenario of it: romer model FILE --write FILE.toml";
+
 /// The formats of packet logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Csv,
     Qtcp,
     Irtt,
+    Ping,
+    /// None: the rates of a link.
+    Link,
 }
 
 impl Format {
-    /// By the name, which is how people tell them apart.
+    /// By the content, if that shows it, otherwise by the name.
     fn from_path(path: &Path) -> Self {
-        match ending(path) {
-            Some("raw" | "log" | "sta") => Self::Qtcp,
-            Some("json") => Self::Irtt,
-            _ => Self::Csv,
+        match (content(path), ending(path)) {
+            (Some(Content::Ping), _) => Self::Ping,
+            (Some(Content::Rates | Content::Mahimahi), _) => Self::Link,
+            (None, Some("raw" | "log" | "sta")) => Self::Qtcp,
+            (None, Some("json")) => Self::Irtt,
+            (None, _) => Self::Csv,
         }
     }
+}
+
+/// What a file holds, where that is known whatever its name is. Of a file that cannot be read, its reader says so.
+pub(super) fn content(path: &Path) -> Option<Content> {
+    Content::from_path(path).ok().flatten()
 }
 
 /// What the name of a file ends in, without the ending that gzip adds.
@@ -139,8 +154,8 @@ impl Table {
                 let reader = Reader::new(open(path, Records::Lines)?).map_err(|fault| faulty(path, fault))?;
                 Ok(reader.shape() == Shape::FourStamps)
             }
-            Format::Qtcp => Ok(false),
-            Format::Irtt => Ok(true),
+            Format::Qtcp | Format::Link => Ok(false),
+            Format::Irtt | Format::Ping => Ok(true),
         }
     }
 
@@ -150,6 +165,8 @@ impl Table {
             Format::Csv => Self::of_csv(path),
             Format::Qtcp => formats::of_qtcp(path, any_size, unit_ns),
             Format::Irtt => formats::of_irtt(path),
+            Format::Ping => formats::of_ping(path),
+            Format::Link => Err(AnalysisError::Line { path: path.into(), line: 1, why: LINK.into() }),
         }
     }
 

@@ -101,6 +101,11 @@ impl Text for ModelWarning {
                 "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as `fixed`"
                     .into()
             }
+            Self::RatesOnly { direction, setting } => format!(
+                "only the rates of the link are known ({}): {setting} has neither delay nor loss of the path, and a queue of 1 MiB; \
+                 add the delay of the path as `delay.fixed`",
+                way(*direction)
+            ),
             Self::Misfit { direction, is_trace: false } => format!(
                 "neither models nor the recorded delays and losses reproduce this measurement ({}), for example because it is too \
                  short, or its packets were reordered: compare the accepted ranges with the measured values",

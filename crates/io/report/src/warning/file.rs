@@ -1,7 +1,7 @@
 //! What a measurement warns of in a file that it was read from, as text.
 
 use romer_record::event::EventLocation;
-use romer_record::warning::MeasurementWarning as Warning;
+use romer_record::warning::{DepartureBasis, MeasurementWarning as Warning};
 use romer_units::{Duration, counted, counted_as, was};
 
 use crate::sentence::{length, unless_set};
@@ -168,6 +168,21 @@ pub(super) fn text(warning: &Warning) -> String {
             "of {} without a reply, irtt reports {forward} lost forward and {reverse} in reverse; for {unknown} the direction is \
              unknown (the server reports the last 64 packets with each reply, and only with --stats=window or both)",
             counted(forward + reverse + unknown, "packet")
+        ),
+        Warning::DeparturesComputed { basis: DepartureBasis::Replies, .. } => {
+            "the log of ping has the times of replies: a departure is that time less the round trip, and departures of lost packets lie \
+             between those of their neighbours"
+                .into()
+        }
+        Warning::DeparturesComputed { basis: DepartureBasis::Statistics, interval_ns } => format!(
+            "the log of ping has no time stamps: departures are {} apart, the mean interval of its statistics (ping -D records time \
+             stamps)",
+            length(*interval_ns)
+        ),
+        Warning::DeparturesComputed { basis: DepartureBasis::Default, interval_ns } => format!(
+            "the log of ping has neither time stamps nor the duration of the run: departures are {} apart, the default of ping; with another \
+             interval (ping -i), record time stamps with ping -D",
+            length(*interval_ns)
         ),
         Warning::FlowCompared { flow, packets } => {
             format!("the stream is that of UDP packets {flow}: {packets} of them are in both captures")

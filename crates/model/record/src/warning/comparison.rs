@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::measurement::StampMoment;
+use super::stamps::StampMoment;
 use crate::probe_direction::ProbeDirection;
 
 crate::warning::family::warnings! {
@@ -94,6 +94,14 @@ ModelWarning {
     },
     /// The clock offset is unknown. Delays are relative to the minimum.
     Note DelaysRelative,
+    /// The recording has the rates of a link alone. The scenario has no delay and no loss of the path in this direction, and a queue of
+    /// 1 MiB before the link.
+    Note RatesOnly {
+        /// The direction.
+        direction: ProbeDirection,
+        /// The setting in the scenario.
+        setting: String,
+    },
     /// Simulated runs of the scenario differ from the measurement of which it is a model.
     Warning Misfit {
         /// The direction.
