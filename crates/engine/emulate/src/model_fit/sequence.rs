@@ -52,7 +52,7 @@ pub fn sequence(sources: &[FitInput<'_>]) -> Result<Sequence, String> {
     let sources: Vec<FitInput<'_>> =
         sources.iter().zip(&stems).map(|(source, stem)| FitInput { stem, ..source.clone() }).collect();
     let mut ways: Vec<[Way; 2]> =
-        sources.iter().map(|source| [Way::new(source.kind), Way::of(source.kind)]).collect();
+        sources.iter().map(|source| [Way::new(source.kind), Way::new(source.kind)]).collect();
     let mut modelled = Vec::new();
     for (source, ways) in sources.iter().zip(&mut ways) {
         modelled.push(settled(source, ways)?);
@@ -245,7 +245,7 @@ fn trace(
         kind: ModelKind::Trace,
         ..whole.clone()
     };
-    fit(&all, &mut [Way::new(ModelKind::Trace), Way::of(ModelKind::Trace)], false)
+    fit(&all, &mut [Way::new(ModelKind::Trace), Way::new(ModelKind::Trace)], false)
 }
 
 /// Passages that begin `at` a moment, with greater numbers.

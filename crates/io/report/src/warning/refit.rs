@@ -47,6 +47,8 @@ impl Text for RefitEvent {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::document::ProbeDirection;
+
     use romer_record::warning::ModelWarning;
 
     use super::*;
