@@ -5,9 +5,10 @@ use std::path::Path;
 use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_emulate::Opened;
-use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled};
+use romer_emulate::model_fit::{self, ModelKind};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
-use romer_impair::{Config, Headers};
+use romer_impair::Config;
+use romer_loop::path_model;
 use romer_record::Exit;
 use romer_record::document::DelayKind;
 use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, PathModel};
@@ -15,7 +16,6 @@ use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
-use romer_wire::ip::protocol::UDP;
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub(crate) fn compare(
     });
     predictive_check::fidelity(&Question {
         config,
-        headers: headers(streams),
+        headers: path_model::headers(streams),
         streams: streams
             .iter()
             .map(|stream| MeasuredStream {
@@ -68,11 +68,6 @@ pub(crate) fn compare(
         seeks_allowance,
         fit: None,
     })
-}
-
-fn headers(streams: &[Evaluated]) -> Headers {
-    let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
-    Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() }
 }
 
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
@@ -130,43 +125,6 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     }
 }
 
-/// A scenario of the path that `stream` measured, the run `run`, with its checks. Its files beside it begin with `stem`. Hosts and links
-/// outside the path may have added up to `allowed` to a delay.
-pub(crate) fn fit(
-    stream: &Evaluated,
-    run: &str,
-    stem: &str,
-    kind: ModelKind,
-    only_udp: bool,
-    allowed: Duration,
-) -> Result<Modelled, Failure> {
-    let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
-    let source = FitInput {
-        run,
-        ways: [&stream.related.forward, &stream.related.reverse],
-        round_trip: &stream.related.round_trip,
-        ordered: [&stream.measurement.forward, &stream.measurement.reverse]
-            .map(|direction| direction.packets.reordered.is_some()),
-        absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
-        kind,
-        stem,
-        year: started.unwrap_or(2026),
-        only_udp,
-        headers: headers(std::slice::from_ref(stream)),
-        waiting: WAITING_TIME.as_nanos(),
-        allowed: allowed.as_nanos(),
-    };
-    model_fit::model(&source).map_err(|why| {
-        Failure::with_exit(
-            Exit::BadData,
-            format!(
-                "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
-                escape::terminal(run)
-            ),
-        )
-    })
-}
-
 fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let force = arguments.output.force;
     let shown = escape::terminal(&file.to_string_lossy());
@@ -177,7 +135,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let kind = if arguments.trace { ModelKind::Trace } else { ModelKind::Models };
-    let modelled = fit(stream, &run, stem, kind, arguments.only_udp, arguments.allow)?;
+    let modelled = path_model::fit(stream, &run, stem, kind, arguments.only_udp, arguments.allow)?;
     let misfits: Vec<ModelWarning> = modelled
         .misfits()
         .into_iter()
