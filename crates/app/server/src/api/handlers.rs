@@ -18,6 +18,7 @@ use crate::benchmark_job::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Emulation, InForce, Standing};
 use crate::history::Applied;
 use crate::interval_store::Interval;
+use crate::loop_job::{self, LoopJob, LoopOfRun};
 use crate::measurement_job::{self, Asked, Job};
 use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
@@ -128,6 +129,7 @@ pub(super) fn table() -> Vec<Endpoint> {
     table.extend(emulating());
     table.extend(measuring());
     table.extend(benchmarking());
+    table.extend(looping());
     table.extend(run_endpoints());
     table
 }
@@ -378,6 +380,56 @@ fn measuring() -> Vec<Endpoint> {
     ]
 }
 
+fn looping() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<LoopJob>>(
+            "/api/loops",
+            "loops",
+            "Closed loops started by this server, newest first.",
+            |app, _| HandlerReply::json(&app.loops.list()),
+        ),
+        Endpoint {
+            status: 201,
+            ..post::<Asked, LoopJob>(
+                "/api/loops",
+                "startLoop",
+                "Start a closed loop with a measurement of one target. Fields that do not apply: trace, limits, comment, \
+                 stamp, log_at_end, emulated.",
+                |app, call| {
+                    let job = loop_job::start(&app.loops, &app.runs, strict_json::read(&call.body)?)?;
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
+        },
+        Endpoint {
+            status: 201,
+            ..post::<LoopOfRun, LoopJob>(
+                "/api/loops/from-run",
+                "startLoopFromRun",
+                "Start a closed loop with a finished run.",
+                |app, call| {
+                    let request = strict_json::read::<LoopOfRun>(&call.body)?;
+                    let job = loop_job::start_of_run(&app.loops, &app.runs, &request)?;
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
+        },
+        get::<LoopJob>("/api/loops/{id}", "loop", "Status of a closed loop.", |app, call| {
+            HandlerReply::json(&app.loops.get(number(call)?)?)
+        }),
+        Endpoint {
+            answer: AnswerKind::Json(schema::<LoopJob>()),
+            status: 200,
+            ..act(
+                "/api/loops/{id}/stop",
+                "stopLoop",
+                "Stop a closed loop. Results up to now are stored.",
+                |app, call| HandlerReply::json(&app.loops.stop(number(call)?)?),
+            )
+        },
+    ]
+}
+
 fn run_endpoints() -> Vec<Endpoint> {
     vec![
         get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
@@ -391,6 +443,10 @@ fn run_endpoints() -> Vec<Endpoint> {
             ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Delete a run.", |app, call| {
                 if measurement_job::is_written(&app.measurements, name(call)) {
                     let detail = "the run is being measured; stop it first";
+                    return Err(Problem::conflict("running", detail));
+                }
+                if loop_job::is_used(&app.loops, name(call)) {
+                    let detail = "a closed loop uses the run; stop the loop first";
                     return Err(Problem::conflict("running", detail));
                 }
                 runs::delete(&app.runs, name(call)).map(|()| HandlerReply::Nothing)
@@ -409,6 +465,12 @@ fn run_endpoints() -> Vec<Endpoint> {
                     name: None,
                 })
             },
+        ),
+        get::<BTreeMap<String, String>>(
+            "/api/runs/{name}/scenario/files",
+            "loopScenarioFiles",
+            "Files of the scenario of a closed loop, as text by name.",
+            |app, call| HandlerReply::json(&runs::scenario_files(&app.runs, name(call))?),
         ),
         file(
             "/api/runs/{name}/measurement.json",
@@ -536,9 +598,10 @@ fn of_qtcp(app: &App, call: &Call, file: Qtcp, ending: &str) -> Result<HandlerRe
     saved(call, "text/plain", &format!("-{}.{ending}", which.stream), content)
 }
 
-/// A file that is saved under the run's name.
+/// A file that is saved under the run's name; those of a loop's runs have a dash in the place of the slash.
 fn saved(call: &Call, kind: &'static str, ending: &str, content: Vec<u8>) -> Result<HandlerReply, Problem> {
-    Ok(HandlerReply::File { kind, content, name: Some(format!("{}{ending}", name(call))) })
+    let name = name(call).replace('/', "-");
+    Ok(HandlerReply::File { kind, content, name: Some(format!("{name}{ending}")) })
 }
 
 fn name(call: &Call) -> &str {
@@ -548,7 +611,9 @@ fn name(call: &Call) -> &str {
 fn number(call: &Call) -> Result<u64, Problem> {
     let text = call.path.get("id").map_or("", String::as_str);
     text.parse().map_err(|_| {
-        Problem::not_found("measurements and benchmarks have numbers; the list has those that there are")
+        Problem::not_found(
+            "measurements, benchmarks and loops have numbers; the list has those that there are",
+        )
     })
 }
 

@@ -9,7 +9,7 @@ use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_store::{Run, Runs, State, untrusted};
 
-use super::{folder, read};
+use super::{measurement_folder, read};
 use crate::problem::Problem;
 
 /// Which packets of a run.
@@ -124,7 +124,7 @@ pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
 
 /// The rows of a run as they are kept, a Parquet file.
 pub(crate) fn parquet(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
-    let folder = folder(runs, name)?;
+    let folder = measurement_folder(runs, name)?;
     if Run::open(&folder)?.state() == State::Killed {
         // It is completed by being read.
         read(runs, name)?;
