@@ -1,5 +1,6 @@
 //! Runs: what was measured, here or on the command line.
 
+pub(crate) mod delays;
 pub(crate) mod exports;
 #[cfg(test)]
 #[path = "../tests/fixtures/emulation.rs"]

@@ -21,6 +21,7 @@ use crate::interval_store::Interval;
 use crate::loop_job::{self, LoopJob, LoopOfRun};
 use crate::measurement_job::{self, Asked, Job};
 use crate::problem::Problem;
+use crate::runs::delays::{self, DelaysOverTime};
 use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, Listed, Opened};
 use crate::samples;
@@ -466,6 +467,22 @@ fn run_endpoints() -> Vec<Endpoint> {
                 })
             },
         ),
+        Endpoint {
+            query: &[
+                ("stream", false, "Stream number, from 0 (default 0)."),
+                (
+                    "every",
+                    false,
+                    "Length of a bin, with unit; a run has at most 2000 bins (default: 240 bins).",
+                ),
+            ],
+            ..get::<DelaysOverTime>(
+                "/api/runs/{name}/delays",
+                "delaysOverTime",
+                "Delays of a measurement over time, in bins.",
+                delays_over_time,
+            )
+        },
         get::<BTreeMap<String, String>>(
             "/api/runs/{name}/scenario/files",
             "loopScenarioFiles",
@@ -576,13 +593,24 @@ fn packets(
     }
 }
 
+fn delays_over_time(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
+    let every = match call.query.get("every").map(|text| text.parse::<Duration>()) {
+        None => None,
+        Some(Ok(every)) if every > Duration::ZERO => Some(every),
+        Some(_) => return Err(Problem::unprocessable("query", "every is a time above 0 with a unit: 500ms")),
+    };
+    HandlerReply::json(&delays::over_time(&app.runs, name(call), stream(call)?, every)?)
+}
+
+/// The stream that a query means.
+fn stream(call: &Call) -> Result<u16, Problem> {
+    let parsed = call.query.get("stream").map_or(Ok(0), |text| text.parse::<u16>());
+    parsed.map_err(|_| Problem::unprocessable("stream", "stream is a number from 0"))
+}
+
 /// The packets that a query means.
 fn which(call: &Call) -> Result<Which, Problem> {
-    let stream = match call.query.get("stream").map(|text| text.parse::<u16>()) {
-        None => 0,
-        Some(Ok(stream)) => stream,
-        Some(Err(_)) => return Err(Problem::unprocessable("stream", "stream is a number from 0")),
-    };
+    let stream = stream(call)?;
     let way = match call.query.get("direction").map(String::as_str) {
         None => None,
         Some("forward") => Some(ProbeDirection::Forward),

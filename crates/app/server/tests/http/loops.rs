@@ -119,6 +119,9 @@ fn stored_loops_are_runs() {
     // It is found, and damaged.
     get("/a%20loop%2Fpath").is_problem(422);
     get("/a%20loop%2Fpath/scenario/files").is_problem(422);
+    for query in ["", "?every=1", "?every=0s", "?stream=x"] {
+        get(&format!("/a%20loop%2Fpath/delays{query}")).is_problem(422);
+    }
     console.send("DELETE /api/runs/a%20loop%2Fpath", "").is_problem(422);
     console.send("DELETE /api/runs/a%20loop", "").is(204);
     assert!(!folder.join("loop.json").exists() && !folder.join("path").exists());
