@@ -179,9 +179,11 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
     loops.start(job, move |hand, stop| run(&hand, stop, &runs, source))
 }
 
-/// Whether one of them writes to the run of this name, or reads it.
+/// Whether one of them writes to the run of this name, or reads it or a run in it.
 pub(crate) fn is_used(loops: &Loops, run: &str) -> bool {
-    loops.any_running(|job| [&job.run, &job.from_run].into_iter().any(|used| used.as_deref() == Some(run)))
+    let is_in =
+        |used: &str| used.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    loops.any_running(|job| [&job.run, &job.from_run].into_iter().flatten().any(|used| is_in(used)))
 }
 
 /// Why a recorded schedule is refused: the second measurement would read a file that the request names.
