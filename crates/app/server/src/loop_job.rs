@@ -1,6 +1,5 @@
 //! Closed loops started from the console: the same as `romer loop`, each on its own thread.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
@@ -267,10 +266,7 @@ fn steps(hand: &Hand<LoopJob>, stop: &AtomicBool, runs: &Runs, source: Source) -
                 Ok(None) => {}
                 Ok(Some(ending)) => return Ok(ending),
                 Err(error) => {
-                    // An empty folder is no loop.
-                    if fs::remove_dir(folder.folder()).is_ok() {
-                        hand.change(|job| job.run = None);
-                    }
+                    discard(hand, &folder);
                     return Err(error);
                 }
             }
@@ -279,7 +275,18 @@ fn steps(hand: &Hand<LoopJob>, stop: &AtomicBool, runs: &Runs, source: Source) -
         }
     };
     let closed = close(hand, stop, &folder, &run, stream);
-    Ok(closed.unwrap_or_else(|error| Ending::Measured(error.to_string())))
+    let ending = closed.unwrap_or_else(|error| Ending::Measured(error.to_string()));
+    if !matches!(ending, Ending::Closed(_)) {
+        discard(hand, &folder);
+    }
+    Ok(ending)
+}
+
+/// Removes a folder without any run, which is no loop.
+fn discard(hand: &Hand<LoopJob>, folder: &LoopFolder) {
+    if runs::discard_loop(folder.folder()) {
+        hand.change(|job| job.run = None);
+    }
 }
 
 /// Makes the folder of the loop, and publishes its name.

@@ -367,6 +367,11 @@ fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
     }
 }
 
+/// Removes the folder of a loop that has no run and no document. Gives whether it did.
+pub(crate) fn discard_loop(folder: &Path) -> bool {
+    stored_loops::discard(folder)
+}
+
 /// The files of the scenario of a loop, as text by name.
 pub(crate) fn scenario_files(runs: &Runs, name: &str) -> Result<BTreeMap<String, String>, Problem> {
     let folder = path(runs, name)?;

@@ -115,13 +115,15 @@ impl LabPath {
         // What comes from the terminal is ours to hand on, once for each time it comes.
         command.process_group(0);
         let name = self.command;
-        let started = Instant::now();
+        let (started, mut is_told) = (Instant::now(), false);
         let mut child =
             Running::start(command).map_err(|source| LoopError::Start { command: name, source })?;
         // It ends in time itself, and evaluates what it has measured.
         let _waiting = Stage::begin(ending::EVALUATION);
         loop {
             match child.ended() {
+                // It may be told before it listens for signals.
+                Ok(Some(status)) if is_told && status.code().is_none() => return Ok(Exit::Interrupted),
                 Ok(Some(status)) => return Ok(status.into()),
                 Ok(None) => progress(started.elapsed()),
                 Err(source) => return Err(LoopError::Wait { command: name, source }),
@@ -129,6 +131,7 @@ impl LabPath {
             // The first ends the measurement in good order, the second at once; the lab goes in both cases.
             if interrupted.swap(false, Ordering::AcqRel) {
                 child.interrupt();
+                is_told = true;
             }
             std::thread::sleep(StdDuration::from_millis(50));
         }

@@ -146,6 +146,11 @@ pub(super) fn delete(folder: &Path) -> Result<(), Problem> {
     remove(folder, &files)
 }
 
+/// Takes a loop away that has no run and no document. Gives whether it did.
+pub(super) fn discard(folder: &Path) -> bool {
+    !is_loop(folder) && delete(folder).is_ok() && !folder.exists()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -168,6 +173,21 @@ mod tests {
         assert!(scenario_files(&folder).is_err());
         delete(&folder).unwrap();
         assert!(elsewhere.join("manifest.json").exists() && !folder.join(DOCUMENT).exists());
+    }
+
+    /// A folder with a scenario alone is discarded, one with a run is not.
+    #[test]
+    fn loops_without_runs_are_discarded() {
+        let place = tempfile::tempdir().unwrap();
+        let [empty, begun] = ["empty", "begun"].map(|name| place.path().join(name));
+        fs::create_dir(&empty).unwrap();
+        fs::create_dir_all(begun.join(EMULATED)).unwrap();
+        fs::write(begun.join(EMULATED).join("manifest.json"), "{}").unwrap();
+        for folder in [&empty, &begun] {
+            fs::write(folder.join(SCENARIO), "").unwrap();
+        }
+        assert!(discard(&empty) && !empty.exists());
+        assert!(!discard(&begun) && begun.join(SCENARIO).exists());
     }
 
     /// A loop has the runs of its two names only, and the files of its scenario.
