@@ -20,7 +20,7 @@ pub(super) const REPORT_FILE: &str = folder::PAGE;
 /// Whether a folder is that of a loop.
 pub(super) fn is_loop(folder: &Path) -> bool {
     untrusted::is_file(&folder.join(DOCUMENT))
-        || [PATH, EMULATED].iter().any(|name| inner(folder, name).is_some())
+        || [PATH, EMULATED].into_iter().any(|name| inner(folder, name).is_some())
 }
 
 /// The folder of a run of the loop in `folder`, where there is one of this name.
@@ -44,7 +44,7 @@ fn document(folder: &Path) -> Result<Option<ClosedLoop>, Problem> {
 
 /// Its runs, that of the path first, as far as it has them.
 fn opened_runs(folder: &Path) -> Result<Vec<Run>, Problem> {
-    let folders = [PATH, EMULATED].iter().filter_map(|name| inner(folder, name));
+    let folders = [PATH, EMULATED].into_iter().filter_map(|name| inner(folder, name));
     Ok(folders.map(|run| Run::open(&run)).collect::<Result<Vec<_>, _>>()?)
 }
 
@@ -132,7 +132,7 @@ fn scenario_names(folder: &Path) -> Vec<String> {
 
 /// Takes a loop away, with the runs in its folder. A run of the path that is elsewhere stays.
 pub(super) fn delete(folder: &Path) -> Result<(), Problem> {
-    let runs = [PATH, EMULATED].iter().filter_map(|name| inner(folder, name));
+    let runs = [PATH, EMULATED].into_iter().filter_map(|name| inner(folder, name));
     let runs: Vec<PathBuf> = runs.collect();
     if runs.iter().any(|run| Run::open(run).is_ok_and(|run| run.state() == State::Running)) {
         return Err(Problem::conflict("running", "a run of the loop is being measured; stop it first"));
