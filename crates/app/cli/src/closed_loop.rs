@@ -76,7 +76,8 @@ pub(crate) fn make_folder(out: Option<&Path>, force: bool, name: &str) -> Result
 /// The plan by which `target` is measured as `path` was, into `out`.
 fn plan(path: &PathRun, target: &Target, out: &Path) -> Result<MeasureOptions, Failure> {
     let trace = path.trace_file()?.as_deref().map(traffic::read).transpose()?;
-    Ok(path.plan(trace, target, out, &command::as_given())?)
+    let plan = path.plan(trace, target, out, &command::as_given())?;
+    Ok(MeasureOptions { comment: Some("emulation of a measured path".into()), ..plan })
 }
 
 /// The second host of the lab.

@@ -283,7 +283,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
         benchmark: None,
         emulation: None,
         closed_loop: None,
-        frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),
+        frames: untrusted::is_file(&folder.join(stored_runs::FRAMES_FILE)),
         scenario: emulated.as_ref().map(|emulated| scenario::json_of(&emulated.scenario)),
         emulated,
     })

@@ -10,16 +10,34 @@ use romer_report::escape;
 use romer_store::StoreError;
 use thiserror::Error;
 
+/// The error of a measurement that printed none.
+const NO_ERROR: &str =
+    "the emulation could not be measured (romer loop): the measurement ended without an error; try again";
+
+/// Why a folder cannot be that of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FolderFault {
+    /// It holds other things.
+    #[error("it holds other things than a loop's; name another folder")]
+    OtherThings,
+    /// It holds a loop.
+    #[error("it is not empty; name another folder, or write over the loop in it with --force")]
+    NotEmpty,
+    /// It cannot be read, or is no folder.
+    #[error("it is not a folder that can be read; name another")]
+    Unreadable,
+}
+
 /// Why a loop is not closed.
 #[derive(Debug, Error)]
 pub enum LoopError {
     /// The folder holds something, or is no folder.
-    #[error("the folder cannot be used (--out {}): {why}", shown(folder))]
+    #[error("the folder cannot be used (--out {}): {fault}", shown(folder))]
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// Cause and remedy.
-        why: &'static str,
+        /// Why not.
+        fault: FolderFault,
     },
     /// A folder or file cannot be made.
     #[error("cannot make a {what} ({}): {source}; name a folder that can be written", shown(path))]
@@ -109,13 +127,13 @@ pub enum LoopError {
         /// What the system says.
         source: io::Error,
     },
-    /// The emulation could not be measured, in the words of the process that measured it.
-    #[error("{why}")]
+    /// The emulation could not be measured.
+    #[error("{}", why.as_deref().unwrap_or(NO_ERROR))]
     Measurement {
-        /// Its exit code.
+        /// The exit code of the process that measured it.
         exit: Exit,
-        /// Cause and remedy.
-        why: String,
+        /// The error that the process printed; `None` if it printed none.
+        why: Option<String>,
     },
     /// A document or a page cannot be made.
     #[error("{0}; this is a fault of romer, please report it")]

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use romer_store::{Runs, put_bytes};
 
-use crate::error::LoopError;
+use crate::error::{FolderFault, LoopError};
 
 /// The run of the path, where that is measured for the loop.
 pub const PATH: &str = "path";
@@ -45,21 +45,19 @@ impl LoopFolder {
     /// # Errors
     /// [`LoopError::Folder`], [`LoopError::Make`].
     pub fn at(folder: &Path, force: bool) -> Result<Self, LoopError> {
-        let refused = |why| Err(LoopError::Folder { folder: folder.into(), why });
+        let refused = |fault| Err(LoopError::Folder { folder: folder.into(), fault });
         match fs::read_dir(folder) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
                 if !names.iter().all(|name| is_own(&name.to_string_lossy())) {
-                    return refused("it holds other things than a loop's; name another folder");
+                    return refused(FolderFault::OtherThings);
                 }
                 if !names.is_empty() && !force {
-                    return refused(
-                        "it is not empty; name another folder, or write over the loop in it with --force",
-                    );
+                    return refused(FolderFault::NotEmpty);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => return refused("it is not a folder that can be read; name another"),
+            Err(_) => return refused(FolderFault::Unreadable),
         }
         fs::create_dir_all(folder).map_err(|source| LoopError::Make {
             what: "folder",
@@ -138,16 +136,15 @@ mod tests {
         for name in [SCENARIO, DOCUMENT, PAGE] {
             made.write(name, "old").unwrap();
         }
-        let refused = LoopFolder::at(&folder, false).unwrap_err();
-        assert!(matches!(&refused, LoopError::Folder { why, .. } if why.contains("--force")), "{refused}");
+        let fault = |force| match LoopFolder::at(&folder, force).unwrap_err() {
+            LoopError::Folder { fault, .. } => fault,
+            other => panic!("{other}"),
+        };
+        assert_eq!(fault(false), FolderFault::NotEmpty);
         LoopFolder::at(&folder, true).unwrap();
         assert!(folder.join(SCENARIO).exists() && !folder.join(DOCUMENT).exists() && !made.page().exists());
         fs::write(folder.join("scenarios"), "mine").unwrap();
-        let refused = LoopFolder::at(&folder, true).unwrap_err();
-        assert!(
-            matches!(&refused, LoopError::Folder { why, .. } if why.contains("other things")),
-            "{refused}"
-        );
+        assert_eq!(fault(true), FolderFault::OtherThings);
         assert!(LoopFolder::at(&folder.join("scenarios"), true).is_err());
     }
 

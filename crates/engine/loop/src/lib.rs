@@ -23,6 +23,6 @@ pub mod path_model;
 mod plan;
 
 pub use closing::{LoopObserver, LoopPhase, PathRun, Talk, close};
-pub use error::LoopError;
+pub use error::{FolderFault, LoopError};
 pub use folder::LoopFolder;
 pub use lab_path::{FAR, LAB_STEM, LabPath};

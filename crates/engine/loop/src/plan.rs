@@ -45,7 +45,6 @@ pub(crate) fn of_stream(
             ttl: traffic.ttl,
             waiting_time: Duration::from_nanos(traffic.waiting_time_ns),
             voice: stream.voice.clone(),
-            comment: Some("emulation of a measured path".into()),
             ..MeasureOptions::new(streams, command.to_owned(), location.clone())
         }
     };

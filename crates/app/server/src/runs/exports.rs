@@ -9,6 +9,7 @@ use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_store::{Run, Runs, State, untrusted};
 
+use super::stored_runs::FRAMES_FILE;
 use super::{measurement_folder, read};
 use crate::problem::Problem;
 
@@ -106,9 +107,6 @@ pub(crate) fn document(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
 
 /// The largest file that is given away as it is, octets: it passes through memory.
 const MAX_FILE_OCTETS: u64 = 1 << 30;
-
-/// The file in which a run has frames, where it was asked to keep them there (`--pcapng`).
-pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
 
 /// The frames of a run, whatever it is, that keeps any.
 pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {

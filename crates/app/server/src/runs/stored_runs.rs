@@ -8,7 +8,6 @@ use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::exports::FRAMES_FILE;
 use super::{FolderKind, Listed, Opened, remove, run_summary, stored_loops};
 use crate::problem::Problem;
 use crate::scenario;
@@ -18,6 +17,8 @@ pub(crate) const EMULATED_FILE: &str = "emulated.json";
 const EMULATION_FILE: &str = "emulation.json";
 const REPORT_FILE: &str = "report.html";
 const SCENARIO_FILE: &str = "scenario.toml";
+/// The file in which a run has frames, where they are stored with it (`--pcapng`).
+pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
 /// What emulations that a page ended are called.
 const EMULATION_NAME: &str = "emulation";
 /// Emulations among the runs beyond which no other is added to them: each takes some ten thousand octets.
