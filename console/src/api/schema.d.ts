@@ -261,6 +261,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Closed loops started by this server, newest first. */
+        get: operations["loops"];
+        put?: never;
+        /** Start a closed loop with a measurement of one target. Fields that do not apply: trace, limits, comment, stamp, log_at_end, emulated. */
+        post: operations["startLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/from-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start a closed loop with a finished run. */
+        post: operations["startLoopFromRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Status of a closed loop. */
+        get: operations["loop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop a closed loop. Results up to now are stored. */
+        post: operations["stopLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/measurements": {
         parameters: {
             query?: never;
@@ -399,6 +468,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{name}/delays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Delays of a measurement over time, in bins. */
+        get: operations["delaysOverTime"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{name}/frames.pcapng": {
         parameters: {
             query?: never;
@@ -527,6 +613,23 @@ export interface paths {
         };
         /** HTML report of a run. */
         get: operations["report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{name}/scenario/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files of the scenario of a closed loop, as text by name. */
+        get: operations["loopScenarioFiles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1656,6 +1759,42 @@ export interface components {
              */
             tai_offset_s: number | null;
         };
+        /** @description A path that was measured, modelled, emulated and measured again with the same plan. Every difference is emulation minus path. */
+        ClosedLoop: {
+            /** @description Each direction that both runs know. */
+            directions: components["schemas"]["LoopDirection"][];
+            /** @description The run of the emulation. */
+            emulation: components["schemas"]["ComparedRun"];
+            /** @description Method of the confidence intervals and of the verdict. */
+            method: string;
+            /** @description What was modelled of each direction. */
+            model: components["schemas"]["DirectionModel"][];
+            /** @description What a reader should know of the model. */
+            model_warnings: (components["schemas"]["ModelWarning"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
+            /** @description The run of the path. The name of a run in the folder of the loop is relative to it. */
+            path: components["schemas"]["ComparedRun"];
+            /** @description The scenario that was emulated. */
+            scenario: string;
+            /** @description `romer/loop/1`. */
+            schema: string;
+            /** @description The seed of the emulation: six numbers that replay every decision of chance; `null` if the emulator left no document. */
+            seed: number[] | null;
+            /**
+             * Format: uint16
+             * @description Which of its streams was modelled.
+             */
+            stream: number;
+            /** @description The verdict: that of the worst direction. */
+            verdict: components["schemas"]["LoopVerdict"];
+            /** @description What may affect the verdicts besides the model; A is the path, B the emulation. */
+            warnings: (components["schemas"]["ComparisonWarning"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
+        };
         /** @description Parameters of a codec for the E-model. */
         Codec: {
             /**
@@ -1924,6 +2063,16 @@ export interface components {
         });
         /** @description Kind of a delay: absolute, or relative to the minimum. */
         DelayKind: "absolute" | "variable";
+        /** @description Delays of a stream over time. */
+        DelaysOverTime: {
+            /** @description Directions with known delays. */
+            directions: components["schemas"]["DirectionDelays"][];
+            /**
+             * Format: int64
+             * @description Length of a bin, nanoseconds. Bins begin with the departure of the first packet.
+             */
+            every_ns: number;
+        };
         /** @description Description of the device under test by the user (`--dut-label`). */
         Device: {
             /**
@@ -1996,6 +2145,72 @@ export interface components {
             b: components["schemas"]["Place"] | null;
             /** @description Event of the packet. */
             moment: components["schemas"]["StampMoment"];
+        };
+        /** @description Delays of a direction over time, by bin of the departure. */
+        DirectionDelays: {
+            /** @description Direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description Lost packets of each bin. */
+            lost: number[];
+            /** @description Median of each bin (nearest rank), nanoseconds; `null` without delays. */
+            median_ns: (number | null)[];
+            /**
+             * Format: int64
+             * @description Minimum of all delays, nanoseconds.
+             */
+            min_ns: number;
+            /** @description 95 % quantile of each bin (nearest rank), nanoseconds; `null` without delays. */
+            p95_ns: (number | null)[];
+        };
+        /** @description The model of one direction. */
+        DirectionModel: {
+            /** @description The families that were compared. */
+            candidates: components["schemas"]["ModelCandidate"][];
+            /**
+             * @description The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
+             *     laws of delay and loss ratios), or `trace` (the recorded delays, by time).
+             */
+            delay: string;
+            /**
+             * Format: uint64
+             * @description Number of packets with a known delay.
+             */
+            delays: number;
+            /** @description `forward` or `reverse`. */
+            direction: string;
+            /**
+             * Format: double
+             * @description Share of packets duplicated.
+             */
+            duplicated_ratio: number | null;
+            /**
+             * @description The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
+             *     `gilbert-elliott` (some of each), `regimes`, or `trace`.
+             */
+            loss: string;
+            /**
+             * Format: double
+             * @description Share of packets lost.
+             */
+            loss_ratio: number | null;
+            /** @description 95 % confidence interval of the loss ratio: by Wilson for independent losses, else by a moving-block bootstrap. */
+            loss_ratio_interval: number[] | null;
+            /**
+             * Format: uint64
+             * @description Packets that were sent.
+             */
+            packets: number;
+            /** @description Each parameter of the families of delay and loss. */
+            parameters: components["schemas"]["ModelParameter"][];
+            /**
+             * Format: double
+             * @description Share of packets displaced.
+             */
+            reordered_ratio: number | null;
+            /** @description For `trace`: the family of delay that did not reproduce the measurement; `null` where the trace was requested. */
+            replaced: string | null;
+            /** @description For which traffic the measurement supports the model. */
+            supported: components["schemas"]["Supported"];
         };
         /** @description Results of one direction. */
         DirectionResults: {
@@ -3764,7 +3979,7 @@ export interface components {
             /** @description State of each stream. */
             streams: components["schemas"]["StreamInterval"][];
         };
-        /** @description State of a measurement or benchmark. */
+        /** @description State of a measurement, benchmark or closed loop. */
         JobState: "running" | "done" | "partial" | "failed";
         /** @description Verdict on a claim. */
         Judgement: {
@@ -3844,7 +4059,7 @@ export interface components {
             comment: string | null;
             /** @description Start time, RFC 3339; empty if the run cannot be read. */
             created: string;
-            /** @description Direction of the probes of a measurement. */
+            /** @description Direction of the probes of a measurement or a loop. */
             direction: components["schemas"]["ProbeDirection"] | null;
             /** @description Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only. */
             elsewhere: string | null;
@@ -3863,10 +4078,12 @@ export interface components {
             name: string;
             /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read. */
             state: string;
-            /** @description Targets of a measurement; ports of a benchmark or an emulation. */
+            /** @description Targets of a measurement or a loop; ports of a benchmark or an emulation. */
             targets: string[];
-            /** @description Traffic model of a measurement; procedure of a benchmark. */
+            /** @description Traffic model of a measurement or a loop; procedure of a benchmark. */
             traffic: string | null;
+            /** @description Verdict of a closed loop; `null` for other runs, and for loops that were not closed. */
+            verdict: components["schemas"]["LoopVerdict"] | null;
         };
         /** @description Results of a stream within an interval. */
         LiveStream: {
@@ -3992,6 +4209,169 @@ export interface components {
              */
             records: number;
         };
+        /** @description One direction of both runs. */
+        LoopDirection: {
+            /**
+             * Format: double
+             * @description Mean delay of the emulation minus the mean delay of the same packets in the emulator: what this machine added around the
+             *     emulator. It is part of the delays of the emulation. `null` where it is not known.
+             */
+            added_ns: number | null;
+            /** @description Autocorrelation of delay. */
+            autocorrelation: components["schemas"]["LoopLag"][];
+            /** @description With `variable`, the clock offset of the path is unknown: the delays of both runs are those above the minimum of each. */
+            delay_kind: components["schemas"]["DelayKind"] | null;
+            /** @description `forward`, `reverse` or `round_trip`. */
+            direction: string;
+            /** @description Each figure, and the distances of the distributions of delay. */
+            figures: components["schemas"]["LoopFigure"][];
+            /** @description Loss periods (RFC 3357), by their length. */
+            loss_periods: components["schemas"]["LoopLossPeriod"][];
+            /** @description The verdict: that of the worst figure. */
+            verdict: components["schemas"]["LoopVerdict"];
+            /** @description The verdict as text. */
+            words: string;
+        };
+        /** @description A figure of the path and of the emulation. */
+        LoopFigure: {
+            /**
+             * Format: double
+             * @description Emulation minus path, or the distance of both.
+             */
+            difference: number | null;
+            /**
+             * Format: double
+             * @description Of the emulation; `null` for a distance.
+             */
+            emulation: number | null;
+            /**
+             * @description Its place in a direction of the measurement document, such as `delay_ns.p99`; `autocorrelation` of delays of consecutive
+             *     packets; or a distance of the distributions of delay: `kolmogorov_smirnov` (a share) or `wasserstein_ns`.
+             */
+            figure: string;
+            /**
+             * Format: double
+             * @description The difference of the second half of the run of the path from its first, without its sign: what time and chance do to the
+             *     path itself. `null` where it is not known.
+             */
+            halves: number | null;
+            /** @description 95 % confidence interval of the difference; `null` where the data do not allow one. */
+            interval: number[] | null;
+            /**
+             * Format: double
+             * @description Of the path; `null` for a distance.
+             */
+            path: number | null;
+            /** @description What the difference shows; `null`: the figure is not judged. */
+            result: components["schemas"]["LoopResult"] | null;
+            /**
+             * Format: double
+             * @description Up to which difference the figure is reproduced. 0: up to what chance does, which is an interval that includes 0. `null`:
+             *     the figure is not judged.
+             */
+            tolerance: number | null;
+        };
+        /** @description A closed loop that this server started. */
+        LoopJob: {
+            /** @description Equivalent command line. */
+            command: string;
+            /**
+             * Format: int64
+             * @description Time since the start of the phase, nanoseconds, of the two measurements.
+             */
+            elapsed_ns: number;
+            /** @description Reason why the loop failed or is incomplete. */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description Expected duration of the phase, nanoseconds; `null` if unknown.
+             */
+            expected_ns: number | null;
+            /** @description Name of the run from which the loop started; `null` if the path is measured. */
+            from_run: string | null;
+            /**
+             * Format: uint64
+             * @description Identifier.
+             */
+            id: number;
+            /** @description Phase, of a loop that ended the last one. */
+            phase: components["schemas"]["LoopPhase"];
+            /** @description Request of the measurement; `null` if the loop started from a run. */
+            request: components["schemas"]["Asked"] | null;
+            /** @description Name of the run in which the loop is stored. */
+            run: string | null;
+            /** @description Start time, RFC 3339. */
+            started: string;
+            /** @description State. */
+            state: components["schemas"]["JobState"];
+            /**
+             * Format: uint16
+             * @description Stream of that run, from 0.
+             */
+            stream: number;
+            /** @description Target of the path. */
+            target: string;
+            /** @description Verdict; `null` until the loop is closed. */
+            verdict: components["schemas"]["LoopVerdict"] | null;
+        };
+        /** @description The autocorrelation of delay at a lag. */
+        LoopLag: {
+            /**
+             * Format: double
+             * @description Of the emulation.
+             */
+            emulation: number | null;
+            /**
+             * Format: int64
+             * @description The lag at the mean interval of the stream, nanoseconds.
+             */
+            lag_ns: number;
+            /**
+             * Format: uint32
+             * @description The lag, packets.
+             */
+            packets: number;
+            /**
+             * Format: double
+             * @description Of the path.
+             */
+            path: number | null;
+        };
+        /** @description Loss periods of a length. */
+        LoopLossPeriod: {
+            /**
+             * Format: uint64
+             * @description The same of the emulation.
+             */
+            emulation: number;
+            /**
+             * Format: uint64
+             * @description Consecutive packets that were lost.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description Periods of that length on the path.
+             */
+            path: number;
+        };
+        /** @description Request for a closed loop that starts from a finished run. */
+        LoopOfRun: {
+            /** @description Name of the run of the path. */
+            run: string;
+            /**
+             * Format: uint16
+             * @description Stream of the run, from 0.
+             * @default 0
+             */
+            stream: number;
+        };
+        /** @description Phase of a closed loop. */
+        LoopPhase: "measuring" | "modelling" | "emulating" | "measuring_again" | "comparing";
+        /** @description What the difference of a figure shows. */
+        LoopResult: "within" | "undecided" | "differs";
+        /** @description What the data show of the emulation. */
+        LoopVerdict: "reproduced" | "undecided" | "not_reproduced";
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
             /**
@@ -5542,6 +5922,87 @@ export interface components {
              */
             sender_departure: number;
         };
+        /** @description A family of models, and how well it predicts blocks of time that it was not fitted to. */
+        ModelCandidate: {
+            /** @description The families of delay and loss, as `correlated + bursts`, or `regimes 3`. */
+            family: string;
+            /**
+             * Format: double
+             * @description The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
+             *     family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
+             */
+            held_out_log_likelihood: number | null;
+            /** @description Whether it was chosen. */
+            is_chosen: boolean;
+        };
+        /** @description A parameter of a model. */
+        ModelParameter: {
+            /** @description 95 %, by the profile of the likelihood or its curvature; `null` where the measurement does not bound it. */
+            interval: number[] | null;
+            /**
+             * @description `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
+             *     `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
+             *     `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on.
+             */
+            name: string;
+            /**
+             * Format: double
+             * @description In the unit of the name.
+             */
+            value: number;
+        };
+        /** @description A warning of a model of a path. */
+        ModelWarning: {
+            /** @constant */
+            code: "fates-unknown";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "delays-halved";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "delays-unknown";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "order-unknown";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "delays-relative";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "misfit";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description Whether the scenario replays the recorded packets (`--trace`). */
+            is_trace: boolean;
+            /** @constant */
+            severity: "warning";
+        };
         /** @description A file that a scenario uses. */
         NamedFile: {
             /** @description Name of the file in the scenario. */
@@ -5790,6 +6251,8 @@ export interface components {
         Opened: {
             /** @description Results of a benchmark (romer/benchmark/1). */
             benchmark: components["schemas"]["Benchmark"] | null;
+            /** @description Results of a closed loop, and its runs. */
+            closed_loop: components["schemas"]["StoredLoop"] | null;
             /** @description Emulation that the measurement passed through, if stored with the run. */
             emulated: components["schemas"]["Emulated"] | null;
             /** @description Results of an emulation (romer/emulation/1). */
@@ -5804,7 +6267,7 @@ export interface components {
             measurements: components["schemas"]["Measurement"][];
             /** @description Name of the run and its folder. */
             name: string;
-            /** @description Scenario of the emulation, as JSON. */
+            /** @description Scenario of the emulation or the loop, as JSON. */
             scenario: {
                 [key: string]: unknown;
             } | null;
@@ -6537,7 +7000,7 @@ export interface components {
             mos: number | null;
         };
         /** @description Kind of a run. */
-        RunKind: "measurement" | "benchmark" | "emulation";
+        RunKind: "measurement" | "benchmark" | "emulation" | "loop";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
         Scale: "narrowband" | "wideband" | "fullband";
         /** @description A scenario as TOML and as JSON. */
@@ -6839,6 +7302,15 @@ export interface components {
              * @default null
              */
             scenario: components["schemas"]["Given"] | null;
+        };
+        /** @description A closed loop, with the names of its runs. */
+        StoredLoop: {
+            /** @description Results (romer/loop/1); `null` if the loop was not closed. */
+            document: components["schemas"]["ClosedLoop"] | null;
+            /** @description Name of the run of the emulation, as other operations take it; `null` if there is none. */
+            emulated: string | null;
+            /** @description Name of the run of the path, as other operations take it; `null` if it is not among the runs. */
+            path: string | null;
         };
         /** @description State of a running stream. */
         StreamInterval: {
@@ -7246,6 +7718,23 @@ export interface components {
              * @description Standard deviation of the sample (n-1).
              */
             stddev: number | null;
+        };
+        /** @description For which traffic a measurement supports a model. */
+        Supported: {
+            /**
+             * @description Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. The
+             *     scenario has a third of the spacing.
+             */
+            is_correlation_time_bound: boolean;
+            /**
+             * Format: double
+             * @description Load in bit/s of IP packets: up to that of the measured packets.
+             */
+            load_bit_per_s: number;
+            /** @description Sizes of IP packets in octets (UDP over IPv4: the payload and 28). */
+            size_octets: number[];
+            /** @description Packet spacings in nanoseconds: from the 5 % quantile of those measured to a tenth of the run. */
+            spacing_ns: number[];
         };
         /** @description Statistics of all values, including those that are listed. */
         Tally: {
@@ -8661,6 +9150,210 @@ export interface operations {
             };
         };
     };
+    loops: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopJob"][];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Asked"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopJob"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startLoopFromRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoopOfRun"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopJob"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    loop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier, from the list of these resources. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopJob"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stopLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier, from the list of these resources. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopJob"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     measurements: {
         parameters: {
             query?: never;
@@ -8983,7 +9676,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9024,7 +9717,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9058,12 +9751,58 @@ export interface operations {
             };
         };
     };
+    delaysOverTime: {
+        parameters: {
+            query?: {
+                /** @description Stream number, from 0 (default 0). */
+                stream?: string;
+                /** @description Length of a bin, with unit; a run has at most 2000 bins (default: 240 bins). */
+                every?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DelaysOverTime"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     frames: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9104,7 +9843,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9150,7 +9889,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9196,7 +9935,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9237,7 +9976,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9283,7 +10022,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9329,7 +10068,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9370,7 +10109,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the run, from GET /api/runs. */
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
                 name: string;
             };
             cookie?: never;
@@ -9384,6 +10123,49 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected. The body states the cause and the remedy. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    loopScenarioFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */

@@ -21,6 +21,9 @@ class Shared {
   seconds = $state.raw<Second[]>([]);
   jobs = $state.raw<Schemas['Job'][]>([]);
   benchmarks = $state.raw<Schemas['BenchmarkJob'][]>([]);
+  loops = $state.raw<Schemas['LoopJob'][]>([]);
+  /** A scenario that another screen gives to the emulator's, with its files; that takes it. */
+  offered = $state.raw<{ scenario: Record<string, unknown>; files: Record<string, string> } | null>(null);
   missed = $state(0);
 
   private source: EventSource | null = null;
@@ -77,6 +80,7 @@ class Shared {
   private async renew(): Promise<void> {
     this.jobs = await ask('measurements');
     this.benchmarks = await ask('benchmarks');
+    this.loops = await ask('loops');
     if (this.about?.has_emulation) {
       this.emulation = await ask('emulation');
       this.asks = asksAnything((await ask('scenario')).scenario);
@@ -128,6 +132,7 @@ class Shared {
       this.jobs = renewed(this.jobs, job);
     });
     on<Schemas['BenchmarkJob']>('benchmark', (job) => (this.benchmarks = renewed(this.benchmarks, job)));
+    on<Schemas['LoopJob']>('loop', (job) => (this.loops = renewed(this.loops, job)));
     on<{ events: number }>('missed', (what) => (this.missed += what.events));
   }
 

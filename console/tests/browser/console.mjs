@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { browse, conclude, PATIENCE, prefix, serve, TOKEN, until } from './common.mjs';
 import { applying, benchmarkFaults, chains, endsPassing, endsWithItsEmulation, keysOfScenarios, linesOfTraces, longTraces, overlaysOfStreams, sameNotes } from './keeping.mjs';
+import { closesLoops, continuesFromLoops } from './loops.mjs';
 import { numbersStay } from './typing.mjs';
 
 const shots = process.env.ROMER_SCREENSHOTS;
@@ -57,7 +58,7 @@ async function pictures(page, context) {
   await shot(page, 'runs');
 }
 
-const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Benchmark', 'Doctor'];
+const SCREENS = ['Emulator', 'Live', 'Measure', 'Loop', 'Runs', 'Benchmark', 'Doctor'];
 const open = async (page, screen) => {
   await page.getByRole('navigation').getByRole('link', { name: screen }).click();
   await page.getByRole('heading', { level: 1, name: screen }).waitFor();
@@ -648,6 +649,13 @@ async function run() {
   assert.equal(await page.getByLabel('Target', { exact: true }).inputValue(), 'far.example');
   await open(page, 'Emulator');
   await page.getByRole('heading', { name: 'No packets pass through an emulator yet' }).waitFor();
+
+  step('a loop is closed, judged, drawn, and its scenario is opened in the emulator');
+  await open(page, 'Loop');
+  await closesLoops(page);
+  await clean(page, 'a closed loop');
+  await open(page, 'Runs');
+  await continuesFromLoops(page);
 
   step('every screen fits a telephone, in the dark as well');
   await page.setViewportSize({ width: 360, height: 740 });

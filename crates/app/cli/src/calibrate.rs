@@ -18,7 +18,7 @@ use romer_store::CalibrationFile;
 use romer_units::Duration;
 
 use crate::args::CalibrateArgs;
-use crate::failure::{Failure, exit_of};
+use crate::failure::Failure;
 use crate::{output, signals};
 
 /// What the prefix of a calibration's lab begins with; its process number follows.
@@ -112,7 +112,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     drop(standing);
     if !status.success() {
         // It has said why itself.
-        return Ok(exit_of(status));
+        return Ok(status.into());
     }
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use romer_endpoint::names::Target;
+use romer_loop::{FAR, LabPath, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::ClosedLoop;
@@ -18,11 +19,9 @@ use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, counted};
 
 use crate::args::DemoArgs;
-use crate::closed_loop::{self, LoopFolder, PathRun};
 use crate::failure::Failure;
-use crate::lab_path::{FAR, LabPath};
 use crate::measure::{exit_code, location, with_progress};
-use crate::{model, output, report, signals};
+use crate::{closed_loop, model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
@@ -64,7 +63,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
         command.args(["demo", "--inside", FAR, "--hand-over"]).arg(scratch.file(MEASURED));
         command.args(std::env::args_os().skip(2));
     };
-    let exit = path.measure(options, &interrupted)?;
+    let exit = path.measure(options, &interrupted, |_| {})?;
     path.end_emulation();
     // Where the measurement failed it has said why.
     let Some(measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
@@ -98,9 +97,10 @@ fn close(
     interrupted: &AtomicBool,
 ) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
     let beside = arguments.keep.out.is_some().then(|| output::with_suffix(run, "-loop"));
-    let folder = LoopFolder::make(beside.as_deref(), arguments.output.force, "demo")?;
+    let folder = closed_loop::make_folder(beside.as_deref(), arguments.output.force, "demo")?;
     let path = PathRun::read(run, LOOP_STREAM)?;
-    let closed = closed_loop::close_in(lab, &folder, &path, arguments.output.quiet, interrupted)?;
+    let talk = Talk::Terminal { quiet: arguments.output.quiet };
+    let closed = romer_loop::close(lab, &folder, &path, talk, &mut (), interrupted)?;
     Ok(closed.map(|closed| (closed, folder)))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
 use std::path::Path;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use romer_analyze::analysis::AnalysisError;
@@ -101,15 +101,6 @@ impl Failure {
     /// Whether the command asks for something that cannot be.
     pub(crate) fn is_usage(&self) -> bool {
         self.exit == Exit::Usage
-    }
-}
-
-/// That of a process of the program's own, which has said itself why it failed. One that a signal ended has a fault.
-pub(crate) fn exit_of(status: ExitStatus) -> Exit {
-    match status.code().map(u8::try_from) {
-        Some(Ok(0)) => Exit::Success,
-        Some(Ok(code)) => Exit::Command(code),
-        _ => Exit::Fault,
     }
 }
 

@@ -21,7 +21,6 @@ mod failure;
 mod formats;
 mod help;
 mod lab;
-mod lab_path;
 mod manual;
 mod measure;
 mod metrics;

@@ -8,9 +8,10 @@ use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_emulate::Opened;
 use romer_emulate::link_model::{self, LinkScenario};
-use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled, Part, Sequence};
+use romer_emulate::model_fit::{self, ModelKind, Part, Sequence};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
-use romer_impair::{Config, Headers};
+use romer_impair::Config;
+use romer_loop::{LoopError, path_model};
 use romer_record::Exit;
 use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, ModelPart, PathModel};
@@ -18,7 +19,6 @@ use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
-use romer_wire::ip::protocol::UDP;
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
@@ -69,7 +69,7 @@ pub(crate) fn compare(
     });
     predictive_check::fidelity(&Question {
         config,
-        headers: headers(streams),
+        headers: path_model::headers(streams),
         streams: streams
             .iter()
             .map(|stream| MeasuredStream {
@@ -83,11 +83,6 @@ pub(crate) fn compare(
         seeks_allowance,
         fit: None,
     })
-}
-
-fn headers(streams: &[Evaluated]) -> Headers {
-    let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
-    Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() }
 }
 
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
@@ -145,56 +140,6 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     }
 }
 
-/// A scenario of the path that `stream` measured, the run `run`, with its checks. Its files beside it begin with `stem`. Hosts and links
-/// outside the path may have added up to `allowed` to a delay.
-pub(crate) fn fit(
-    stream: &Evaluated,
-    run: &str,
-    stem: &str,
-    kind: ModelKind,
-    only_udp: bool,
-    allowed: Duration,
-) -> Result<Modelled, Failure> {
-    let source = FitInput { only_udp, ..source(stream, run, stem, kind, allowed) };
-    model_fit::model(&source).map_err(|why| inexpressible(run, &why))
-}
-
-/// What a scenario is made of, for all packets.
-fn source<'a>(
-    stream: &'a Evaluated,
-    run: &'a str,
-    stem: &'a str,
-    kind: ModelKind,
-    allowed: Duration,
-) -> FitInput<'a> {
-    let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
-    FitInput {
-        run,
-        ways: [&stream.related.forward, &stream.related.reverse],
-        round_trip: &stream.related.round_trip,
-        ordered: [&stream.measurement.forward, &stream.measurement.reverse]
-            .map(|direction| direction.packets.reordered.is_some()),
-        absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
-        kind,
-        stem,
-        year: started.unwrap_or(2026),
-        only_udp: false,
-        headers: headers(std::slice::from_ref(stream)),
-        waiting: WAITING_TIME.as_nanos(),
-        allowed: allowed.as_nanos(),
-    }
-}
-
-fn inexpressible(name: &str, why: &str) -> Failure {
-    Failure::with_exit(
-        Exit::BadData,
-        format!(
-            "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
-            escape::terminal(name)
-        ),
-    )
-}
-
 /// A scenario with the document of it.
 struct Made {
     /// Files that the scenario names: name and content.
@@ -207,7 +152,7 @@ struct Made {
 /// The scenario of one run.
 fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, Failure> {
     let stream = run.stream(arguments.stream_number)?;
-    let modelled = fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
+    let modelled = path_model::fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
     let misfits = modelled.misfits();
     let fitted = modelled.fitted;
     let plan = arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten();
@@ -238,11 +183,11 @@ fn of_runs(arguments: &ModelArgs, runs: &[MeasuredRun], stem: &str) -> Result<Ma
     let mut sources = Vec::new();
     for run in runs {
         let stream = run.stream(arguments.stream_number)?;
-        sources.push(source(stream, &run.name, stem, kind(arguments), arguments.allowance));
+        sources.push(path_model::source(stream, &run.name, stem, kind(arguments), arguments.allowance));
     }
     let names = runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ");
     let Sequence { fitted, parts } =
-        model_fit::sequence(&sources).map_err(|why| inexpressible(&names, &why))?;
+        model_fit::sequence(&sources).map_err(|why| LoopError::NoScenario { run: names.clone(), why })?;
     let mut misfits: Vec<ProbeDirection> = Vec::new();
     for direction in parts.iter().flat_map(|part| part.modelled.misfits()) {
         if !misfits.contains(&direction) {

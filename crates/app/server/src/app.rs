@@ -18,6 +18,7 @@ use crate::benchmark_job::{Benchmarks, Plans};
 use crate::emulation::{Emulation, EmulationStatus};
 use crate::events::SharedHub;
 use crate::linked_emulation::LinkedEmulation;
+use crate::loop_job::Loops;
 use crate::measurement_job::{self, Job, MeasurementRequest, Measurements};
 use crate::problem::{FieldError, Problem};
 use crate::request_guard::Names;
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) runs: Runs,
     pub(crate) measurements: Measurements,
     pub(crate) benchmarks: Benchmarks,
+    pub(crate) loops: Loops,
     pub(crate) plans: Plans,
     pub(crate) openapi: String,
     /// The server belongs to an emulation of the command line and ends with it.

@@ -1,4 +1,4 @@
-//! Work that was started from a page and goes on by itself: measurements, benchmarks.
+//! Work that was started from a page and goes on by itself: measurements, benchmarks, closed loops.
 //!
 //! A bounded number of each kind runs at once, and a bounded number is remembered; whatever changes of one is told to
 //! every page.
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::events::Hub;
 use crate::problem::Problem;
 
-/// State of a measurement or benchmark.
+/// State of a measurement, benchmark or closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JobState {

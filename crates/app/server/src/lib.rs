@@ -12,7 +12,7 @@
 //! | `body` | bodies checked without acting on them, for fuzz targets |
 //! | `app` | what requests share |
 //! | `jobs` | work that goes on by itself, told to every page |
-//! | `emulation`, `samples`, `measurement_job`, `benchmark_job`, `runs`, `scenario`, `scenario_diagnostics` | what they are about |
+//! | `emulation`, `samples`, `measurement_job`, `benchmark_job`, `loop_job`, `runs`, `scenario`, `scenario_diagnostics` | what they are about |
 //! | `log_tail` | what can be told of a measurement's delays while it runs, from its packet log |
 //! | `interval_store` | the same, interval by interval, for pages that come later |
 //! | `linked_emulation` | what a measurement passes through, kept with it |
@@ -38,6 +38,7 @@ mod jobs;
 mod limits;
 mod linked_emulation;
 mod log_tail;
+mod loop_job;
 mod measurement_job;
 mod problem;
 mod request_defaults;
@@ -177,6 +178,7 @@ impl Server {
             names: request_guard::Names { hosts: options.hosts, tls: tls.is_some() },
             measurements: measurement_job::Measurements::new(Arc::clone(&hub)),
             benchmarks: benchmark_job::Benchmarks::new(Arc::clone(&hub)),
+            loops: loop_job::Loops::new(Arc::clone(&hub)),
             plans: benchmark_job::Plans { reader: options.plans, commands: options.allow_commands },
             hub,
             runs: options.runs,
@@ -219,7 +221,7 @@ impl Server {
         format!("{scheme}://{host}/#token={}", self.token)
     }
 
-    /// Ends it: measurements and benchmarks that it runs are ended, measurements kept, and an emulation of its own is
+    /// Ends it: measurements, benchmarks and loops that it runs are ended, measurements kept, and an emulation of its own is
     /// stopped.
     pub fn stop(mut self) {
         self.end();
@@ -228,12 +230,14 @@ impl Server {
     fn end(&mut self) {
         self.app.measurements.stop_all();
         self.app.benchmarks.stop_all();
+        self.app.loops.stop_all();
         if !self.app.ends_with_emulation {
             // It is kept as a run; what it says at its end is of no use any more.
             let _ = self.app.stop_emulation(true);
         }
         self.app.measurements.wait();
         self.app.benchmarks.wait();
+        self.app.loops.wait();
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -163,8 +163,7 @@ pub(crate) fn start(
     through: Option<LinkedEmulation>,
 ) -> Result<Job, Problem> {
     let options = checked(&asked, runs)?;
-    let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
-    let expected_ns = lengths.map(|schedule| schedule.expected_length().as_nanos()).max();
+    let expected_ns = expected_ns(&options);
     let command = options.command.clone();
     let make = move |id| Job {
         id,
@@ -193,7 +192,7 @@ pub(crate) fn start(
 }
 
 /// The options that a request names, with sizes that can be sent.
-fn checked(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Problem> {
+pub(crate) fn checked(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Problem> {
     let options = options(asked, runs)?;
     romer_measure::check_sizes(&options).map_err(|error| about_size(&error))?;
     Ok(options)
@@ -202,6 +201,12 @@ fn checked(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Pr
 /// Validates a request without starting anything.
 pub(crate) fn check(asked: &MeasurementRequest, runs: &Runs) -> Result<(), Problem> {
     checked(asked, runs).map(|_| ())
+}
+
+/// How long a measurement takes by its schedules, nanoseconds.
+pub(crate) fn expected_ns(options: &MeasureOptions) -> Option<i64> {
+    let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
+    lengths.map(|schedule| schedule.expected_length().as_nanos()).max()
 }
 
 /// Whether one of them writes to the run of this name.
@@ -300,7 +305,8 @@ fn field<T: FromStr<Err: std::fmt::Display>>(
     text.parse().map(Some).map_err(|error: T::Err| wrong(name, &error.to_string()))
 }
 
-fn wrong(name: &str, why: &str) -> Problem {
+/// A refusal that names a field.
+pub(crate) fn wrong(name: &str, why: &str) -> Problem {
     let error = FieldError { field: name.into(), detail: why.into(), line: None, column: None };
     Problem::unprocessable("fields", format!("{name}: {why}")).about(error)
 }
@@ -352,7 +358,7 @@ fn options(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Pr
     }
     let name = targets.first().map_or("run", |target| target.host.as_str()).to_owned();
     let fresh = traffic.is_random() && asked.seed.is_none();
-    let command = command(asked, fresh.then_some(traffic.seed));
+    let command = command("measure", asked, fresh.then_some(traffic.seed));
     let streams =
         targets.into_iter().map(|target| StreamOptions { target, traffic: traffic.clone(), size }).collect();
     Ok(MeasureOptions {
@@ -434,9 +440,9 @@ fn recorded(model: &TrafficModel, asked: &MeasurementRequest) -> Result<Option<T
     }
 }
 
-/// The command line that does the same.
-fn command(asked: &MeasurementRequest, drawn: Option<Seed>) -> String {
-    let mut words = vec!["romer".to_owned(), "measure".into()];
+/// The command line of `romer VERB` that does the same, with the seed that was drawn.
+pub(crate) fn command(verb: &str, asked: &MeasurementRequest, drawn: Option<Seed>) -> String {
+    let mut words = vec!["romer".to_owned(), verb.to_owned()];
     words.extend(asked.targets.iter().cloned());
     let mut option = |name: &str, value: Option<String>| {
         if let Some(value) = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()) {

@@ -1,5 +1,6 @@
 //! Runs: what was measured, here or on the command line.
 
+pub(crate) mod delays;
 pub(crate) mod exports;
 #[cfg(test)]
 #[path = "../tests/fixtures/emulation.rs"]
@@ -7,13 +8,16 @@ mod fixture;
 #[cfg(test)]
 mod hostile_tests;
 mod run_summary;
+mod stored_loops;
 pub(crate) mod stored_runs;
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use axum::http::StatusCode;
 use romer_analyze::reading;
 use romer_record::benchmark::Benchmark;
+use romer_record::closed_loop::{ClosedLoop, LoopVerdict};
 use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
@@ -38,6 +42,8 @@ pub(crate) enum FolderKind {
     Benchmark,
     /// Emulation stored with `--out`.
     Emulation,
+    /// Closed loop.
+    Loop,
 }
 
 /// A run in the list.
@@ -51,11 +57,11 @@ pub(crate) struct RunListEntry {
     created: String,
     /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read.
     state: String,
-    /// Targets of a measurement; ports of a benchmark or an emulation.
+    /// Targets of a measurement or a loop; ports of a benchmark or an emulation.
     targets: Vec<String>,
-    /// Traffic model of a measurement; procedure of a benchmark.
+    /// Traffic model of a measurement or a loop; procedure of a benchmark.
     traffic: Option<String>,
-    /// Direction of the probes of a measurement.
+    /// Direction of the probes of a measurement or a loop.
     direction: Option<ProbeDirection>,
     /// Comment of the user.
     comment: Option<String>,
@@ -67,6 +73,8 @@ pub(crate) struct RunListEntry {
     limits: u64,
     /// Failed limits and claims, as text.
     failed_limits: Vec<String>,
+    /// Verdict of a closed loop; `null` for other runs, and for loops that were not closed.
+    verdict: Option<LoopVerdict>,
     /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
     link_target: Option<String>,
 }
@@ -88,12 +96,25 @@ pub(crate) struct RunDocuments {
     benchmark: Option<WithWarningText<Benchmark>>,
     /// Results of an emulation (romer/emulation/1).
     emulation: Option<WithWarningText<EmulationDocument>>,
+    /// Results of a closed loop, and its runs.
+    closed_loop: Option<StoredLoop>,
     /// Whether the run stores its frames (`frames.pcapng`).
     frames: bool,
     /// Emulation that the measurement passed through, if stored with the run.
     emulated: Option<Emulated>,
-    /// Scenario of the emulation, as JSON.
+    /// Scenario of the emulation or the loop, as JSON.
     scenario: Option<Map<String, Value>>,
+}
+
+/// A closed loop, with the names of its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct StoredLoop {
+    /// Results (romer/loop/1); `null` if the loop was not closed.
+    document: Option<WithWarningText<ClosedLoop>>,
+    /// Name of the run of the path, as other operations take it; `null` if it is not among the runs.
+    path: Option<String>,
+    /// Name of the run of the emulation, as other operations take it; `null` if there is none.
+    emulated: Option<String>,
 }
 
 const fn state(state: State) -> &'static str {
@@ -144,6 +165,7 @@ impl RunListEntry {
             figures: Vec::new(),
             limits: 0,
             failed_limits: Vec::new(),
+            verdict: None,
             link_target: link_target(folder),
         }
     }
@@ -182,7 +204,8 @@ fn unknown() -> Problem {
     Problem::not_found("there is no such run; the list has those that there are")
 }
 
-/// The path of a folder among the runs, by its name, which leads nowhere else.
+/// The path of a folder among the runs, by its name, which leads nowhere else. The runs of a loop have the name of the loop and their own,
+/// with a slash between.
 pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     if name.chars().any(char::is_control) {
         return Err(Problem::unprocessable(
@@ -190,13 +213,28 @@ pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
             "a run's name has no line breaks and no other control characters",
         ));
     }
-    let mut parts = Path::new(name).components();
-    let alone = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
-    if alone { Ok(runs.root().join(name)) } else { Err(unknown()) }
+    let (outer, inner) = name.split_once('/').map_or((name, None), |(outer, inner)| (outer, Some(inner)));
+    let mut parts = Path::new(outer).components();
+    let alone =
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == outer);
+    if !alone {
+        return Err(unknown());
+    }
+    let folder = runs.root().join(outer);
+    match inner {
+        None => Ok(folder),
+        Some(inner) => stored_loops::run(&folder, inner).ok_or_else(unknown),
+    }
+}
+
+/// The name of a folder among the runs; `None` if [`path`] does not lead there.
+pub(crate) fn name_among(runs: &Runs, folder: &Path) -> Option<String> {
+    let name = folder.strip_prefix(runs.root()).ok()?.to_str()?;
+    path(runs, name).is_ok().then(|| name.to_owned())
 }
 
 /// The folder of a measurement.
-fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn measurement_folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     let folder = path(runs, name)?;
     if untrusted::is_file(&folder.join("manifest.json")) {
         return Ok(folder);
@@ -210,10 +248,12 @@ fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
 /// A run with its documents; one whose program was killed is completed first.
 pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
     let any = path(runs, name)?;
-    if let Some(kind) = stored_runs::kind(&any) {
-        return stored_runs::open(&any, name, kind);
+    match stored_runs::kind(&any) {
+        Some(FolderKind::Loop) => return stored_loops::open(runs, &any, name),
+        Some(kind) => return stored_runs::open(&any, name, kind),
+        None => {}
     }
-    let folder = folder(runs, name)?;
+    let folder = measurement_folder(runs, name)?;
     let run = Run::open(&folder)?;
     let measurements = match run.state() {
         State::Complete | State::Partial | State::Recovered => run.measurements().ok(),
@@ -242,24 +282,25 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
         measurements: measurements.into_iter().map(WithWarningText).collect(),
         benchmark: None,
         emulation: None,
-        frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),
+        closed_loop: None,
+        frames: untrusted::is_file(&folder.join(stored_runs::FRAMES_FILE)),
         scenario: emulated.as_ref().map(|emulated| scenario::json_of(&emulated.scenario)),
         emulated,
     })
 }
 
 fn read(runs: &Runs, name: &str) -> Result<reading::RunContents, Problem> {
-    let folder = folder(runs, name)?;
+    let folder = measurement_folder(runs, name)?;
     Ok(reading::read(&folder)?)
 }
 
 /// The report of a run as a page.
 pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     let any = path(runs, name)?;
-    if stored_runs::kind(&any).is_some() {
-        return stored_runs::report(&any);
+    if let Some(kind) = stored_runs::kind(&any) {
+        return stored_runs::report(&any, kind);
     }
-    let folder = folder(runs, name)?;
+    let folder = measurement_folder(runs, name)?;
     let run = Run::open(&folder)?;
     if matches!(run.state(), State::Complete | State::Partial | State::Recovered)
         && let Ok(page) = run.report()
@@ -272,6 +313,16 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     Ok(romer_analyze::page(&read(runs, name)?.streams))
 }
 
+/// The files of a measurement, its manifest last.
+const MEASUREMENT_FILES: [&str; 6] = [
+    "report.html",
+    MEASUREMENT_FILE,
+    "packets.parquet",
+    "packets.log",
+    stored_runs::EMULATED_FILE,
+    "manifest.json",
+];
+
 /// Takes a run away.
 pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     let any = path(runs, name)?;
@@ -282,19 +333,15 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     if let Some(kind) = stored_runs::kind(&any) {
         return stored_runs::delete(&any, kind);
     }
-    let folder = folder(runs, name)?;
+    if name.contains('/') {
+        let detail = "the run is part of a closed loop; delete the loop";
+        return Err(Problem::unprocessable("loop", detail));
+    }
+    let folder = measurement_folder(runs, name)?;
     if Run::open(&folder).is_ok_and(|run| run.state() == State::Running) {
         return Err(Problem::conflict("running", "the run is being measured; stop it first"));
     }
-    let files = [
-        "report.html",
-        MEASUREMENT_FILE,
-        "packets.parquet",
-        "packets.log",
-        stored_runs::EMULATED_FILE,
-        "manifest.json",
-    ];
-    remove(&folder, &files)
+    remove(&folder, &MEASUREMENT_FILES)
 }
 
 fn failed(folder: &Path, error: &std::io::Error) -> Problem {
@@ -317,6 +364,20 @@ fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => removed.map_err(failed),
+    }
+}
+
+/// Removes the folder of a loop that has no run and no document. Gives whether it did.
+pub(crate) fn discard_loop(folder: &Path) -> bool {
+    stored_loops::discard(folder)
+}
+
+/// The files of the scenario of a loop, as text by name.
+pub(crate) fn scenario_files(runs: &Runs, name: &str) -> Result<BTreeMap<String, String>, Problem> {
+    let folder = path(runs, name)?;
+    match stored_runs::kind(&folder) {
+        Some(FolderKind::Loop) => stored_loops::scenario_files(&folder),
+        _ => Err(Problem::unprocessable("kind", "the run is no closed loop; open a loop for this")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use romer_record::benchmark::Benchmark;
+use romer_record::closed_loop::ClosedLoop;
 use romer_record::comparison::Comparison;
 use romer_record::document::Measurement;
 use romer_record::emulation::Emulation;
@@ -82,6 +83,7 @@ macro_rules! warned {
 }
 warned! {
     Benchmark: warnings;
+    ClosedLoop: model_warnings, warnings;
     Comparison: warnings;
     Emulation: warnings;
     Measurement: warnings, events;

@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "http/kept.rs"]
 mod kept;
+#[path = "http/loops.rs"]
+mod loops;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,7 @@
 //! How the program ends.
 
+use std::process::ExitStatus;
+
 /// The exit code of the program by its meaning (docs/reference/exit-codes.md). Errors of the engines carry theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -36,6 +38,17 @@ impl Exit {
             Self::LimitFailed => 6,
             Self::Interrupted => 130,
             Self::Command(code) => code,
+        }
+    }
+}
+
+/// That of a process of the program's own, which has printed its error. One that a signal ended has a fault.
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match status.code().map(u8::try_from) {
+            Some(Ok(0)) => Self::Success,
+            Some(Ok(code)) => Self::Command(code),
+            _ => Self::Fault,
         }
     }
 }

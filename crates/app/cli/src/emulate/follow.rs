@@ -36,7 +36,7 @@ use romer_units::{Dscp, Duration};
 use super::run_folder::{MEASUREMENT, REFIT};
 use crate::args::FollowArgs;
 use crate::failure::Failure;
-use crate::{command, model};
+use crate::command;
 use recording::Recording;
 
 /// How often the threads look whether they are to end.
@@ -367,8 +367,8 @@ fn fit(stream: &Evaluated, packets: u64, target: &str, stem: &str) -> Result<Mod
         let arrived = romer_units::counted(packets, "packet");
         return Err(format!("{arrived} arrived, and a fit needs {FEWEST_PACKETS}"));
     }
-    model::fit(stream, target, stem, ModelKind::Models, false, Duration::ZERO)
-        .map_err(|failure| failure.text().to_owned())
+    romer_loop::path_model::fit(stream, target, stem, ModelKind::Models, false, Duration::ZERO)
+        .map_err(|error| error.to_string())
 }
 
 impl Follower {

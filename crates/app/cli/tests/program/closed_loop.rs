@@ -1,8 +1,11 @@
 //! The closed loop, in a lab: a path is measured, modelled, emulated and measured again.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::process::{self, Ended, Process, romer};
@@ -149,4 +152,104 @@ fn loop_of_a_reflector() {
         "{ended:?}"
     );
     assert!(ended.stdout.contains("Note: the clock offset is unknown"), "{ended:?}");
+}
+
+/// A console of its own, with its runs in a folder.
+struct Console {
+    _process: Process,
+    address: String,
+    token: String,
+}
+
+impl Console {
+    fn start(state: &Path) -> Self {
+        let mut command = romer(["console", "--listen", "127.0.0.1:0"]);
+        let mut process = Process::start(command.env("XDG_STATE_HOME", state));
+        let line = process.line();
+        let url = line.trim().strip_prefix("console at http://").unwrap();
+        let (address, token) = url.split_once("/#token=").unwrap();
+        Self { address: address.into(), token: token.into(), _process: process }
+    }
+
+    /// The status of the answer to a request, and its document.
+    fn ask(&self, request: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (address, token, length) = (&self.address, &self.token, body.len());
+        write!(
+            stream,
+            "{request} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    /// A loop, once it has ended.
+    fn ended(&self, id: u64) -> Value {
+        let end = Instant::now() + Duration::from_secs(180);
+        loop {
+            let (_, job) = self.ask(&format!("GET /api/loops/{id}"), "");
+            if job["state"] != "running" {
+                return job;
+            }
+            assert!(Instant::now() < end, "{job:#}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// The console closes the loop of a run: the loop is a run with its verdict, and has its own runs. One that is stopped is partial.
+#[test]
+fn loop_of_the_console() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("romer/runs");
+    std::fs::create_dir_all(&runs).unwrap();
+    let emulator = emulate(&lab, folder.path(), PATH);
+    measure(&lab, &runs.join("one"), &["--direction", "both"]);
+    emulator.signal("TERM");
+    emulator.wait().with_code(0);
+    let console = Console::start(folder.path());
+    let start = || console.ask("POST /api/loops/from-run", r#"{"run":"one"}"#);
+    let (status, job) = start();
+    assert_eq!((status, &job["id"], &job["from_run"]), (201, &json!(1), &json!("one")), "{job:#}");
+    // Two would have labs of one name; and the run is needed.
+    assert_eq!(start().0, 409);
+    assert_eq!(console.ask("DELETE /api/runs/one", "").0, 409);
+    let job = console.ended(1);
+    assert_eq!(
+        (&job["state"], &job["phase"], &job["error"]),
+        (&json!("done"), &json!("comparing"), &Value::Null),
+        "{job:#}"
+    );
+    let name = job["run"].as_str().unwrap();
+    let document = read(&runs.join(name).join("loop.json"));
+    schema::assert_valid(&document, "loop");
+    assert_eq!(job["verdict"], document["verdict"]);
+    let (status, opened) = console.ask(&format!("GET /api/runs/{name}"), "");
+    assert_eq!(
+        (status, &opened["kind"], at(&opened, "/closed_loop/path")),
+        (200, &json!("loop"), &json!("one"))
+    );
+    assert_eq!(*at(&opened, "/closed_loop/emulated"), json!(format!("{name}/emulated")));
+    let inner = format!("{name}%2Femulated");
+    let (status, emulated) = console.ask(&format!("GET /api/runs/{inner}"), "");
+    assert_eq!((status, at(&emulated, "/measurements/0/forward/packets/sent")), (200, &json!(400)));
+    // 400 packets, one every 5 ms, in bins of half a second.
+    let (status, delays) = console.ask(&format!("GET /api/runs/{inner}/delays?every=500ms"), "");
+    let bins = at(&delays, "/directions/0/median_ns").as_array().unwrap();
+    assert!(status == 200 && (4..=6).contains(&bins.len()) && bins[0].is_i64(), "{delays:#}");
+    assert_eq!(console.ask(&format!("GET /api/runs/{inner}/delays?every=1ns"), "").0, 422);
+
+    assert_eq!(start().0, 201);
+    assert_eq!(console.ask("POST /api/loops/2/stop", "").0, 200);
+    let stopped = console.ended(2);
+    assert_eq!((&stopped["state"], &stopped["verdict"]), (&json!("partial"), &Value::Null), "{stopped:#}");
+    assert_eq!(console.ask(&format!("DELETE /api/runs/{name}"), "").0, 204);
+    assert!(!runs.join(name).exists() && runs.join("one/manifest.json").exists());
 }

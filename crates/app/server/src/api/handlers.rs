@@ -18,8 +18,10 @@ use crate::benchmark_job::{BenchmarkJob, BenchmarkRequest, Preview};
 use crate::emulation::{ActiveScenario, Emulation, EmulationStatus};
 use crate::history::Applied;
 use crate::interval_store::Interval;
+use crate::loop_job::{self, LoopJob, LoopOfRun};
 use crate::measurement_job::{self, Job, MeasurementRequest};
 use crate::problem::Problem;
+use crate::runs::delays::{self, DelaysOverTime};
 use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, RunDocuments, RunListEntry};
 use crate::samples;
@@ -128,6 +130,7 @@ pub(super) fn table() -> Vec<Endpoint> {
     table.extend(emulating());
     table.extend(measuring());
     table.extend(benchmarking());
+    table.extend(looping());
     table.extend(run_endpoints());
     table
 }
@@ -383,6 +386,56 @@ fn measuring() -> Vec<Endpoint> {
     ]
 }
 
+fn looping() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<LoopJob>>(
+            "/api/loops",
+            "loops",
+            "Closed loops started by this server, newest first.",
+            |app, _| HandlerReply::json(&app.loops.list()),
+        ),
+        Endpoint {
+            status: 201,
+            ..post::<MeasurementRequest, LoopJob>(
+                "/api/loops",
+                "startLoop",
+                "Start a closed loop with a measurement of one target. Fields that do not apply: trace, limits, comment, \
+                 stamp, log_at_end, emulated.",
+                |app, call| {
+                    let job = loop_job::start(&app.loops, &app.runs, strict_json::read(&call.body)?)?;
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
+        },
+        Endpoint {
+            status: 201,
+            ..post::<LoopOfRun, LoopJob>(
+                "/api/loops/from-run",
+                "startLoopFromRun",
+                "Start a closed loop with a finished run.",
+                |app, call| {
+                    let request = strict_json::read::<LoopOfRun>(&call.body)?;
+                    let job = loop_job::start_of_run(&app.loops, &app.runs, &request)?;
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
+        },
+        get::<LoopJob>("/api/loops/{id}", "loop", "Status of a closed loop.", |app, call| {
+            HandlerReply::json(&app.loops.get(number(call)?)?)
+        }),
+        Endpoint {
+            answer: AnswerKind::Json(schema::<LoopJob>()),
+            status: 200,
+            ..act(
+                "/api/loops/{id}/stop",
+                "stopLoop",
+                "Stop a closed loop. Results up to now are stored.",
+                |app, call| HandlerReply::json(&app.loops.stop(number(call)?)?),
+            )
+        },
+    ]
+}
+
 fn run_endpoints() -> Vec<Endpoint> {
     vec![
         get::<Vec<RunListEntry>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
@@ -396,6 +449,10 @@ fn run_endpoints() -> Vec<Endpoint> {
             ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Delete a run.", |app, call| {
                 if measurement_job::is_written(&app.measurements, name(call)) {
                     let detail = "the run is being measured; stop it first";
+                    return Err(Problem::conflict("running", detail));
+                }
+                if loop_job::is_used(&app.loops, name(call)) {
+                    let detail = "a closed loop uses the run; stop the loop first";
                     return Err(Problem::conflict("running", detail));
                 }
                 runs::delete(&app.runs, name(call)).map(|()| HandlerReply::Nothing)
@@ -414,6 +471,28 @@ fn run_endpoints() -> Vec<Endpoint> {
                     name: None,
                 })
             },
+        ),
+        Endpoint {
+            query: &[
+                ("stream", false, "Stream number, from 0 (default 0)."),
+                (
+                    "every",
+                    false,
+                    "Length of a bin, with unit; a run has at most 2000 bins (default: 240 bins).",
+                ),
+            ],
+            ..get::<DelaysOverTime>(
+                "/api/runs/{name}/delays",
+                "delaysOverTime",
+                "Delays of a measurement over time, in bins.",
+                delays_over_time,
+            )
+        },
+        get::<BTreeMap<String, String>>(
+            "/api/runs/{name}/scenario/files",
+            "loopScenarioFiles",
+            "Files of the scenario of a closed loop, as text by name.",
+            |app, call| HandlerReply::json(&runs::scenario_files(&app.runs, name(call))?),
         ),
         file(
             "/api/runs/{name}/measurement.json",
@@ -519,13 +598,24 @@ fn packets(
     }
 }
 
+fn delays_over_time(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
+    let every = match call.query.get("every").map(|text| text.parse::<Duration>()) {
+        None => None,
+        Some(Ok(every)) if every > Duration::ZERO => Some(every),
+        Some(_) => return Err(Problem::unprocessable("query", "every is a time above 0 with a unit: 500ms")),
+    };
+    HandlerReply::json(&delays::over_time(&app.runs, name(call), stream(call)?, every)?)
+}
+
+/// The stream that a query means.
+fn stream(call: &Call) -> Result<u16, Problem> {
+    let parsed = call.query.get("stream").map_or(Ok(0), |text| text.parse::<u16>());
+    parsed.map_err(|_| Problem::unprocessable("stream", "stream is a number from 0"))
+}
+
 /// The packets that a query means.
 fn which(call: &Call) -> Result<Which, Problem> {
-    let stream = match call.query.get("stream").map(|text| text.parse::<u16>()) {
-        None => 0,
-        Some(Ok(stream)) => stream,
-        Some(Err(_)) => return Err(Problem::unprocessable("stream", "stream is a number from 0")),
-    };
+    let stream = stream(call)?;
     let way = match call.query.get("direction").map(String::as_str) {
         None => None,
         Some("forward") => Some(ProbeDirection::Forward),
@@ -541,9 +631,10 @@ fn of_qtcp(app: &App, call: &Call, file: Qtcp, ending: &str) -> Result<HandlerRe
     saved(call, "text/plain", &format!("-{}.{ending}", which.stream), content)
 }
 
-/// A file that is saved under the run's name.
+/// A file that is saved under the run's name; those of a loop's runs have a dash in the place of the slash.
 fn saved(call: &Call, kind: &'static str, ending: &str, content: Vec<u8>) -> Result<HandlerReply, Problem> {
-    Ok(HandlerReply::File { kind, content, name: Some(format!("{}{ending}", name(call))) })
+    let name = name(call).replace('/', "-");
+    Ok(HandlerReply::File { kind, content, name: Some(format!("{name}{ending}")) })
 }
 
 fn name(call: &Call) -> &str {
@@ -553,7 +644,9 @@ fn name(call: &Call) -> &str {
 fn number(call: &Call) -> Result<u64, Problem> {
     let text = call.path.get("id").map_or("", String::as_str);
     text.parse().map_err(|_| {
-        Problem::not_found("measurements and benchmarks have numbers; the list has those that there are")
+        Problem::not_found(
+            "measurements, benchmarks and loops have numbers; the list has those that there are",
+        )
     })
 }
 

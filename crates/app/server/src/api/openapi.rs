@@ -49,7 +49,7 @@ pub(crate) fn document() -> Value {
 
 fn path_parameter(name: &str) -> &'static str {
     if name == "name" {
-        "Name of the run, from GET /api/runs."
+        "Name of the run, from GET /api/runs. The runs of a closed loop are NAME/path and NAME/emulated."
     } else {
         "Identifier, from the list of these resources."
     }

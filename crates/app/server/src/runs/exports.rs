@@ -9,7 +9,8 @@ use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_store::{Run, Runs, State, untrusted};
 
-use super::{folder, read};
+use super::stored_runs::FRAMES_FILE;
+use super::{measurement_folder, read};
 use crate::problem::Problem;
 
 /// Which packets of a run.
@@ -107,9 +108,6 @@ pub(crate) fn document(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
 /// The largest file that is given away as it is, octets: it passes through memory.
 const MAX_FILE_OCTETS: u64 = 1 << 30;
 
-/// The file in which a run has frames, where it was asked to keep them there (`--pcapng`).
-pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
-
 /// The frames of a run, whatever it is, that keeps any.
 pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
     let file = super::path(runs, name)?.join(FRAMES_FILE);
@@ -124,7 +122,7 @@ pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
 
 /// The rows of a run as they are kept, a Parquet file.
 pub(crate) fn parquet(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
-    let folder = folder(runs, name)?;
+    let folder = measurement_folder(runs, name)?;
     if Run::open(&folder)?.state() == State::Killed {
         // It is completed by being read.
         read(runs, name)?;

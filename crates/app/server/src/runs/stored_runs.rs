@@ -8,8 +8,7 @@ use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::exports::FRAMES_FILE;
-use super::{FolderKind, RunDocuments, RunListEntry, remove, run_summary};
+use super::{FolderKind, RunDocuments, RunListEntry, remove, run_summary, stored_loops};
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -18,6 +17,8 @@ pub(crate) const EMULATED_FILE: &str = "emulated.json";
 const EMULATION_FILE: &str = "emulation.json";
 const REPORT_FILE: &str = "report.html";
 const SCENARIO_FILE: &str = "scenario.toml";
+/// The file in which a run has frames, where they are stored with it (`--pcapng`).
+pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
 /// What emulations that a page ended are called.
 const EMULATION_NAME: &str = "emulation";
 /// Emulations among the runs beyond which no other is added to them: each takes some ten thousand octets.
@@ -33,6 +34,10 @@ pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
     if BenchmarkRun::plan(folder).is_ok() {
         return Some(FolderKind::Benchmark);
     }
+    // A loop has the document of its emulation too.
+    if stored_loops::is_loop(folder) {
+        return Some(FolderKind::Loop);
+    }
     untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(FolderKind::Emulation)
 }
 
@@ -44,7 +49,7 @@ struct DocumentHeader {
 }
 
 /// A document of this schema.
-fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem> {
+pub(super) fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem> {
     let refused = |why: &str| {
         Problem::unprocessable("document", format!("{}: {why}; the folder is damaged", path.display()))
     };
@@ -64,9 +69,10 @@ pub(super) fn list(runs: &Runs) -> Vec<RunListEntry> {
     paths.filter_map(|path| kind(&path).map(|kind| listed(&path, kind))).collect()
 }
 
-fn listed(folder: &Path, kind: FolderKind) -> RunListEntry {
+pub(super) fn listed(folder: &Path, kind: FolderKind) -> RunListEntry {
     let mut listed = RunListEntry::damaged(folder, kind);
     let filled = match kind {
+        FolderKind::Loop => stored_loops::outline(folder, &mut listed),
         FolderKind::Emulation => emulation(folder).map(|document| {
             listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
             listed.created = document.started;
@@ -108,25 +114,32 @@ pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDoc
         benchmark: benchmark.map(WithWarningText),
         scenario: emulation.as_ref().map(|document| scenario::json_of(&document.scenario)),
         emulation: emulation.map(WithWarningText),
+        closed_loop: None,
         frames: untrusted::is_file(&folder.join(FRAMES_FILE)),
         emulated: None,
     })
 }
 
 /// The page that lies in the folder.
-pub(super) fn report(folder: &Path) -> Result<String, Problem> {
-    untrusted::read_text(&folder.join(REPORT_FILE), MAX_DOCUMENT_OCTETS).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            Problem::not_found("there is no report in the folder yet; a benchmark has one when it has ended")
-        }
-        _ => Problem::unprocessable("report", format!("{REPORT_FILE} cannot be read: {error}")),
+pub(super) fn report(folder: &Path, kind: FolderKind) -> Result<String, Problem> {
+    let (file, who) = match kind {
+        FolderKind::Loop => (stored_loops::REPORT_FILE, "loop"),
+        FolderKind::Benchmark | FolderKind::Emulation | FolderKind::Measurement => (REPORT_FILE, "benchmark"),
+    };
+    untrusted::read_text(&folder.join(file), MAX_DOCUMENT_OCTETS).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Problem::not_found(format!(
+            "there is no report in the folder yet; a {who} has one when it has ended"
+        )),
+        _ => Problem::unprocessable("report", format!("{file} cannot be read: {error}")),
     })
 }
 
 /// Takes one away.
 pub(super) fn delete(folder: &Path, kind: FolderKind) -> Result<(), Problem> {
-    if kind != FolderKind::Emulation {
-        return Ok(BenchmarkRun::remove(folder)?);
+    match kind {
+        FolderKind::Emulation => {}
+        FolderKind::Loop => return stored_loops::delete(folder),
+        FolderKind::Benchmark | FolderKind::Measurement => return Ok(BenchmarkRun::remove(folder)?),
     }
     // A link leads to figures that are not the emulation's.
     let figures = folder.join("figures");
@@ -205,7 +218,7 @@ mod tests {
         assert_eq!(kind(&folder), Some(FolderKind::Emulation));
         let opened = open(&folder, &name, FolderKind::Emulation).unwrap();
         assert_eq!(opened.emulation.unwrap(), WithWarningText(document.clone()));
-        assert!(report(&folder).unwrap().contains("a to b: 7 packets"));
+        assert!(report(&folder, FolderKind::Emulation).unwrap().contains("a to b: 7 packets"));
         delete(&folder, FolderKind::Emulation).unwrap();
         assert!(!folder.exists(), "nothing of it is left");
         for number in 1..MOST_EMULATIONS {

@@ -5,28 +5,30 @@ use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::manifest::Stream;
 use romer_store::Location;
-use romer_traffic::{Limit, Request, SPEECH_INTERVAL, Schedule, TrafficModel};
+use romer_traffic::{Limit, Request, SPEECH_INTERVAL, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
-use crate::failure::Failure;
-use crate::traffic;
+use crate::error::LoopError;
 
 /// Two means of an interval that are the same but for rounding.
 const SAME: f64 = 1e-6;
 
-/// The plan by which `target` is measured as `stream` was, of which `measurement` is the document. The run goes to `location`.
+/// The plan by which `target` is measured as `stream` was, of which `measurement` is the document. `trace` is the recorded schedule that
+/// its traffic names. The run goes to `location`; `command` is the command line that is kept with it.
 ///
 /// # Errors
-/// The schedule or the sizes cannot be told from the run.
-pub(super) fn of_stream(
+/// The schedule or the sizes do not follow from the run.
+pub(crate) fn of_stream(
     stream: &Stream,
     measurement: &Measurement,
+    trace: Option<Trace>,
     target: &Target,
     location: &Location,
-) -> Result<MeasureOptions, Failure> {
+    command: &str,
+) -> Result<MeasureOptions, LoopError> {
     let traffic = &stream.traffic;
-    let request = request(stream, measurement)?;
+    let request = request(stream, measurement, trace)?;
     let size = match traffic.payload_octets_min {
         None => ProbeSize::Payload(traffic.payload_octets),
         Some(_) => ProbeSize::Natural,
@@ -43,8 +45,7 @@ pub(super) fn of_stream(
             ttl: traffic.ttl,
             waiting_time: Duration::from_nanos(traffic.waiting_time_ns),
             voice: stream.voice.clone(),
-            comment: Some("emulation of a measured path".into()),
-            ..MeasureOptions::new(streams, crate::command::as_given(), location.clone())
+            ..MeasureOptions::new(streams, command.to_owned(), location.clone())
         }
     };
     // A codec has a size of its own, and refuses another.
@@ -54,24 +55,35 @@ pub(super) fn of_stream(
     Ok(options)
 }
 
-/// The schedule. What a manifest has of it is a mean interval: the request that has it is looked for.
-fn request(stream: &Stream, measurement: &Measurement) -> Result<Request, Failure> {
+/// The file of the recorded schedule that `stream` had; `None` where it had none.
+///
+/// # Errors
+/// [`LoopError::NotRepeatable`], where the traffic model is unknown.
+pub(crate) fn trace_file(stream: &Stream) -> Result<Option<String>, LoopError> {
+    Ok(model(stream)?.trace_file().map(str::to_owned))
+}
+
+fn model(stream: &Stream) -> Result<TrafficModel, LoopError> {
+    stream.traffic.model.parse().map_err(|_| cannot(stream, "no such traffic model"))
+}
+
+fn cannot(stream: &Stream, why: &'static str) -> LoopError {
+    LoopError::NotRepeatable { model: stream.traffic.model.clone(), why }
+}
+
+/// The schedule. A manifest has its mean interval: the request that has the same is looked for.
+fn request(stream: &Stream, measurement: &Measurement, trace: Option<Trace>) -> Result<Request, LoopError> {
     let recorded = &stream.traffic;
-    let cannot = |why: &str| {
-        Failure::usage(format!(
-            "the traffic of the run cannot be repeated ({}): {why}; measure with `romer loop TARGET`",
-            recorded.model
-        ))
-    };
-    let model: TrafficModel = recorded.model.parse().map_err(|_| cannot("no such traffic model"))?;
-    let trace = model.trace_file().map(traffic::read).transpose()?;
+    let model = model(stream)?;
     let sent = [&measurement.forward, &measurement.reverse].iter().filter_map(|way| way.packets.sent).max();
     let limit = match (recorded.count, recorded.duration_ns, sent) {
         // Of a run that was cut short, as much as there is.
         (_, _, Some(sent)) if measurement.partial => Limit::Count(sent),
         (Some(count), _, _) => Limit::Count(count),
         (None, Some(duration), _) => Limit::Duration(Duration::from_nanos(duration)),
-        (None, None, _) => return Err(cannot("neither a number of packets nor a duration is recorded")),
+        (None, None, _) => {
+            return Err(cannot(stream, "neither a number of packets nor a duration is recorded"));
+        }
     };
     let request = Request {
         bundle: recorded.frames_per_packet.filter(|_| model.codec().is_some()),
@@ -91,7 +103,7 @@ fn request(stream: &Stream, measurement: &Measurement) -> Result<Request, Failur
         .into_iter()
         .find(|interval| mean(*interval).is_some_and(|mean| (mean - wanted).abs() <= SAME * wanted))
         .map(|interval| Request { interval, ..request.clone() })
-        .ok_or_else(|| cannot("its interval is not that of the model"))
+        .ok_or_else(|| cannot(stream, "its interval is not that of the model"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an interval, to compare it")]

@@ -12,15 +12,18 @@ use romer_host::ending::{self, Stage};
 use romer_lab::{Host, LabGuard, Running, Topology};
 use romer_record::Exit;
 
-use crate::failure::{Failure, exit_of};
+use crate::error::LoopError;
 
 /// Address of the second host.
-pub(crate) const FAR: &str = "198.18.0.3";
+pub const FAR: &str = "198.18.0.3";
+/// What the prefix of a loop's lab begins with; the number of its process follows.
+pub const LAB_STEM: &str = "rloop";
 /// How long a responder or an emulator may take to be ready, or to end.
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
 
 /// The path. It is taken down when this value is dropped, and when this process ends in whatever way.
-pub(crate) struct LabPath {
+#[derive(Debug)]
+pub struct LabPath {
     emulator: Option<Running>,
     _responder: Running,
     program: PathBuf,
@@ -31,38 +34,43 @@ pub(crate) struct LabPath {
 
 impl LabPath {
     /// Puts it up for `command`, without an emulator: until there is one, nothing passes. The prefix of the lab begins with `stem`.
-    pub(crate) fn up(command: &'static str, stem: &str) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The lab cannot be put up ([`LoopError::Lab`]), or its responder not be started ([`LoopError::NotReady`]).
+    pub fn up(command: &'static str, stem: &str) -> Result<Self, LoopError> {
         let lab = LabGuard::up(Topology::Path, stem)?;
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::environment(format!(
-                "cannot find this program ({command}): {error}; call it by its path"
-            ))
-        })?;
+        let program = std::env::current_exe().map_err(|source| LoopError::NoProgram { command, source })?;
         let mut responder = lab.lab().command(Host::B, &program)?;
         let listen = format!("{FAR}:862");
         responder.args(["respond", "--listen", &listen]);
-        let responder = ready(responder).ok_or_else(|| {
-            Failure::environment(format!(
-                "the responder did not start on the lab's host ({command}): it said nothing; try `romer lab up path` and \
-                 `romer lab run B -- romer respond` by hand"
-            ))
+        let responder = ready(responder).ok_or(LoopError::NotReady {
+            role: "responder",
+            command,
+            host: 'B',
+            arguments: "respond",
         })?;
         Ok(Self { emulator: None, _responder: responder, program, command, lab })
     }
 
-    /// A folder for what programs on the hosts hand over. It goes with the lab.
-    pub(crate) fn make_scratch(&self) -> Result<PathBuf, Failure> {
+    /// A new folder for files that programs on the hosts exchange. It is removed with the lab.
+    ///
+    /// # Errors
+    /// [`LoopError::Lab`].
+    pub fn make_scratch(&self) -> Result<PathBuf, LoopError> {
         Ok(self.lab.lab().make_scratch()?)
     }
 
     /// Starts an emulator of this scenario, a file or a preset as `option` says, which leaves its document in `document`.
-    pub(crate) fn emulate(
+    ///
+    /// # Errors
+    /// [`LoopError::Lab`], [`LoopError::NotReady`].
+    pub fn emulate(
         &mut self,
         option: &str,
         scenario: &OsStr,
         document: &Path,
         samples: Option<&Path>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), LoopError> {
         self.end_emulation();
         let mut command = self.lab.lab().command(Host::E, &self.program)?;
         command.args(["emulate", "--port", "a=e0", "--port", "b=e1", option]).arg(scenario);
@@ -70,19 +78,18 @@ impl LabPath {
         if let Some(samples) = samples {
             command.arg("--samples").arg(samples);
         }
-        let emulator = ready(command).ok_or_else(|| {
-            let name = self.command;
-            Failure::environment(format!(
-                "the emulator did not start between the lab's hosts ({name}): it said nothing; try `romer lab up path` and \
-                 `romer lab run E -- romer emulate --port a=e0 --port b=e1` by hand"
-            ))
+        let emulator = ready(command).ok_or(LoopError::NotReady {
+            role: "emulator",
+            command: self.command,
+            host: 'E',
+            arguments: "emulate --port a=e0 --port b=e1",
         })?;
         self.emulator = Some(emulator);
         Ok(())
     }
 
     /// Ends the emulator, so that it leaves its document.
-    pub(crate) fn end_emulation(&mut self) {
+    pub fn end_emulation(&mut self) {
         let Some(mut emulator) = self.emulator.take() else { return };
         let _ending = Stage::begin(PATIENCE);
         emulator.interrupt();
@@ -92,37 +99,39 @@ impl LabPath {
         }
     }
 
-    /// Runs this program on the first host with what `arguments` adds, hands interrupts on to it, and gives its exit code.
-    pub(crate) fn measure(
+    /// Runs this program on the first host with what `arguments` adds, hands interrupts on to it, and gives its exit code. `progress` is
+    /// called some 20 times a second with the time since its start.
+    ///
+    /// # Errors
+    /// [`LoopError::Lab`], [`LoopError::Start`], [`LoopError::Wait`].
+    pub fn measure(
         &self,
         arguments: impl FnOnce(&mut Command),
         interrupted: &AtomicBool,
-    ) -> Result<Exit, Failure> {
+        mut progress: impl FnMut(StdDuration),
+    ) -> Result<Exit, LoopError> {
         let mut command = self.lab.lab().command(Host::A, &self.program)?;
         arguments(&mut command);
         // What comes from the terminal is ours to hand on, once for each time it comes.
         command.process_group(0);
         let name = self.command;
-        let mut child = Running::start(command).map_err(|error| {
-            Failure::environment(format!(
-                "cannot start a program on the lab's host ({name}): {error}; see `romer doctor`"
-            ))
-        })?;
+        let (started, mut is_told) = (Instant::now(), false);
+        let mut child =
+            Running::start(command).map_err(|source| LoopError::Start { command: name, source })?;
         // It ends in time itself, and evaluates what it has measured.
         let _waiting = Stage::begin(ending::EVALUATION);
         loop {
             match child.ended() {
-                Ok(Some(status)) => return Ok(exit_of(status)),
-                Ok(None) => {}
-                Err(error) => {
-                    return Err(Failure::environment(format!(
-                        "cannot wait for the measurement ({name}): {error}; try again"
-                    )));
-                }
+                // It may be told before it listens for signals.
+                Ok(Some(status)) if is_told && status.code().is_none() => return Ok(Exit::Interrupted),
+                Ok(Some(status)) => return Ok(status.into()),
+                Ok(None) => progress(started.elapsed()),
+                Err(source) => return Err(LoopError::Wait { command: name, source }),
             }
             // The first ends the measurement in good order, the second at once; the lab goes in both cases.
             if interrupted.swap(false, Ordering::AcqRel) {
                 child.interrupt();
+                is_told = true;
             }
             std::thread::sleep(StdDuration::from_millis(50));
         }
