@@ -796,25 +796,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Version, host and rights of this server. */
-        About: {
-            /** @description Whether an emulation is running. */
-            emulating: boolean;
-            /** @description Whether an emulation exists; it may have ended. */
-            has_emulation: boolean;
-            /** @description Host name of the machine. */
-            host: string;
-            /** @description Whether the process has the rights for an emulation or a benchmark (CAP_NET_RAW and CAP_NET_ADMIN). */
-            may_emulate: boolean;
-            /** @description Whether benchmark plans may run the commands of their cases (`--allow-commands`). */
-            may_run_commands: boolean;
-            /** @description Whether the server belongs to `romer emulate` and ends with its emulation. */
-            of_emulation: boolean;
-            /** @description Folder in which runs are stored. */
-            runs: string;
-            /** @description Name and version of the program. */
-            software: string;
-        };
         /** @description Whether a Markov chain ends in a subset of its states. */
         Absorption: "initial" | "possible" | "certain";
         /**
@@ -844,6 +825,54 @@ export interface components {
              */
             unaccounted: number;
         };
+        /** @description Current scenario; while impairments are off, the stored scenario. */
+        ActiveScenario: {
+            /** @description Files that the scenario uses. */
+            files: components["schemas"]["NamedFile"][];
+            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
+            impairments_off: boolean;
+            /** @description Notes and warnings about the scenario. */
+            notes: (components["schemas"]["EmulationWarning"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
+            /** @description Scenario as JSON. */
+            scenario: {
+                [key: string]: unknown;
+            };
+            /** @description Seed of the random decisions. */
+            seed: number[];
+            /** @description Scenario as TOML. */
+            toml: string;
+            /**
+             * Format: uint64
+             * @description Number of the scenario, which is also its entity tag.
+             */
+            version: number;
+        };
+        /** @description Delay that romer and the host add. All values are medians over the rounds, nanoseconds. */
+        AddedDelay: {
+            /**
+             * Format: double
+             * @description Minimum added delay of a round (baseline).
+             */
+            baseline_ns: number;
+            /**
+             * Format: double
+             * @description Maximum minus baseline of a round, including scheduling delays.
+             */
+            max_ns: number;
+            /**
+             * Format: double
+             * @description Median added delay of a round.
+             */
+            median_ns: number;
+            /**
+             * Format: double
+             * @description 99 % quantile minus baseline of a round.
+             */
+            uncertainty_ns: number;
+        };
         /** @description Evidence that the path carries short packets. */
         AllLostEvidence: {
             /** @constant */
@@ -869,105 +898,8 @@ export interface components {
              */
             version: number;
         };
-        /**
-         * @description Request for a measurement. All fields except `targets` are optional. Quantities have units, as on the
-         *     command line.
-         */
-        Asked: {
-            /**
-             * Format: uint32
-             * @description Codec frames per packet.
-             * @default null
-             */
-            bundle: number | null;
-            /**
-             * @description Comment that is stored with the run.
-             * @default null
-             */
-            comment: string | null;
-            /**
-             * Format: uint64
-             * @description Number of probes, instead of a duration.
-             * @default null
-             */
-            count: number | null;
-            /**
-             * @description Direction of the probes: `round_trip`, `forward`, `reverse` or `both`.
-             * @default round_trip
-             */
-            direction: components["schemas"]["ProbeDirection"];
-            /**
-             * @description DSCP: `ef`, `af41` or a number.
-             * @default null
-             */
-            dscp: string | null;
-            /**
-             * @description Duration, with unit: `10s`.
-             * @default null
-             */
-            duration: string | null;
-            /**
-             * @description Direction of the emulation of this server that forward packets pass. The settings of the emulation
-             *     during the run are stored with it. Default: `a_to_b` if an emulation is running; `null`: the packets
-             *     do not pass through it.
-             */
-            emulated?: components["schemas"]["PortDirection"] | null;
-            /**
-             * @description Mean time between probes, with unit: `20ms`.
-             * @default null
-             */
-            interval: string | null;
-            /**
-             * @description Limits of the results: `forward.delay_ns.p99<30ms`.
-             * @default []
-             */
-            limits: string[];
-            /**
-             * @description Fetch the records of the responder for one-way packets only at the end. Otherwise they are sent during
-             *     the run (about 40 bytes per packet), so that delays, jitter and losses are reported live.
-             * @default false
-             */
-            log_at_end: boolean;
-            /**
-             * @description Seed of random schedules: six numbers, not all 0. Default: random.
-             * @default null
-             */
-            seed: number[] | null;
-            /**
-             * @description UDP payload, with unit: `160B`.
-             * @default null
-             */
-            size: string | null;
-            /**
-             * @description Source of the time stamps: `best`, `nic`, `kernel` or `user`.
-             * @default best
-             */
-            stamp: components["schemas"]["StampRequest"];
-            /**
-             * @description The target is a STAMP reflector other than romer: no control channel.
-             * @default false
-             */
-            stamp_only: boolean;
-            /** @description Targets: `HOST`, `HOST:CONTROLPORT` or `[IPV6]:CONTROLPORT`; one to eight. */
-            targets: string[];
-            /**
-             * @description Text of the file for the traffic model `trace:FILE`.
-             * @default null
-             */
-            trace: string | null;
-            /**
-             * @description Traffic model, as for `--traffic`: `periodic`, `melp`, `g711`, ...
-             * @default null
-             */
-            traffic: string | null;
-        };
         /** @description Latency of the tester itself. */
         Baseline: {
-            /**
-             * Format: double
-             * @description Minimum latency of a direct connection, nanoseconds.
-             */
-            least_ns: number | null;
             /**
              * Format: double
              * @description Median latency of a direct connection, nanoseconds.
@@ -975,6 +907,11 @@ export interface components {
             median_ns: number | null;
             /** @description Method of the measurement, as text. */
             method: string;
+            /**
+             * Format: double
+             * @description Minimum latency of a direct connection, nanoseconds.
+             */
+            min_ns: number | null;
             /**
              * Format: double
              * @description Standard deviation of this latency, nanoseconds.
@@ -999,6 +936,8 @@ export interface components {
             events: components["schemas"]["BenchmarkEvent"][];
             /** @description Requested limits, and whether each passed. */
             limits: components["schemas"]["Limit"][];
+            /** @description Outliers in a curve: results that deviate from those of neighbouring loads or sizes. */
+            outliers: components["schemas"]["Outlier"][];
             /**
              * @description Differences between cases over all frame sizes and loads; empty if there is one combination only.
              * @default []
@@ -1019,8 +958,6 @@ export interface components {
             self_test: components["schemas"]["SelfTest"] | null;
             /** @description Test setup. */
             setup: components["schemas"]["Setup"];
-            /** @description Outliers in a curve: results that deviate from those of neighbouring loads or sizes. */
-            soft_spots: components["schemas"]["SoftSpot"][];
             /** @description Start time, RFC 3339. */
             started: string;
             /** @description All trials, in the order of their execution. */
@@ -1059,14 +996,12 @@ export interface components {
         };
         /** @description A benchmark that this server started. */
         BenchmarkJob: {
-            /** @description Failed limits and claims, as text. */
-            broken: string[];
             /** @description Criterion of the result, as text. */
             criterion: string;
             /** @description Reason why the benchmark failed or is incomplete. */
             error: string | null;
-            /** @description Progress. */
-            far: components["schemas"]["BenchmarkProgress"];
+            /** @description Failed limits and claims, as text. */
+            failed_limits: string[];
             /** @description Folder of the results; `romer bench --resume FOLDER` continues a benchmark that ended early. */
             folder: string;
             /**
@@ -1082,6 +1017,8 @@ export interface components {
             ports: string[];
             /** @description Procedure. */
             procedure: string;
+            /** @description Progress. */
+            progress: components["schemas"]["BenchmarkProgress"];
             /** @description Start time, RFC 3339. */
             started: string;
             /** @description State. */
@@ -1089,24 +1026,29 @@ export interface components {
         };
         /** @description Progress of a benchmark. */
         BenchmarkProgress: {
+            /** @description Description of the current trial, or of the self-test. */
+            activity: string;
+            /**
+             * Format: uint64
+             * @description Current estimate of the maximum number of trials.
+             */
+            max_trials: number;
             /**
              * Format: int64
              * @description Maximum remaining duration in nanoseconds, estimated at the start of the trial; includes the self-test
              *     until that has ended.
              */
-            left_ns: number;
-            /** @description Description of the current trial, or of the self-test. */
-            now: string;
-            /**
-             * Format: uint64
-             * @description Current estimate of the maximum number of trials.
-             */
-            of: number;
+            remaining_ns: number;
             /**
              * Format: uint64
              * @description Number of the current trial, from 1.
              */
             trial: number;
+        };
+        /** @description Request for a benchmark. */
+        BenchmarkRequest: {
+            /** @description Plan as TOML text, as for `romer bench PLAN.toml`. */
+            plan: string;
         };
         /** @description Statistics over the repeats of a trial, for one case, frame size and quantity. */
         BenchmarkResult: {
@@ -1251,7 +1193,7 @@ export interface components {
              * Format: double
              * @description Highest rate of the self-test, frames per second.
              */
-            proven_pps: number;
+            self_test_pps: number;
             /** @constant */
             severity: "warning";
             /**
@@ -1464,13 +1406,13 @@ export interface components {
              * @description Highest possible load, as a share of the line rate.
              */
             line_ratio: number;
-            /** @constant */
-            severity: "warning";
             /**
              * Format: double
              * @description Highest load of the test, as a share of the capacity.
              */
-            wanted_ratio: number;
+            max_load_ratio: number;
+            /** @constant */
+            severity: "warning";
         };
         /** @description Choice of the jitter buffer. */
         BufferChoice: "optimal" | "fixed";
@@ -1485,7 +1427,7 @@ export interface components {
              * @description Added forward delay; `null` if forward delays are not absolute.
              * @default null
              */
-            forward: components["schemas"]["Share"] | null;
+            forward: components["schemas"]["AddedDelay"] | null;
             /**
              * @description Time of the calibration, UTC (RFC 3339).
              * @default null
@@ -1495,7 +1437,7 @@ export interface components {
              * @description Added reverse delay; `null` if reverse delays are not absolute.
              * @default null
              */
-            reverse: components["schemas"]["Share"] | null;
+            reverse: components["schemas"]["AddedDelay"] | null;
             /** @description Whether the baselines are subtracted from the delays of this document. */
             subtracted: boolean;
             /**
@@ -1841,10 +1783,10 @@ export interface components {
             direction: string;
             /** @description Comparison of each metric. */
             figures: components["schemas"]["ComparedFigure"][];
+            /** @description Verdict as text, with the significant differences and the metrics without an interval. */
+            text: string;
             /** @description Verdict. */
             verdict: components["schemas"]["ComparisonVerdict"];
-            /** @description Verdict as text, with the significant differences and the metrics without an interval. */
-            words: string;
         };
         /** @description Comparison of one metric. */
         ComparedFigure: {
@@ -1913,7 +1855,7 @@ export interface components {
             /** @constant */
             code: "partial";
             /** @description Partial measurement. */
-            of: components["schemas"]["Compared"];
+            measurement: components["schemas"]["Compared"];
             /** @constant */
             severity: "warning";
         } | {
@@ -1942,10 +1884,10 @@ export interface components {
         } | {
             /** @constant */
             code: "time-stamp-sources-differ";
-            /** @description Events with different sources. */
-            moments: components["schemas"]["DifferingSource"][];
             /** @constant */
             severity: "warning";
+            /** @description Events with different sources. */
+            stamps: components["schemas"]["DifferingSource"][];
         } | {
             /** @constant */
             code: "responder-time-differs";
@@ -1963,24 +1905,6 @@ export interface components {
             /** @description Measurement from which it is subtracted. */
             subtracted_from: components["schemas"]["Compared"];
         };
-        /** @description A problem document (RFC 9457). */
-        Content: {
-            /** @description Current resource, if another client changed it. */
-            current?: unknown;
-            /** @description Cause in this case, and remedy. */
-            detail: string;
-            /** @description Invalid fields of the request. */
-            errors?: components["schemas"]["FieldError"][];
-            /**
-             * Format: uint16
-             * @description HTTP status code of the response.
-             */
-            status: number;
-            /** @description Kind of error, as text. */
-            title: string;
-            /** @description Stable identifier of the kind of error, below `about:blank#`. */
-            type: string;
-        };
         /** @description A contradiction in the time stamps of a reply. */
         Contradiction: {
             /** @constant */
@@ -1989,7 +1913,7 @@ export interface components {
              * Format: int64
              * @description Largest contradiction, nanoseconds.
              */
-            most_ns: number;
+            max_ns: number;
             /**
              * Format: uint64
              * @description Number of such replies.
@@ -2002,7 +1926,7 @@ export interface components {
              * Format: int64
              * @description Largest contradiction, nanoseconds.
              */
-            most_ns: number;
+            max_ns: number;
             /**
              * Format: uint64
              * @description Number of such replies.
@@ -2015,7 +1939,7 @@ export interface components {
              * Format: int64
              * @description Largest contradiction, nanoseconds.
              */
-            most_ns: number;
+            max_ns: number;
             /**
              * Format: uint64
              * @description Number of such replies.
@@ -2073,6 +1997,8 @@ export interface components {
              */
             every_ns: number;
         };
+        /** @description Source of the departures of a log of ping. */
+        DepartureBasis: "replies" | "statistics" | "default";
         /** @description Description of the device under test by the user (`--dut-label`). */
         Device: {
             /**
@@ -2088,6 +2014,33 @@ export interface components {
             model: string | null;
             /** @description Software version. */
             software: string | null;
+        };
+        /**
+         * @description Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
+         *     them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
+         *     frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
+         */
+        DeviceOutages: {
+            /**
+             * Format: uint64
+             * @description Number of outages.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Duration of the longest outage, nanoseconds.
+             */
+            longest_ns: number;
+            /**
+             * Format: uint64
+             * @description Frames sent during the outages that did not arrive.
+             */
+            lost: number;
+            /**
+             * Format: int64
+             * @description Total duration of the outages, nanoseconds.
+             */
+            sum_ns: number;
         };
         /** @description Paired difference of a quantity between two cases, repeat by repeat. */
         Difference: {
@@ -2144,7 +2097,7 @@ export interface components {
             /** @description Source in B; `null` if unknown. */
             b: components["schemas"]["Place"] | null;
             /** @description Event of the packet. */
-            moment: components["schemas"]["StampMoment"];
+            stamp: components["schemas"]["StampMoment"];
         };
         /** @description Delays of a direction over time, by bin of the departure. */
         DirectionDelays: {
@@ -2325,7 +2278,7 @@ export interface components {
              * Format: int64
              * @description Largest time between arrival and later departure, nanoseconds.
              */
-            most_ns: number;
+            max_ns: number;
             /**
              * Format: uint64
              * @description Number of such packets, reverse.
@@ -2364,6 +2317,10 @@ export interface components {
              *     measurement was killed.
              */
             changed: boolean | null;
+            /** @description Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`. */
+            forward_direction: components["schemas"]["PortDirection"];
+            /** @description Whether impairments were off at the start of the measurement: packets passed unchanged. */
+            impairments_off: boolean;
             /**
              * @description Time since the scenario was applied, nanoseconds, at the start and at the end of the measurement
              *     (twice that of the start if the measurement was killed). It is the position in the timeline. `null` in
@@ -2371,16 +2328,12 @@ export interface components {
              * @default null
              */
             in_force_ns: number[] | null;
-            /** @description Whether impairments were off at the start of the measurement: packets passed unchanged. */
-            passing: boolean;
             /** @description Scenario at the start of the measurement, with the keys of a scenario file. */
             scenario: string;
             /** @description `romer/emulated/1`. */
             schema: string;
             /** @description Seed of the random decisions: six numbers. */
             seed: number[];
-            /** @description Direction of the emulation that forward packets passed: `a_to_b` or `b_to_a`. */
-            there: components["schemas"]["PortDirection"];
         };
         /** @description Counters of one direction during a measurement. */
         EmulatedCounts: {
@@ -2622,7 +2575,7 @@ export interface components {
             /** @description Whether offloads were disabled during the run and enabled again. */
             offloads_switched_off: boolean;
             /** @description Bridge from which the interface was removed during the run; `null` if it was in none. */
-            taken_from_bridge: string | null;
+            removed_from_bridge: string | null;
         };
         /** @description Results of an emulation: the requested scenario and the counters. */
         Emulation: {
@@ -2648,11 +2601,13 @@ export interface components {
              *     the scenario applied at the end.
              * @default null
              */
-            passing_since: string | null;
+            impairments_off_since: string | null;
             /** @description Ports, by letter. */
             ports: {
                 [key: string]: components["schemas"]["EmulatedPort"];
             };
+            /** @description Refits of the scenario to a measured path (`--follow`), one a period, in their order; absent without any. */
+            refits?: components["schemas"]["RefitEvent"][];
             /** @description Scenario, with the keys of a scenario file; if impairments were off at the end, the stored scenario. */
             scenario: string;
             /** @description `romer/emulation/1`. */
@@ -2678,7 +2633,7 @@ export interface components {
              * @description Whether impairments were off: packets passed unchanged, and the scenario was stored only.
              * @default false
              */
-            passing: boolean;
+            impairments_off: boolean;
             /**
              * Format: uint64
              * @description Number of the scenario: 1 at the start, one more with each change.
@@ -2686,6 +2641,74 @@ export interface components {
             revision: number;
             /** @description Scenario, with the keys of a scenario file. */
             scenario: string;
+        };
+        /** @description Request for an emulation. */
+        EmulationRequest: {
+            /** @description Port a, `[NETNS/]IFACE`. */
+            a: string;
+            /**
+             * @description Accept a port that carries the default route of this host.
+             * @default false
+             */
+            allow_default_route: boolean;
+            /** @description Port b, `[NETNS/]IFACE`. */
+            b: string;
+            /**
+             * @description Scenario; default: no impairment.
+             * @default null
+             */
+            scenario: components["schemas"]["ScenarioRequest"] | null;
+        };
+        /** @description State of the emulation, each second: counters since the start, and means since the last reset. */
+        EmulationSample: {
+            /** @description Packets that arrive at port a. */
+            a_to_b: components["schemas"]["TickDirection"];
+            /**
+             * Format: uint64
+             * @description Time, milliseconds since 1970-01-01 UTC.
+             */
+            at_ms: number;
+            /** @description Packets that arrive at port b. */
+            b_to_a: components["schemas"]["TickDirection"];
+            /**
+             * Format: uint64
+             * @description Number of the current scenario.
+             */
+            version: number;
+        };
+        /** @description Status of the emulation. */
+        EmulationStatus: {
+            /** @description Port a, `[NETNS/]IFACE`. */
+            a: string;
+            /** @description Port b, `[NETNS/]IFACE`. */
+            b: string;
+            /**
+             * Format: uint32
+             * @description Capacity of the packet buffer, frames.
+             */
+            buffer_frames: number;
+            /**
+             * Format: uint64
+             * @description Memory of the packet buffer, bytes.
+             */
+            buffer_octets: number;
+            /** @description Packet I/O: `packet`, `xdp-native` or `xdp-generic`. */
+            data_plane: string;
+            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
+            impairments_off: boolean;
+            /** @description Reason why the ended emulation is not stored. */
+            not_stored: string | null;
+            /** @description Name of the run in which the emulation is stored, once it has ended. */
+            run: string | null;
+            /** @description Whether the emulation is running. */
+            running: boolean;
+            /** @description Start time, RFC 3339. */
+            started: string;
+            /**
+             * Format: uint64
+             * @description Number of the current scenario.
+             */
+            version: number;
         };
         /** @description A warning of an emulation. */
         EmulationWarning: {
@@ -2775,11 +2798,6 @@ export interface components {
              */
             spacing_ns: number;
         } | {
-            /**
-             * Format: int64
-             * @description Delays within this time are more similar than requested, nanoseconds.
-             */
-            alike_ns: number;
             /** @constant */
             code: "correlation-time-raised";
             /**
@@ -2791,6 +2809,11 @@ export interface components {
             setting: string;
             /** @constant */
             severity: "note";
+            /**
+             * Format: int64
+             * @description Delays within this time are more similar than requested, nanoseconds.
+             */
+            similar_within_ns: number;
         } | {
             /** @constant */
             code: "state-changes-wait";
@@ -2835,7 +2858,7 @@ export interface components {
             severity: "note";
         } | {
             /** @constant */
-            code: "passing";
+            code: "impairments-off";
             /** @constant */
             severity: "warning";
             /** @description Start of this time, RFC 3339. */
@@ -2931,7 +2954,7 @@ export interface components {
              * Format: uint64
              * @description Maximum number of queued bytes.
              */
-            held_bytes: number;
+            max_queued_bytes: number;
             /**
              * Format: uint64
              * @description Mean frame size below which frames are lost, bytes.
@@ -3203,7 +3226,7 @@ export interface components {
             severity: "warning";
         };
         /** @description Kind of an entry of the packet log. */
-        EntryKind: "departure" | "departure_stamp" | "arrival" | "far_record" | "card_stamp";
+        EntryKind: "departure" | "departure_stamp" | "arrival" | "responder_record" | "card_stamp";
         /** @description An event of a host or of the path. */
         Event: {
             /**
@@ -3694,33 +3717,6 @@ export interface components {
              */
             until_ns: number | null;
         };
-        /** @description A planned trial. */
-        Foreseen: {
-            /** @description Case (device configuration). */
-            case: string;
-            /** @description Frame size in bytes including FCS, or name of the mixture. */
-            frames: string;
-            /**
-             * Format: int64
-             * @description Duration of the trial, nanoseconds.
-             */
-            length_ns: number;
-            /**
-             * Format: double
-             * @description Load, percent of the line rate.
-             */
-            load_percent: number;
-            /**
-             * Format: double
-             * @description Load, frames per second.
-             */
-            pps: number;
-            /**
-             * Format: uint32
-             * @description Number of the repeat, from 0.
-             */
-            repeat: number;
-        };
         /** @description Scheduling gaps of the testing host. */
         Gaps: {
             /**
@@ -3735,30 +3731,8 @@ export interface components {
              */
             share: number | null;
         };
-        /** @description A scenario in a request. */
-        Given: {
-            /**
-             * @description Texts of the files that the scenario uses, by name.
-             * @default {}
-             */
-            files: {
-                [key: string]: string;
-            };
-            /**
-             * @description Scenario as JSON, with the keys of a scenario file. Either this or `toml`.
-             * @default null
-             */
-            scenario: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * @description Text of a scenario file (TOML). Either this or `scenario`.
-             * @default null
-             */
-            toml: string | null;
-        };
         /** @description Values near multiples of a step. */
-        GridOf: "delay" | "ipdv";
+        GridQuantity: "delay" | "ipdv";
         /**
          * @description Histogram: `counts[i]` values are in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`); the last bin includes its
          *     upper edge. Empty if there are no values.
@@ -3799,31 +3773,6 @@ export interface components {
             /** @description Whether the address is the target: the path ends here. */
             target: boolean;
         };
-        /** @description Current scenario; while impairments are off, the stored scenario. */
-        InForce: {
-            /** @description Files that the scenario uses. */
-            files: components["schemas"]["NamedFile"][];
-            /** @description Notes and warnings about the scenario. */
-            notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The same as a sentence. */
-                text: string;
-            })[];
-            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
-            passing: boolean;
-            /** @description Scenario as JSON. */
-            scenario: {
-                [key: string]: unknown;
-            };
-            /** @description Seed of the random decisions. */
-            seed: number[];
-            /** @description Scenario as TOML. */
-            toml: string;
-            /**
-             * Format: uint64
-             * @description Number of the scenario, which is also its entity tag.
-             */
-            version: number;
-        };
         /** @description A network interface that can be a port. */
         Interface: {
             /** @description Kind of virtual link; `null` for other interfaces. */
@@ -3841,22 +3790,22 @@ export interface components {
         /** @description Results of a stream up to and within an interval. */
         Interval: {
             /**
-             * Format: double
-             * @description Maximum time between arrivals at this host, nanoseconds.
-             */
-            between_max_ns: number | null;
-            /**
-             * Format: double
-             * @description Median time between arrivals at this host, nanoseconds.
-             */
-            between_median_ns: number | null;
-            /**
              * Format: int64
              * @description End of the interval, nanoseconds after the start of the measurement.
              */
             elapsed_ns: number;
             /** @description Forward direction (initiator to responder). */
             forward: components["schemas"]["IntervalWay"];
+            /**
+             * Format: double
+             * @description Maximum time between arrivals at this host, nanoseconds.
+             */
+            inter_arrival_max_ns: number | null;
+            /**
+             * Format: double
+             * @description Median time between arrivals at this host, nanoseconds.
+             */
+            inter_arrival_median_ns: number | null;
             /**
              * Format: uint64
              * @description Packets of `settled` that were lost.
@@ -3945,10 +3894,6 @@ export interface components {
         };
         /** @description A measurement that this server started. */
         Job: {
-            /** @description The request. */
-            asked: components["schemas"]["Asked"];
-            /** @description Failed limits, as text. */
-            broken: string[];
             /** @description Equivalent command line. */
             command: string;
             /** @description Reason why the measurement failed or is incomplete. */
@@ -3958,6 +3903,8 @@ export interface components {
              * @description Expected duration in nanoseconds; `null` if unknown.
              */
             expected_ns: number | null;
+            /** @description Failed limits, as text. */
+            failed_limits: string[];
             /**
              * Format: uint64
              * @description Identifier.
@@ -3970,6 +3917,8 @@ export interface components {
                 /** @description The same as a sentence. */
                 text: string;
             })[];
+            /** @description The request. */
+            request: components["schemas"]["MeasurementRequest"];
             /** @description Name of the run in which the measurement is stored. */
             run: string | null;
             /** @description Start time, RFC 3339. */
@@ -3996,16 +3945,16 @@ export interface components {
              */
             frame_size: number | null;
             /**
-             * @description Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
-             *     there are too few frames (see `found`).
-             */
-            holds: boolean | null;
-            /**
              * @description Mixture of frame sizes; `null` if the claim is about all trials of the case, or about frames of one
              *     size.
              * @default null
              */
             mixture: string | null;
+            /**
+             * @description Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
+             *     there are too few frames (see `found`).
+             */
+            passed: boolean | null;
             /** @description Class or stream; of a claim about one trial, also that trial. */
             subject: string;
         };
@@ -4041,49 +3990,15 @@ export interface components {
         };
         /** @description A stated limit and its verdict. */
         Limit: {
-            /** @description Whether it passed. */
-            held: boolean;
             /** @description As it was stated. */
             limit: string;
+            /** @description Whether it passed. */
+            passed: boolean;
             /**
              * Format: double
              * @description The measured value.
              */
             value: number | null;
-        };
-        /** @description A run in the list. */
-        Listed: {
-            /** @description Failed limits and claims, as text. */
-            broken: string[];
-            /** @description Comment of the user. */
-            comment: string | null;
-            /** @description Start time, RFC 3339; empty if the run cannot be read. */
-            created: string;
-            /** @description Direction of the probes of a measurement or a loop. */
-            direction: components["schemas"]["ProbeDirection"] | null;
-            /** @description Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only. */
-            elsewhere: string | null;
-            /** @description Reason why the run cannot be read; `null` if it can. */
-            error: string | null;
-            /** @description Delay, loss and MOS of each direction of a measurement. */
-            figures: components["schemas"]["RunFigures"][];
-            /** @description Kind of the run. */
-            kind: components["schemas"]["RunKind"];
-            /**
-             * Format: uint64
-             * @description Number of checked limits; of a benchmark, including its claims.
-             */
-            limits: number;
-            /** @description Name of the run and its folder. */
-            name: string;
-            /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read. */
-            state: string;
-            /** @description Targets of a measurement or a loop; ports of a benchmark or an emulation. */
-            targets: string[];
-            /** @description Traffic model of a measurement or a loop; procedure of a benchmark. */
-            traffic: string | null;
-            /** @description Verdict of a closed loop; `null` for other runs, and for loops that were not closed. */
-            verdict: components["schemas"]["LoopVerdict"] | null;
         };
         /** @description Results of a stream within an interval. */
         LiveStream: {
@@ -4227,10 +4142,10 @@ export interface components {
             figures: components["schemas"]["LoopFigure"][];
             /** @description Loss periods (RFC 3357), by their length. */
             loss_periods: components["schemas"]["LoopLossPeriod"][];
+            /** @description The verdict as text. */
+            text: string;
             /** @description The verdict: that of the worst figure. */
             verdict: components["schemas"]["LoopVerdict"];
-            /** @description The verdict as text. */
-            words: string;
         };
         /** @description A figure of the path and of the emulation. */
         LoopFigure: {
@@ -4297,7 +4212,7 @@ export interface components {
             /** @description Phase, of a loop that ended the last one. */
             phase: components["schemas"]["LoopPhase"];
             /** @description Request of the measurement; `null` if the loop started from a run. */
-            request: components["schemas"]["Asked"] | null;
+            request: components["schemas"]["MeasurementRequest"] | null;
             /** @description Name of the run in which the loop is stored. */
             run: string | null;
             /** @description Start time, RFC 3339. */
@@ -4569,6 +4484,98 @@ export interface components {
                 text: string;
             })[];
         };
+        /**
+         * @description Request for a measurement. All fields except `targets` are optional. Quantities have units, as on the
+         *     command line.
+         */
+        MeasurementRequest: {
+            /**
+             * Format: uint32
+             * @description Codec frames per packet.
+             * @default null
+             */
+            bundle: number | null;
+            /**
+             * @description Comment that is stored with the run.
+             * @default null
+             */
+            comment: string | null;
+            /**
+             * Format: uint64
+             * @description Number of probes, instead of a duration.
+             * @default null
+             */
+            count: number | null;
+            /**
+             * @description Direction of the probes: `round_trip`, `forward`, `reverse` or `both`.
+             * @default round_trip
+             */
+            direction: components["schemas"]["ProbeDirection"];
+            /**
+             * @description DSCP: `ef`, `af41` or a number.
+             * @default null
+             */
+            dscp: string | null;
+            /**
+             * @description Duration, with unit: `10s`.
+             * @default null
+             */
+            duration: string | null;
+            /**
+             * @description Direction of the emulation of this server that forward packets pass. The settings of the emulation
+             *     during the run are stored with it. Default: `a_to_b` if an emulation is running; `null`: the packets
+             *     do not pass through it.
+             */
+            emulated?: components["schemas"]["PortDirection"] | null;
+            /**
+             * @description Mean time between probes, with unit: `20ms`.
+             * @default null
+             */
+            interval: string | null;
+            /**
+             * @description Limits of the results: `forward.delay_ns.p99<30ms`.
+             * @default []
+             */
+            limits: string[];
+            /**
+             * @description Fetch the records of the responder for one-way packets only at the end. Otherwise they are sent during
+             *     the run (about 40 bytes per packet), so that delays, jitter and losses are reported live.
+             * @default false
+             */
+            log_at_end: boolean;
+            /**
+             * @description Seed of random schedules: six numbers, not all 0. Default: random.
+             * @default null
+             */
+            seed: number[] | null;
+            /**
+             * @description UDP payload, with unit: `160B`.
+             * @default null
+             */
+            size: string | null;
+            /**
+             * @description Source of the time stamps: `best`, `nic`, `kernel` or `user`.
+             * @default best
+             */
+            stamp: components["schemas"]["StampRequest"];
+            /**
+             * @description The target is a STAMP reflector other than romer: no control channel.
+             * @default false
+             */
+            stamp_only: boolean;
+            /** @description Targets: `HOST`, `HOST:CONTROLPORT` or `[IPV6]:CONTROLPORT`; one to eight. */
+            targets: string[];
+            /**
+             * @description Text of the file for the traffic model `trace:FILE`.
+             * @default null
+             */
+            trace: string | null;
+            /**
+             * @description Traffic model, as for `--traffic`: `periodic`, `melp`, `g711`, ...
+             * @default null
+             */
+            traffic: string | null;
+        };
         /** @description A warning of a measurement. */
         MeasurementWarning: {
             /** @constant */
@@ -4809,10 +4816,10 @@ export interface components {
         } | {
             /** @constant */
             code: "nic-time-stamps-unavailable";
-            /** @description Events without time stamps of network cards. */
-            moments: components["schemas"]["StampMoment"][];
             /** @constant */
             severity: "warning";
+            /** @description Events without time stamps of network cards. */
+            stamps: components["schemas"]["StampMoment"][];
         } | components["schemas"]["MissingStamps"] | components["schemas"]["MissingStamps"] | {
             /**
              * Format: uint64
@@ -4893,7 +4900,7 @@ export interface components {
              * Format: int64
              * @description Largest time between arrival and later departure, nanoseconds.
              */
-            most_ns: number;
+            max_ns: number;
             /**
              * Format: uint64
              * @description Number of such replies.
@@ -5706,16 +5713,16 @@ export interface components {
             code: "missing-not-lost";
             /**
              * Format: uint64
+             * @description Number of packets that a host dropped unread.
+             */
+            instrument_drops: number;
+            /**
+             * Format: uint64
              * @description Number of missing sequence numbers that are not lost.
              */
             not_lost: number;
             /** @constant */
             severity: "note";
-            /**
-             * Format: uint64
-             * @description Number of packets that a host dropped unread.
-             */
-            unread: number;
         } | {
             /** @constant */
             code: "time-stamps-shifted";
@@ -5768,6 +5775,18 @@ export interface components {
              * @description Lost packets with a known direction whose sequence numbers are unknown.
              */
             unnamed: number;
+        } | {
+            /** @description What they are computed from. */
+            basis: components["schemas"]["DepartureBasis"];
+            /** @constant */
+            code: "departures-computed";
+            /**
+             * Format: int64
+             * @description Mean time between departures, nanoseconds.
+             */
+            interval_ns: number;
+            /** @constant */
+            severity: "note";
         } | {
             /** @constant */
             code: "flow-compared";
@@ -5859,7 +5878,7 @@ export interface components {
              * Format: uint64
              * @description Number of packets of the flow.
              */
-            of: number;
+            flow_packets: number;
             /**
              * Format: uint64
              * @description Number of packets with equal contents.
@@ -5932,8 +5951,10 @@ export interface components {
              *     family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
              */
             held_out_log_likelihood: number | null;
-            /** @description Whether it was chosen. */
+            /** @description Whether it was chosen, or is the best of those that a trace replaces. */
             is_chosen: boolean;
+            /** @description Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless a check refused it. */
+            misfit: string | null;
         };
         /** @description A parameter of a model. */
         ModelParameter: {
@@ -5991,6 +6012,15 @@ export interface components {
         } | {
             /** @constant */
             code: "delays-relative";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "rates-only";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The setting in the scenario. */
+            setting: string;
             /** @constant */
             severity: "note";
         } | {
@@ -6213,7 +6243,7 @@ export interface components {
             severity: "warning";
         };
         /** @description Numbering of the replies of a reflector. */
-        Numbering: "untold" | "ours" | "own" | "senseless";
+        Numbering: "unknown" | "stateless" | "stateful" | "invalid";
         /** @description Probes with a one-way delay above their round-trip delay. */
         OneWayContradiction: {
             /**
@@ -6246,33 +6276,6 @@ export interface components {
              * @description Skew in both directions, ppm, if it exceeds that of free-running clocks.
              */
             skew_ppm?: number | null;
-        };
-        /** @description A run with its documents. */
-        Opened: {
-            /** @description Results of a benchmark (romer/benchmark/1). */
-            benchmark: components["schemas"]["Benchmark"] | null;
-            /** @description Results of a closed loop, and its runs. */
-            closed_loop: components["schemas"]["StoredLoop"] | null;
-            /** @description Emulation that the measurement passed through, if stored with the run. */
-            emulated: components["schemas"]["Emulated"] | null;
-            /** @description Results of an emulation (romer/emulation/1). */
-            emulation: components["schemas"]["Emulation"] | null;
-            /** @description Path of the folder. */
-            folder: string;
-            /** @description Whether the run stores its frames (`frames.pcapng`). */
-            frames: boolean;
-            /** @description Kind of the run. */
-            kind: components["schemas"]["RunKind"];
-            /** @description Results of a measurement, one document for each stream (romer/measurement/1). */
-            measurements: components["schemas"]["Measurement"][];
-            /** @description Name of the run and its folder. */
-            name: string;
-            /** @description Scenario of the emulation or the loop, as JSON. */
-            scenario: {
-                [key: string]: unknown;
-            } | null;
-            /** @description State, with the values of the list of runs. */
-            state: string;
         };
         /** @description Replies with another length than their requests. */
         OtherLength: {
@@ -6312,8 +6315,48 @@ export interface components {
             /** @description Some of the addresses, with their number of probes. */
             sources: components["schemas"]["OtherSource"][];
         };
+        /** @description An outlier in a curve: a result that deviates from those of neighbouring loads or sizes. */
+        Outlier: {
+            /** @description Case (device configuration). */
+            case: string;
+            /**
+             * Format: double
+             * @description Value expected from the neighbours, in the unit of the quantity.
+             */
+            expected: number;
+            /**
+             * Format: double
+             * @description Measured value, in the unit of the quantity.
+             */
+            found: number;
+            /**
+             * Format: uint32
+             * @description Frame size in bytes, including FCS.
+             */
+            frame_size: number | null;
+            /**
+             * Format: double
+             * @description Load, percent of the line rate.
+             */
+            load_percent: number | null;
+            /**
+             * Format: double
+             * @description Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
+             *     (Holm): below 1 %.
+             */
+            probability: number;
+            /** @description Quantity with its unit, such as `latency_ns`. */
+            quantity: string;
+            /** @description Description as text. */
+            text: string;
+        };
         /** @description Difference between two cases over all frame sizes and loads. */
         Overall: {
+            /**
+             * Format: uint64
+             * @description Number of combinations of frame size and load that were measured in both cases in every valid repeat.
+             */
+            combinations: number;
             /** @description Reference case, which is subtracted. */
             from: string;
             /** @description Student's 95 % confidence interval of `mean`, over the repeats; `null` with one repeat. */
@@ -6331,11 +6374,6 @@ export interface components {
             median: number | null;
             /** @description Student's 95 % confidence interval of `median`, over the repeats; `null` with one repeat. */
             median_interval: number[] | null;
-            /**
-             * Format: uint64
-             * @description Number of combinations of frame size and load that were measured in both cases in every valid repeat.
-             */
-            places: number;
             /** @description Quantity with its unit, such as `latency_ns`. */
             quantity: string;
             /**
@@ -6468,8 +6506,6 @@ export interface components {
             doubtful: boolean;
             /** @constant */
             kind: "delay-grid";
-            /** @description Quantised values: `delay`, or `ipdv`, the difference of consecutive delays. */
-            of: components["schemas"]["GridOf"];
             /**
              * @description 95 % confidence interval of the offset, modulo the step: it may begin below 0 or end above the
              *     step.
@@ -6487,6 +6523,8 @@ export interface components {
              * @description Number of multiples with values.
              */
             points: number;
+            /** @description Quantised values: `delay`, or `ipdv`, the difference of consecutive delays. */
+            quantity: components["schemas"]["GridQuantity"];
             /**
              * @description 95 % confidence interval of the step.
              * @default null
@@ -6637,10 +6675,32 @@ export interface components {
         };
         /** @description Source of a time stamp, from the wire inwards. */
         Place: "nic" | "kernel" | "program" | "user";
-        /** @description Request for a benchmark. */
-        Planned: {
-            /** @description Plan as TOML text, as for `romer bench PLAN.toml`. */
-            plan: string;
+        /** @description A planned trial. */
+        PlannedTrial: {
+            /** @description Case (device configuration). */
+            case: string;
+            /**
+             * Format: int64
+             * @description Duration of the trial, nanoseconds.
+             */
+            duration_ns: number;
+            /** @description Frame size in bytes including FCS, or name of the mixture. */
+            frames: string;
+            /**
+             * Format: double
+             * @description Load, percent of the line rate.
+             */
+            load_percent: number;
+            /**
+             * Format: double
+             * @description Load, frames per second.
+             */
+            pps: number;
+            /**
+             * Format: uint32
+             * @description Number of the repeat, from 0.
+             */
+            repeat: number;
         };
         /** @description Result of a call with a jitter buffer of constant length. */
         Playout: {
@@ -6727,40 +6787,40 @@ export interface components {
              * @description Verdict on all frames together; absent in documents of older versions.
              * @default null
              */
-            together: components["schemas"]["PolicedTogether"] | null;
+            total: components["schemas"]["PolicedTotal"] | null;
         };
         /**
          * @description Decisions of a policer on all frames of a trial together, in frames of mean size. This is known even if
          *     the latency varies too much to judge single frames.
          */
-        PolicedTogether: {
-            /**
-             * Format: uint64
-             * @description Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
-             *     policer.
-             */
-            beyond: number;
+        PolicedTotal: {
             /**
              * Format: uint64
              * @description Tolerance at the bucket limit, frames.
              */
-            edge: number;
+            boundary_frames: number;
             /**
              * Format: int64
              * @description Time in which the empty bucket fills, nanoseconds.
              */
-            fills_in_ns: number;
+            fill_time_ns: number;
             /**
              * Format: int64
              * @description Maximum latency minus minimum latency, nanoseconds.
              */
-            latest_ns: number;
+            latency_range_ns: number;
             /**
              * Format: uint64
              * @description Lower bound of the conforming frames that were dropped or remarked, whatever part of the latency
              *     variation occurs before the policer.
              */
-            missing: number;
+            min_conforming_stopped: number;
+            /**
+             * Format: uint64
+             * @description Lower bound of the excess frames that passed, whatever part of the latency variation occurs before the
+             *     policer.
+             */
+            min_excess_passed: number;
             /**
              * Format: uint64
              * @description Frames that the bucket allows if frames reach the policer at their departure times.
@@ -6806,20 +6866,156 @@ export interface components {
              * Format: int64
              * @description Maximum duration, nanoseconds.
              */
-            length_ns: number;
+            duration_ns: number;
             /** @description Procedure. */
             procedure: string;
             /** @description Planned trials; empty if each trial depends on the previous result. */
-            trials: components["schemas"]["Foreseen"][];
+            trials: components["schemas"]["PlannedTrial"][];
         };
         /** @description Direction of the probes of a stream, or of a metric. */
         ProbeDirection: "round_trip" | "forward" | "reverse" | "both";
         /** @description An error: cause, place and remedy. */
-        Problem: components["schemas"]["Content"];
+        Problem: components["schemas"]["ProblemDetails"];
+        /** @description A problem document (RFC 9457). */
+        ProblemDetails: {
+            /** @description Current resource, if another client changed it. */
+            current?: unknown;
+            /** @description Cause in this case, and remedy. */
+            detail: string;
+            /** @description Invalid fields of the request. */
+            errors?: components["schemas"]["FieldError"][];
+            /**
+             * Format: uint16
+             * @description HTTP status code of the response.
+             */
+            status: number;
+            /** @description Kind of error, as text. */
+            title: string;
+            /** @description Stable identifier of the kind of error, below `about:blank#`. */
+            type: string;
+        };
         /** @description Violation of the control protocol by a responder. */
         ProtocolFault: "too-much" | "impossible-numbers" | "implausible-times" | "no-test-port" | "overdue";
         /** @description User satisfaction (G.107, table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
+        /** @description Result of a period of an emulation that follows a measured path. */
+        RefitEvent: {
+            /**
+             * Format: int64
+             * @description Time from which the scenario applies, nanoseconds after the start of the emulation: `at` of its step in the
+             *     recorded timeline.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "refitted";
+            /** @description Directions in which the scenario does not reproduce the measurement. */
+            misfits: components["schemas"]["ProbeDirection"][];
+            /**
+             * Format: uint64
+             * @description Number of probes that arrived, of the direction with the most.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description Number of the period, from 1.
+             */
+            period: number;
+            /**
+             * Format: uint64
+             * @description Number of the scenario in `changes`.
+             */
+            revision: number;
+            /** @description File of the scenario in the folder of the emulation; absent if none is saved. */
+            scenario?: string | null;
+            /** @constant */
+            severity: "note";
+            /** @description Warnings about the scenario. */
+            warnings: components["schemas"]["ModelWarning"][];
+        } | {
+            /**
+             * Format: int64
+             * @description Time of the detection, nanoseconds after the start of the emulation.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "unanswered";
+            /** @description Error of the measurement; absent if it ended without one. */
+            error?: string | null;
+            /**
+             * Format: uint64
+             * @description Number of the period, from 1.
+             */
+            period: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: int64
+             * @description Time of the failure, nanoseconds after the start of the emulation.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "refit-failed";
+            /** @description Reason. */
+            error: string;
+            /**
+             * Format: uint64
+             * @description Number of the period, from 1.
+             */
+            period: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: int64
+             * @description Time of the decision, nanoseconds after the start of the emulation.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "period-skipped";
+            /**
+             * Format: uint64
+             * @description Number of the period, from 1.
+             */
+            period: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /**
+             * Format: int64
+             * @description Time of the detection, nanoseconds after the start of the emulation.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "superseded";
+            /**
+             * Format: uint64
+             * @description Number of the period, from 1, whose scenario was not applied.
+             */
+            period: number;
+            /**
+             * Format: uint64
+             * @description Number of the other scenario in `changes`.
+             */
+            revision: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: int64
+             * @description Time of its scenario, nanoseconds after the start of the emulation.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "timeline-full";
+            /**
+             * Format: uint64
+             * @description Number of the first period, from 1, that is not recorded.
+             */
+            period: number;
+            /** @constant */
+            severity: "warning";
+        };
         /**
          * @description Datagrams at the initiator's port that are no replies of the stream (of one-way probes from the responder:
          *     no probes), each counted under the first cause that applies.
@@ -6953,7 +7149,7 @@ export interface components {
             pps: number;
         };
         /** @description Cause of a wait of probes at a responder. */
-        ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
+        ResponderDelayCause: "descheduled" | "descheduled-and-slow" | "slow" | "overloaded" | "unknown";
         /** @description ICMP report of a router about packets that it did not forward. */
         RouterReport: {
             /**
@@ -6971,6 +7167,33 @@ export interface components {
              * @description Address of the router.
              */
             router: string;
+        };
+        /** @description A run with its documents. */
+        RunDocuments: {
+            /** @description Results of a benchmark (romer/benchmark/1). */
+            benchmark: components["schemas"]["Benchmark"] | null;
+            /** @description Results of a closed loop, and its runs. */
+            closed_loop: components["schemas"]["StoredLoop"] | null;
+            /** @description Emulation that the measurement passed through, if stored with the run. */
+            emulated: components["schemas"]["Emulated"] | null;
+            /** @description Results of an emulation (romer/emulation/1). */
+            emulation: components["schemas"]["Emulation"] | null;
+            /** @description Path of the folder. */
+            folder: string;
+            /** @description Whether the run stores its frames (`frames.pcapng`). */
+            frames: boolean;
+            /** @description Kind of the run. */
+            kind: components["schemas"]["RunKind"];
+            /** @description Results of a measurement, one document for each stream (romer/measurement/1). */
+            measurements: components["schemas"]["Measurement"][];
+            /** @description Name of the run and its folder. */
+            name: string;
+            /** @description Scenario of the emulation or the loop, as JSON. */
+            scenario: {
+                [key: string]: unknown;
+            } | null;
+            /** @description State, with the values of the list of runs. */
+            state: string;
         };
         /** @description Results of one direction of a run. Of several streams: the highest delay and loss, and the lowest MOS. */
         RunFigures: {
@@ -7001,6 +7224,40 @@ export interface components {
         };
         /** @description Kind of a run. */
         RunKind: "measurement" | "benchmark" | "emulation" | "loop";
+        /** @description A run in the list. */
+        RunListEntry: {
+            /** @description Comment of the user. */
+            comment: string | null;
+            /** @description Start time, RFC 3339; empty if the run cannot be read. */
+            created: string;
+            /** @description Direction of the probes of a measurement or a loop. */
+            direction: components["schemas"]["ProbeDirection"] | null;
+            /** @description Reason why the run cannot be read; `null` if it can. */
+            error: string | null;
+            /** @description Failed limits and claims, as text. */
+            failed_limits: string[];
+            /** @description Delay, loss and MOS of each direction of a measurement. */
+            figures: components["schemas"]["RunFigures"][];
+            /** @description Kind of the run. */
+            kind: components["schemas"]["RunKind"];
+            /**
+             * Format: uint64
+             * @description Number of checked limits; of a benchmark, including its claims.
+             */
+            limits: number;
+            /** @description Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only. */
+            link_target: string | null;
+            /** @description Name of the run and its folder. */
+            name: string;
+            /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read. */
+            state: string;
+            /** @description Targets of a measurement or a loop; ports of a benchmark or an emulation. */
+            targets: string[];
+            /** @description Traffic model of a measurement or a loop; procedure of a benchmark. */
+            traffic: string | null;
+            /** @description Verdict of a closed loop; `null` for other runs, and for loops that were not closed. */
+            verdict: components["schemas"]["LoopVerdict"] | null;
+        };
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
         Scale: "narrowband" | "wideband" | "fullband";
         /** @description A scenario as TOML and as JSON. */
@@ -7018,6 +7275,28 @@ export interface components {
             };
             /** @description Scenario as TOML. */
             toml: string;
+        };
+        /** @description A scenario in a request. */
+        ScenarioRequest: {
+            /**
+             * @description Texts of the files that the scenario uses, by name.
+             * @default {}
+             */
+            files: {
+                [key: string]: string;
+            };
+            /**
+             * @description Scenario as JSON, with the keys of a scenario file. Either this or `toml`.
+             * @default null
+             */
+            scenario: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Text of a scenario file (TOML). Either this or `scenario`.
+             * @default null
+             */
+            toml: string | null;
         };
         /** @description Self-test of the tester (Chadda 2004, section 2.7). */
         SelfTest: {
@@ -7038,19 +7317,38 @@ export interface components {
         };
         /** @description One test of the self-test. */
         SelfTestItem: {
-            /** @description Requirement, as text. */
-            asked: string;
             /** @description Observed result, as text. */
             found: string;
-            /** @description Whether the test passed. */
-            held: boolean;
             /**
              * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
              *     `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
              */
             name: string;
+            /** @description Whether the test passed. */
+            passed: boolean;
+            /** @description Requirement, as text. */
+            requested: string;
             /** @description Gaps between departures, or latency, nanoseconds. */
             values_ns: components["schemas"]["Summary"];
+        };
+        /** @description Version, host and rights of this server. */
+        ServerInfo: {
+            /** @description Whether an emulation is running. */
+            emulating: boolean;
+            /** @description Whether the server belongs to `romer emulate` and ends with its emulation. */
+            ends_with_emulation: boolean;
+            /** @description Whether an emulation exists; it may have ended. */
+            has_emulation: boolean;
+            /** @description Host name of the machine. */
+            host: string;
+            /** @description Whether the process has the rights for an emulation or a benchmark (CAP_NET_RAW and CAP_NET_ADMIN). */
+            may_emulate: boolean;
+            /** @description Whether benchmark plans may run the commands of their cases (`--allow-commands`). */
+            may_run_commands: boolean;
+            /** @description Folder in which runs are stored. */
+            runs: string;
+            /** @description Name and version of the program. */
+            software: string;
         };
         /** @description Test setup of a benchmark. */
         Setup: {
@@ -7106,39 +7404,11 @@ export interface components {
         };
         /** @description Effect of a warning, event or note on the results. */
         Severity: "note" | "warning" | "error";
-        /** @description Delay that romer and the host add. All values are medians over the rounds, nanoseconds. */
-        Share: {
-            /**
-             * Format: double
-             * @description Minimum added delay of a round (baseline).
-             */
-            baseline_ns: number;
-            /**
-             * Format: double
-             * @description Maximum minus baseline of a round, including scheduling delays.
-             */
-            greatest_ns: number;
-            /**
-             * Format: double
-             * @description Median added delay of a round.
-             */
-            median_ns: number;
-            /**
-             * Format: double
-             * @description 99 % quantile minus baseline of a round.
-             */
-            uncertainty_ns: number;
-        };
         /**
          * @description Frames of one size in a trial. With more than 32 sizes, the most frequent ones have their own rows; the
          *     others share one.
          */
         SizeResult: {
-            /**
-             * Format: uint32
-             * @description Smallest frame size of the row in bytes, including FCS.
-             */
-            least_octets: number;
             /**
              * Format: uint64
              * @description Frames that did not arrive.
@@ -7148,7 +7418,12 @@ export interface components {
              * Format: uint32
              * @description Largest frame size of the row in bytes, including FCS.
              */
-            most_octets: number;
+            max_octets: number;
+            /**
+             * Format: uint32
+             * @description Smallest frame size of the row in bytes, including FCS.
+             */
+            min_octets: number;
             /**
              * Format: uint64
              * @description Frames sent to the device.
@@ -7161,41 +7436,6 @@ export interface components {
             address: string;
             /** @description Error; `null` if no reflector answered there. */
             error: string | null;
-        };
-        /** @description An outlier in a curve: a result that deviates from those of neighbouring loads or sizes. */
-        SoftSpot: {
-            /** @description Case (device configuration). */
-            case: string;
-            /**
-             * Format: double
-             * @description Value expected from the neighbours, in the unit of the quantity.
-             */
-            expected: number;
-            /**
-             * Format: double
-             * @description Measured value, in the unit of the quantity.
-             */
-            found: number;
-            /**
-             * Format: uint32
-             * @description Frame size in bytes, including FCS.
-             */
-            frame_size: number | null;
-            /**
-             * Format: double
-             * @description Load, percent of the line rate.
-             */
-            load_percent: number | null;
-            /**
-             * Format: double
-             * @description Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
-             *     (Holm): below 1 %.
-             */
-            probability: number;
-            /** @description Quantity with its unit, such as `latency_ns`. */
-            quantity: string;
-            /** @description Description as text. */
-            text: string;
         };
         /** @description Event of a packet that has a time stamp. */
         StampMoment: "sender-departure" | "responder-arrival" | "responder-departure" | "sender-arrival";
@@ -7225,84 +7465,6 @@ export interface components {
         StampRequest: "best" | "nic" | "kernel" | "user";
         /** @description Remedy for missing time stamps of a file. */
         StampsRemedy: "csv" | "irtt";
-        /** @description Status of the emulation. */
-        Standing: {
-            /** @description Port a, `[NETNS/]IFACE`. */
-            a: string;
-            /** @description Port b, `[NETNS/]IFACE`. */
-            b: string;
-            /** @description Packet I/O: `packet`, `xdp-native` or `xdp-generic`. */
-            data_plane: string;
-            /** @description Reason why the ended emulation is not stored. */
-            not_kept: string | null;
-            /** @description Whether impairments are off: packets pass unchanged, and the scenario is stored only. */
-            passing: boolean;
-            /**
-             * Format: uint32
-             * @description Capacity of the packet buffer, frames.
-             */
-            room_frames: number;
-            /**
-             * Format: uint64
-             * @description Memory of the packet buffer, bytes.
-             */
-            room_octets: number;
-            /** @description Name of the run in which the emulation is stored, once it has ended. */
-            run: string | null;
-            /** @description Whether the emulation is running. */
-            running: boolean;
-            /** @description Start time, RFC 3339. */
-            started: string;
-            /**
-             * Format: uint64
-             * @description Number of the current scenario.
-             */
-            version: number;
-        };
-        /**
-         * @description Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
-         *     them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
-         *     frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
-         */
-        Standstills: {
-            /**
-             * Format: uint64
-             * @description Number of outages.
-             */
-            count: number;
-            /**
-             * Format: int64
-             * @description Duration of the longest outage, nanoseconds.
-             */
-            longest_ns: number;
-            /**
-             * Format: uint64
-             * @description Frames sent during the outages that did not arrive.
-             */
-            lost: number;
-            /**
-             * Format: int64
-             * @description Total duration of the outages, nanoseconds.
-             */
-            sum_ns: number;
-        };
-        /** @description Request for an emulation. */
-        Start: {
-            /** @description Port a, `[NETNS/]IFACE`. */
-            a: string;
-            /** @description Port b, `[NETNS/]IFACE`. */
-            b: string;
-            /**
-             * @description Accept a port that carries the default route of this host.
-             * @default false
-             */
-            may_cut_off: boolean;
-            /**
-             * @description Scenario; default: no impairment.
-             * @default null
-             */
-            scenario: components["schemas"]["Given"] | null;
-        };
         /** @description A closed loop, with the names of its runs. */
         StoredLoop: {
             /** @description Results (romer/loop/1); `null` if the loop was not closed. */
@@ -7314,6 +7476,11 @@ export interface components {
         };
         /** @description State of a running stream. */
         StreamInterval: {
+            /**
+             * Format: uint64
+             * @description Entries of the packet log that are stored, even if the process is killed.
+             */
+            durable_entries: number;
             /**
              * Format: uint64
              * @description The departures of all probes with numbers below this one are stored.
@@ -7329,11 +7496,6 @@ export interface components {
              *     this interval, counters since the start. Omitted if nothing is known.
              */
             forward?: components["schemas"]["StreamWay"] | null;
-            /**
-             * Format: uint64
-             * @description Entries of the packet log that are stored, even if the process is killed.
-             */
-            kept_entries: number;
             /**
              * Format: uint64
              * @description Packets counted by `settled` that did not arrive within the waiting time, since the start. A one-way
@@ -7722,8 +7884,8 @@ export interface components {
         /** @description For which traffic a measurement supports a model. */
         Supported: {
             /**
-             * @description Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. The
-             *     scenario has a third of the spacing.
+             * @description Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. In
+             *     the scenario they are then independent at shorter spacings too, as far as packet order allows.
              */
             is_correlation_time_bound: boolean;
             /**
@@ -7753,23 +7915,6 @@ export interface components {
              * @description Maximum.
              */
             max: number;
-        };
-        /** @description State of the emulation, each second: counters since the start, and means since the last reset. */
-        Tick: {
-            /** @description Packets that arrive at port a. */
-            a_to_b: components["schemas"]["TickDirection"];
-            /**
-             * Format: uint64
-             * @description Time, milliseconds since 1970-01-01 UTC.
-             */
-            at_ms: number;
-            /** @description Packets that arrive at port b. */
-            b_to_a: components["schemas"]["TickDirection"];
-            /**
-             * Format: uint64
-             * @description Number of the current scenario.
-             */
-            version: number;
         };
         /** @description Counters and means of one direction. */
         TickDirection: {
@@ -8132,6 +8277,11 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * @description Outages of the device or its host; `null` in documents of older versions.
+             * @default null
+             */
+            outages: components["schemas"]["DeviceOutages"] | null;
+            /**
              * @description Latency minus the minimum latency, nanoseconds (RFC 5481, section 4.2); of the stream with the most
              *     frames.
              * @default {
@@ -8210,15 +8360,10 @@ export interface components {
              */
             stall_affected_lost: number;
             /**
-             * @description Outages of the device or its host; `null` in documents of older versions.
-             * @default null
-             */
-            standstills: components["schemas"]["Standstills"] | null;
-            /**
              * @description Whether frames still arrived when the wait after the trial ended; later ones count as lost.
              * @default false
              */
-            still_coming: boolean;
+            still_arriving: boolean;
             /**
              * Format: uint64
              * @description Lost frames that the tester may have dropped unread.
@@ -8481,7 +8626,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["About"];
+                    "application/json": components["schemas"]["ServerInfo"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -8551,7 +8696,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Planned"];
+                "application/json": components["schemas"]["BenchmarkRequest"];
             };
         };
         responses: {
@@ -8593,7 +8738,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Planned"];
+                "application/json": components["schemas"]["BenchmarkRequest"];
             };
         };
         responses: {
@@ -8892,7 +9037,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Standing"];
+                    "application/json": components["schemas"]["EmulationStatus"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -8924,7 +9069,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Start"];
+                "application/json": components["schemas"]["EmulationRequest"];
             };
         };
         responses: {
@@ -8934,7 +9079,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Standing"];
+                    "application/json": components["schemas"]["EmulationStatus"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -8972,7 +9117,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Standing"];
+                    "application/json": components["schemas"]["EmulationStatus"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -9010,7 +9155,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Standing"];
+                    "application/json": components["schemas"]["EmulationStatus"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -9197,7 +9342,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Asked"];
+                "application/json": components["schemas"]["MeasurementRequest"];
             };
         };
         responses: {
@@ -9401,7 +9546,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Asked"];
+                "application/json": components["schemas"]["MeasurementRequest"];
             };
         };
         responses: {
@@ -9648,7 +9793,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Listed"][];
+                    "application/json": components["schemas"]["RunListEntry"][];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -9689,7 +9834,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["RunDocuments"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -10248,7 +10393,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InForce"];
+                    "application/json": components["schemas"]["ActiveScenario"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -10283,7 +10428,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Given"];
+                "application/json": components["schemas"]["ScenarioRequest"];
             };
         };
         responses: {
@@ -10293,7 +10438,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InForce"];
+                    "application/json": components["schemas"]["ActiveScenario"];
                 };
             };
             /** @description Rejected. The body states the cause and the remedy. */
@@ -10325,7 +10470,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Given"];
+                "application/json": components["schemas"]["ScenarioRequest"];
             };
         };
         responses: {
