@@ -6,7 +6,11 @@
 //!
 //! Losses in bursts can be so rare that most blocks have none. Then blocks do not decide, and a larger family of losses is also chosen if
 //! its likelihood over the whole series exceeds that of the smaller one by [`RARE_EVIDENCE`] after the penalty of Schwarz (1978).
+//!
+//! Where the series shows a rate, the families are also compared for the delays without transmission. The best of them, behind the
+//! [`bottleneck`](crate::bottleneck), is larger than each family without one.
 
+use crate::bottleneck::{self, Bottleneck};
 use crate::correlated::{self, CorrelationTime};
 use crate::loss::{self, LossFamily, LossModel};
 use crate::regimes::{self, Regimes};
@@ -57,7 +61,7 @@ impl DelayModel {
 /// A family and how well it predicts held-out blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The families of delay and of loss, as `correlated + bernoulli`, or `regimes 3`.
+    /// The families of delay and of loss, as `correlated + bernoulli`, `regimes 3`, or `bottleneck + correlated + none`.
     pub name: String,
     /// The log-likelihood of each block left out, less that of independent delays with the same law.
     pub blocks: Vec<f64>,
@@ -73,7 +77,9 @@ impl Candidate {
 /// What was chosen, and from what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Of delay, fitted to the whole series.
+    /// The bottleneck, if there is one.
+    pub bottleneck: Option<Bottleneck>,
+    /// Of delay, fitted to the whole series. With a bottleneck, of [`Bottleneck::waiting`].
     pub delay: DelayModel,
     /// Of loss, fitted to the whole series. With [`DelayModel::Regimes`], the regimes have the losses.
     pub loss: LossModel,
@@ -85,30 +91,56 @@ pub struct Choice {
 
 /// Chooses a family for delay and loss, and fits it to the whole series.
 pub fn choose(series: &Series) -> Choice {
+    let plain = choose_process(series);
+    let is_comparable = |choice: &Choice, series: &Series| {
+        series.delays().len() >= FEWEST_DELAYS && !matches!(choice.delay, DelayModel::Unknown)
+    };
+    if !is_comparable(&plain, series) || plain.delay == DelayModel::Constant {
+        return plain;
+    }
+    let Some(bottleneck) = bottleneck::fit(series) else { return plain };
+    let waiting = bottleneck.waiting(series);
+    let behind = choose_process(&waiting);
+    if !is_comparable(&behind, &waiting) {
+        return plain;
+    }
+    let every = thinning(series);
+    let ratios = bottleneck.log_ratios(series, &waiting);
+    let mut ratios = ratios.into_iter().step_by(every);
+    let gains: Vec<f64> = series
+        .thinned(every)
+        .blocks(BLOCKS)
+        .iter()
+        .map(|block| ratios.by_ref().take(block.len()).sum())
+        .collect();
+    let with_rate = |candidate: &Candidate| Candidate {
+        name: format!("bottleneck + {}", candidate.name),
+        blocks: candidate.blocks.iter().zip(&gains).map(|(a, b)| a + b).collect(),
+    };
+    let further: Vec<Candidate> = behind.candidates.iter().map(with_rate).collect();
+    let best = [plain.candidates[plain.chosen].clone(), further[behind.chosen].clone()];
+    let candidates: Vec<Candidate> = plain.candidates.iter().cloned().chain(further).collect();
+    if smallest_of_the_best(&best) == 0 {
+        return Choice { candidates, ..plain };
+    }
+    let chosen = plain.candidates.len() + behind.chosen;
+    Choice { bottleneck: Some(bottleneck), candidates, chosen, ..behind }
+}
+
+/// Every so many packets are compared: larger models cost more time.
+fn thinning(series: &Series) -> usize {
+    series.observations().len().div_ceil(MOST_COMPARED)
+}
+
+/// Chooses among the families without a bottleneck.
+fn choose_process(series: &Series) -> Choice {
+    let bottleneck = None;
     let spacing = series.spacing(0.5);
     let whole = [series.observations()];
     let (loss, losses) = choose_loss(series, spacing);
     let delays = series.delays();
     let scores = Scores::new(&delays);
-    let ends = delays
-        .iter()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], delay| [low.min(*delay), high.max(*delay)]);
-    if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
-        let delay = if delays.is_empty() { DelayModel::Unknown } else { DelayModel::Constant };
-        let name = format!("{} + {}", delay.name(), loss.family.name());
-        return Choice { delay, loss, candidates: vec![Candidate { name, blocks: losses }], chosen: 0 };
-    }
-    let time = correlated::fit(&whole, &scores, spacing);
-    let mut candidates =
-        vec![Candidate { name: format!("independent + {}", loss.family.name()), blocks: losses.clone() }];
-    if delays.len() < FEWEST_DELAYS {
-        let bound = spacing / correlated::INDEPENDENT_FROM;
-        let value = crate::Estimate { value: bound, interval: None };
-        let delay = DelayModel::Correlated(CorrelationTime { time: value, is_bound: true });
-        return Choice { delay, loss, candidates, chosen: 0 };
-    }
-    // Larger models cost more time, and are compared on fewer packets.
-    let thinned = series.thinned(series.observations().len().div_ceil(MOST_COMPARED));
+    let thinned = series.thinned(thinning(series));
     let step = thinned.spacing(0.5);
     let losses = if thinned.observations().len() == series.observations().len() {
         losses
@@ -119,7 +151,24 @@ pub fn choose(series: &Series) -> Choice {
             LossModel::log_likelihood,
         )
     };
-    candidates[0].blocks.clone_from(&losses);
+    let ends = delays
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], delay| [low.min(*delay), high.max(*delay)]);
+    if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
+        let delay = if delays.is_empty() { DelayModel::Unknown } else { DelayModel::Constant };
+        let name = format!("{} + {}", delay.name(), loss.family.name());
+        let candidates = vec![Candidate { name, blocks: losses }];
+        return Choice { bottleneck, delay, loss, candidates, chosen: 0 };
+    }
+    let time = correlated::fit(&whole, &scores, spacing);
+    let mut candidates =
+        vec![Candidate { name: format!("independent + {}", loss.family.name()), blocks: losses.clone() }];
+    if delays.len() < FEWEST_DELAYS {
+        let bound = spacing / correlated::INDEPENDENT_FROM;
+        let value = crate::Estimate { value: bound, interval: None };
+        let delay = DelayModel::Correlated(CorrelationTime { time: value, is_bound: true });
+        return Choice { bottleneck, delay, loss, candidates, chosen: 0 };
+    }
     let correlated = held_out(
         &thinned,
         |train| correlated::fit(train, &scores, step),
@@ -169,13 +218,17 @@ pub fn choose(series: &Series) -> Choice {
             DelayModel::Correlated(if chosen == 0 { bound } else { time })
         }
     };
-    Choice { delay, loss, candidates, chosen }
+    Choice { bottleneck, delay, loss, candidates, chosen }
 }
 
 impl Choice {
     /// The same families, fitted to another series of the same path. What that series cannot show stays.
     #[must_use]
     pub fn refitted(&self, series: &Series) -> Self {
+        let bottleneck =
+            self.bottleneck.as_ref().map(|same| bottleneck::fit(series).unwrap_or_else(|| same.clone()));
+        let waiting = bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(series));
+        let series = waiting.as_ref().unwrap_or(series);
         let spacing = series.spacing(0.5);
         let whole = [series.observations()];
         let scores = Scores::new(&series.delays());
@@ -193,7 +246,7 @@ impl Choice {
         let loss = loss::fit(self.loss.family, &whole, spacing, Some(&self.loss))
             .or_else(|| loss::fit(LossFamily::Bernoulli, &whole, spacing, None))
             .unwrap_or(self.loss);
-        Self { delay, loss, candidates: Vec::new(), chosen: 0 }
+        Self { bottleneck, delay, loss, candidates: Vec::new(), chosen: 0 }
     }
 }
 
@@ -298,6 +351,7 @@ mod tests {
     fn one_outage_is_a_burst() {
         let packet = |n: u32| Observation {
             at: f64::from(n) * 0.02,
+            size: None,
             is_lost: (2_000..2_025).contains(&n),
             delay: None,
         };
