@@ -41,6 +41,8 @@ use dispersion::Spread;
 const MOST_LOAD: f64 = 0.5;
 /// The values at the end of a law from which the end is estimated.
 const EXTREMES: usize = 10;
+/// Deviations of the noise by which the greatest value may exceed the end of the law.
+const NOISE: f64 = 4.0;
 /// Fewer losses do not show a full queue.
 const FEWEST_LOSSES: usize = 10;
 /// A queue of this share of the longest is long.
@@ -142,7 +144,7 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     };
     let waiting = bottleneck.waiting(series).delays();
     // Downwards: the end of the negative values.
-    let [value, least, most] = end(waiting.iter().map(|one| -one).collect())?.map(|end| -end);
+    let [value, least, most] = end(waiting.iter().map(|one| -one).collect(), spread.noise)?.map(|end| -end);
     let size = octets / observations.len() as f64;
     bottleneck.base = Estimate {
         value,
@@ -153,7 +155,7 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     let known: Vec<f64> = queues.iter().flatten().copied().collect();
     let longest_queue = known.iter().copied().fold(0.0, f64::max);
     bottleneck.buffer = loses_when_full(observations, &queues, longest_queue)
-        .then(|| end(known))
+        .then(|| end(known, spread.noise))
         .flatten()
         .map(|[value, low, high]| Estimate { value, interval: Some([low, high]) });
     let occupied = waiting.iter().sum::<f64>() / waiting.len() as f64 - value;
@@ -180,12 +182,13 @@ fn by_size(steps: &[Step]) -> Option<(Estimate, Spread)> {
 /// The upper end of the law of values, with its 95 % interval: the estimate, the lower and the upper end of the interval.
 ///
 /// Of k values nearest to the end, where the density is even, the distance of the end from the greatest, over the range of the k, exceeds x
-/// with the probability (1 + x)^-(k-1) (Robson and Whitlock 1964, for any k). The estimate is the median.
-fn end(mut values: Vec<f64>) -> Option<[f64; 3]> {
+/// with the probability (1 + x)^-(k-1) (Robson and Whitlock 1964, for any k). The estimate is the median. The interval begins at the
+/// greatest value, less the noise of the time stamps: [`NOISE`] deviations in 30,000 values.
+fn end(mut values: Vec<f64>, noise: f64) -> Option<[f64; 3]> {
     values.sort_by(|a, b| b.total_cmp(a));
     let (greatest, last) = (*values.first()?, *values.get(EXTREMES - 1)?);
     let beyond = |p: f64| greatest + (p.powf(-1.0 / (EXTREMES - 1) as f64) - 1.0) * (greatest - last);
-    Some([0.5, 0.975, 0.025].map(beyond))
+    Some([beyond(0.5), greatest - NOISE * noise, beyond(0.05)])
 }
 
 /// Whether packets are lost when the queue is long. `queues` has the time that the queue takes, of each packet that arrived.

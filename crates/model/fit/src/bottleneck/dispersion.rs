@@ -5,12 +5,14 @@
 //!
 //! ```text
 //! a(n) - a(n-1) = s(n) / rate + x(n)
-//! x(n) ~ share * Normal(0, noise) + (1 - share) * (0.98 * Exponential(excess) + 0.02 * Uniform)
+//! x(n) ~ share * Normal(0, noise) + (1 - share) * (0.98 * (Exponential(excess) + Normal(0, noise)) + 0.02 * Uniform)
 //! ```
 //!
 //! The parameters are those of maximum likelihood, with a weak prior each, so that the likelihood has a curvature where a part of the
 //! mixture is empty. The interval of the rate is that of the observed information. In trains the noise of a packet is in two
 //! differences, with opposite signs; the interval is then too wide.
+
+use statrs::function::erf::erfc;
 
 use super::Step;
 use crate::Estimate;
@@ -37,8 +39,12 @@ const LEAST_SHARE: f64 = 0.1;
 const MOST_FASTER: f64 = 0.05;
 /// Deviations of the noise that count as equal.
 const DEVIATIONS: f64 = 4.0;
-/// Deviation of the prior of the log of a time: a factor of 20 on either side.
-const PRIOR: f64 = 3.0;
+/// Deviation of the prior of the log of the noise, around the least one: a factor of 20 on either side.
+const NOISE_PRIOR: f64 = 3.0;
+/// Octets of the shortest packet of cross-traffic: headers of IPv4 and TCP. A shorter excess would be a second noise.
+const SHORTEST: f64 = 40.0;
+/// Deviation of the prior of the log of the excess beyond that, around the transmission time of a probe.
+const EXCESS_PRIOR: f64 = 1.0;
 /// The rate is searched in units of this many of its standard errors, because the curvature is taken over 0.02 units.
 const UNIT: f64 = 10.0;
 /// Evaluations of the likelihood of each of two searches.
@@ -62,7 +68,10 @@ impl Spread {
     pub(crate) fn log_density(&self, x: f64, resolution: f64) -> f64 {
         let noise = self.noise.max(resolution);
         let at_once = (-0.5 * (x / noise).powi(2)).exp() / (noise * std::f64::consts::TAU.sqrt());
-        let later = if x > 0.0 { (-x / self.excess).exp() / self.excess } else { 0.0 };
+        // An exponential time and the noise: without the noise, the jump of the density would pretend to show the rate exactly.
+        let ratio = noise / self.excess;
+        let tail = erfc((ratio - x / noise) / std::f64::consts::SQRT_2);
+        let later = 0.5 * (0.5 * ratio * ratio - x / self.excess).min(700.0).exp() * tail / self.excess;
         let outlier = 0.5 / self.range;
         let others = (1.0 - OUTLIERS) * later + OUTLIERS * outlier;
         (self.share * at_once + (1.0 - self.share) * others).max(1e-300).ln()
@@ -122,7 +131,7 @@ fn likely(close: &[Step], octet: f64) -> Option<(Estimate, Spread)> {
     let spread = |place: &[f64]| Spread {
         share: 1.0 / (1.0 + (-place[1]).exp()),
         noise: (LEAST_NOISE * LEAST_NOISE + (2.0 * place[2]).exp()).sqrt(),
-        excess: place[3].exp(),
+        excess: SHORTEST * octet + place[3].exp(),
         range,
     };
     let [noise_prior, excess_prior] = [LEAST_NOISE.ln(), (size * octet).ln()];
@@ -131,8 +140,8 @@ fn likely(close: &[Step], octet: f64) -> Option<(Estimate, Spread)> {
         let spread = spread(place);
         let octet = centre + unit * place[0];
         let prior = 0.5 * (spread.share.ln() + (1.0 - spread.share).ln())
-            - 0.5 * ((place[2] - noise_prior) / PRIOR).powi(2)
-            - 0.5 * ((place[3] - excess_prior) / PRIOR).powi(2);
+            - 0.5 * ((place[2] - noise_prior) / NOISE_PRIOR).powi(2)
+            - 0.5 * ((place[3] - excess_prior) / EXCESS_PRIOR).powi(2);
         let each = close.iter().map(|step| spread.log_density(step.apart - step.size * octet, 0.0));
         prior + each.sum::<f64>()
     };

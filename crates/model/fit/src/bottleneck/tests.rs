@@ -126,7 +126,7 @@ fn sizes_show_the_rate() {
 /// Cross-traffic of more than the rate fills the queue.
 #[test]
 fn losses_show_the_buffer() {
-    let full = Queue { packets: 1_100.0, on: 0.5, off: 0.5, ..QUEUE };
+    let full = Queue { packets: 1_100.0, on: 0.5, off: 0.5, noise: 0.2e-6, ..QUEUE };
     let truth = full.buffer * 8.0 / full.rate;
     let mut covered = 0;
     for name in 0..100 {
