@@ -91,6 +91,8 @@ pub(crate) struct Step {
     /// Its octets, and those of the packet ahead.
     size: f64,
     size_before: f64,
+    /// The delay of the packet ahead, in seconds.
+    delay_before: f64,
     /// From departure to departure, and from arrival to arrival, in seconds.
     gap: f64,
     apart: f64,
@@ -104,6 +106,7 @@ fn steps(observations: &[Observation]) -> Vec<Step> {
             place: place + 1,
             size: f64::from(one.size?),
             size_before: f64::from(before.size?),
+            delay_before: before.delay?,
             gap,
             apart: gap + one.delay? - before.delay?,
         })
@@ -121,7 +124,7 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     let (octet, spread, evidence) = match dispersion::fit(&steps) {
         Some((octet, spread)) => (octet, spread, Evidence::Dispersion),
         None => {
-            let (octet, spread) = by_size(&steps)?;
+            let (octet, spread) = by_size(&steps, series)?;
             (octet, spread, Evidence::Size)
         }
     };
@@ -130,10 +133,7 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
         return None;
     }
     let [shortest, longest] = octet.interval?;
-    let rate = Estimate {
-        value: 8.0 / octet.value,
-        interval: Some([8.0 / longest, 8.0 / shortest]),
-    };
+    let rate = Estimate { value: 8.0 / octet.value, interval: Some([8.0 / longest, 8.0 / shortest]) };
     let mut bottleneck = Bottleneck {
         rate,
         evidence,
@@ -146,10 +146,9 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     // Downwards: the end of the negative values.
     let [value, least, most] = end(waiting.iter().map(|one| -one).collect(), spread.noise)?.map(|end| -end);
     let size = octets / observations.len() as f64;
-    bottleneck.base = Estimate {
-        value,
-        interval: Some([most - size * (longest - octet.value), least + size * (octet.value - shortest)]),
-    };
+    // The error of the rate makes the base too short, or too long.
+    let by_rate = [size * (longest - octet.value), size * (octet.value - shortest)];
+    bottleneck.base = Estimate { value, interval: Some([most - by_rate[0], least + by_rate[1]]) };
     let queues: Vec<Option<f64>> =
         observations.iter().map(|one| one.delay.map(|delay| delay - value)).collect();
     let known: Vec<f64> = queues.iter().flatten().copied().collect();
@@ -157,7 +156,12 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     bottleneck.buffer = loses_when_full(observations, &queues, longest_queue)
         .then(|| end(known, spread.noise))
         .flatten()
-        .map(|[value, low, high]| Estimate { value, interval: Some([low, high]) });
+        .map(|[value, low, high]| {
+            // Both errors are independent. A base that is too long makes the buffer too short.
+            let interval =
+                [value - (value - low).hypot(by_rate[1]), value + (high - value).hypot(by_rate[0])];
+            Estimate { value, interval: Some(interval) }
+        });
     let occupied = waiting.iter().sum::<f64>() / waiting.len() as f64 - value;
     let free = match bottleneck.buffer {
         Some(buffer) => (buffer.value - occupied) / octet.value,
@@ -168,8 +172,16 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
 }
 
 /// By the slope over sizes. Packets that follow another closely are left out as soon as the rate is known: they wait for it.
-fn by_size(steps: &[Step]) -> Option<(Estimate, Spread)> {
-    let first = slope::fit(steps)?;
+///
+/// A full queue has more often space for a small packet than for a large one, so those that arrive have waited differently. Where packets are
+/// lost, only those behind a packet with a delay in the lower half of the range are used: this choice does not depend on their size.
+fn by_size(steps: &[Step], series: &Series) -> Option<(Estimate, Spread)> {
+    let delays = series.delays();
+    let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = delays.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let limit = if series.lost() > 0 { (least + greatest) / 2.0 } else { f64::INFINITY };
+    let steps: Vec<Step> = steps.iter().filter(|step| step.delay_before <= limit).copied().collect();
+    let first = slope::fit(&steps)?;
     let apart: Vec<Step> =
         steps.iter().filter(|step| !dispersion::follows(step, first.value)).copied().collect();
     let octet = if apart.len() == steps.len() { first } else { slope::fit(&apart)? };
@@ -232,10 +244,8 @@ impl Bottleneck {
     #[must_use]
     pub fn waiting(&self, series: &Series) -> Series {
         let observations = series.observations();
-        let mut delays: Vec<Option<f64>> = observations
-            .iter()
-            .map(|one| Some(one.delay? - f64::from(one.size?) * self.octet()))
-            .collect();
+        let mut delays: Vec<Option<f64>> =
+            observations.iter().map(|one| Some(one.delay? - f64::from(one.size?) * self.octet())).collect();
         for step in self.following(observations) {
             delays[step.place] = None;
         }

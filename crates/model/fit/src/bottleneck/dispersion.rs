@@ -118,8 +118,9 @@ fn first_guess(steps: &[Step]) -> Option<f64> {
         steps.iter().filter(is_expanded).map(|step| (step.apart / step.size).ln()).collect();
     logs.sort_by(f64::total_cmp);
     let until = |from: usize| logs.partition_point(|log| *log <= logs[from] + WINDOW);
-    let (from, to) =
-        (0..logs.len()).map(|from| (from, until(from))).max_by_key(|(from, to)| (to - from, logs.len() - from))?;
+    let (from, to) = (0..logs.len())
+        .map(|from| (from, until(from)))
+        .max_by_key(|(from, to)| (to - from, logs.len() - from))?;
     (to - from >= FEWEST / 2).then(|| logs[(from + to) / 2].exp())
 }
 

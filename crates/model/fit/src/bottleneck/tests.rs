@@ -27,6 +27,9 @@ struct Queue {
 const QUEUE: Queue =
     Queue { rate: 10e6, base: 0.02, buffer: 60_000.0, on: 0.3, off: 0.7, packets: 600.0, noise: 2e-6 };
 
+/// Cross-traffic of more than the rate, half of the time.
+const FULL: Queue = Queue { on: 0.5, off: 0.5, packets: 1_100.0, ..QUEUE };
+
 fn numbers(name: u32, number: u32) -> impl FnMut() -> f64 {
     let random = RandomStream::new(Seed([1, 4, 1, 4, 2, 1]), [name, number]);
     let mut ordinal = 0;
@@ -110,33 +113,49 @@ fn pairs_show_the_rate() {
     assert!((90..=98).contains(&covered), "{covered} of 100");
 }
 
-/// Likewise for packets of two sizes, within 10 %.
+/// Likewise for packets of two sizes: within 1 %, also where the queue is often full and then has space for the small ones only.
 #[test]
 fn sizes_show_the_rate() {
-    let mut covered = 0;
-    for name in 0..100 {
-        let found = fitted(QUEUE.passes(name, sizes(name, 1_500)));
-        assert_eq!(found.evidence, Evidence::Size);
-        assert!((found.rate.value / QUEUE.rate - 1.0).abs() < 0.1, "{name}: {found:?}");
-        covered += u32::from(contains(found.rate, QUEUE.rate));
+    for queue in [QUEUE, FULL] {
+        let mut covered = 0;
+        for name in 0..100 {
+            let found = fitted(queue.passes(name, sizes(name, 1_500)));
+            assert_eq!(found.evidence, Evidence::Size);
+            assert!((found.rate.value / queue.rate - 1.0).abs() < 0.01, "{name}: {found:?}");
+            covered += u32::from(contains(found.rate, queue.rate));
+        }
+        assert!((90..=98).contains(&covered), "{covered} of 100 {queue:?}");
     }
-    assert!((90..=98).contains(&covered), "{covered} of 100");
 }
 
-/// Cross-traffic of more than the rate fills the queue. Of 100 intervals of 95 %, 90 to 98 contain its length, and the error is less than
-/// 2 % each time.
+/// A queue that is often full shows its length. Of 100 intervals of 95 %, 90 to 98 contain it, and the error is less than 0.5 % each time. The
+/// noise is less than the distance of the longest waiting times; with more noise the intervals are too wide.
 #[test]
 fn losses_show_the_buffer() {
-    let full = Queue { packets: 1_100.0, on: 0.5, off: 0.5, noise: 0.2e-6, ..QUEUE };
+    let full = Queue { noise: 0.2e-6, ..FULL };
     let truth = full.buffer * 8.0 / full.rate;
     let mut covered = 0;
     for name in 0..100 {
         let found = fitted(full.passes(name, pairs(name, 1_200)));
         let buffer = found.buffer.unwrap();
-        assert!((buffer.value / truth - 1.0).abs() < 0.02, "{name}: {found:?}");
+        assert!((buffer.value / truth - 1.0).abs() < 0.005, "{name}: {found:?}");
         covered += u32::from(contains(buffer, truth));
     }
     assert!((90..=98).contains(&covered), "{covered} of 100");
+}
+
+/// Losses that do not depend on the queue show no buffer.
+#[test]
+fn other_losses_show_no_buffer() {
+    for name in 0..50 {
+        let mut unit = numbers(name, 3);
+        let loses = |one: Observation| {
+            let is_lost = one.is_lost || unit() < 0.05;
+            Observation { is_lost, delay: one.delay.filter(|_| !is_lost), ..one }
+        };
+        let found = fitted(QUEUE.passes(name, pairs(name, 600)).into_iter().map(loses).collect());
+        assert_eq!(found.buffer, None, "{name}: {found:?}");
+    }
 }
 
 /// Paths without a bottleneck, for packets of two sizes and for pairs: delays that are independent, correlated, regimes, or constant but for
