@@ -8,7 +8,7 @@
 //! its likelihood over the whole series exceeds that of the smaller one by [`RARE_EVIDENCE`] after the penalty of Schwarz (1978).
 //!
 //! Where the series shows a rate, the families are also compared for the delays without transmission. The best of them, behind the
-//! [`bottleneck`](crate::bottleneck), is larger than each family without one.
+//! [`bottleneck`], is larger than each family without one.
 
 use crate::bottleneck::{self, Bottleneck};
 use crate::correlated::{self, CorrelationTime};
@@ -27,7 +27,7 @@ pub const RESOLUTION: f64 = 20e-6;
 pub const FEWEST_DELAYS: usize = 100;
 /// A difference of log-likelihood that does not count: a larger family has that much by chance.
 pub const LEAST_DIFFERENCE: f64 = 2.0;
-/// The most packets on which families of delay are compared; of a longer series, every second packet or fewer are used.
+/// The most packets on which families of delay are compared, and a rate is fitted; of a longer series, every second packet or fewer are used.
 pub const MOST_COMPARED: usize = 20_000;
 /// The gain of a larger family of losses, in twice the log-likelihood after Schwarz's penalty: "very strong" by Kass and Raftery (1995).
 pub const RARE_EVIDENCE: f64 = 10.0;

@@ -16,6 +16,7 @@ use statrs::function::erf::erfc;
 
 use super::Step;
 use crate::Estimate;
+use crate::choice::MOST_COMPARED;
 use crate::optimum::{climb, half_widths};
 
 /// Packets that depart within this share of the transmission time of the one ahead follow it. Less than 1, for the error of the first
@@ -94,6 +95,8 @@ pub(crate) fn fit(steps: &[Step]) -> Option<(Estimate, Spread)> {
         if close.len() < FEWEST {
             return None;
         }
+        let every = close.len().div_ceil(MOST_COMPARED);
+        let close: Vec<Step> = close.into_iter().step_by(every).collect();
         let (estimate, spread) = likely(&close, octet)?;
         let faster = close.iter().filter(|step| {
             step.apart < step.size * estimate.value - DEVIATIONS * spread.noise.max(LEAST_NOISE)
