@@ -173,8 +173,8 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
 
 /// By the slope over sizes. Packets that follow another closely are left out as soon as the rate is known: they wait for it.
 ///
-/// A full queue has more often space for a small packet than for a large one, so those that arrive have waited differently. Where packets are
-/// lost, only those behind a packet with a delay in the lower half of the range are used: this choice does not depend on their size.
+/// A full queue has more often space for a small packet than for a large one, so those that arrive have waited differently. Where packets
+/// are lost, only those behind a packet with a delay in the lower half of the range are used: this choice does not depend on their size.
 fn by_size(steps: &[Step], series: &Series) -> Option<(Estimate, Spread)> {
     let delays = series.delays();
     let least = delays.iter().copied().fold(f64::INFINITY, f64::min);

@@ -27,7 +27,8 @@ pub const RESOLUTION: f64 = 20e-6;
 pub const FEWEST_DELAYS: usize = 100;
 /// A difference of log-likelihood that does not count: a larger family has that much by chance.
 pub const LEAST_DIFFERENCE: f64 = 2.0;
-/// The most packets on which families of delay are compared, and a rate is fitted; of a longer series, every second packet or fewer are used.
+/// The most packets on which families of delay are compared, and a rate is fitted. Of a longer series, every second packet or fewer are
+/// used.
 pub const MOST_COMPARED: usize = 20_000;
 /// The gain of a larger family of losses, in twice the log-likelihood after Schwarz's penalty: "very strong" by Kass and Raftery (1995).
 pub const RARE_EVIDENCE: f64 = 10.0;

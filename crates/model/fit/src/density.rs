@@ -16,8 +16,8 @@ pub(crate) struct Density {
 
 impl Density {
     /// Of k neighbours among n - 1 other values within the distance r, the density is exp(psi(k)) / (2 r (n - 1)) (Kozachenko and Leonenko
-    /// 1987); psi(k) is ln(k - 1/2) within 0.01 from k = 2. The distance is at least [`RESOLUTION`], so that equal values have a density. With
-    /// this distance the count is the random number, and psi(k + 1) has the right mean.
+    /// 1987); psi(k) is ln(k - 1/2) within 0.01 from k = 5. The distance is at least [`RESOLUTION`], so that equal values have a density.
+    /// With this distance the count is the random number, and psi(k + 1) has the right mean.
     pub(crate) fn new(sample: &[f64]) -> Self {
         let mut values = sample.to_vec();
         values.sort_by(f64::total_cmp);

@@ -4,10 +4,13 @@
 //! falls from a packet to the next does not depend on the size of the next one:
 //!
 //! ```text
-//! T(time) = sum over n of (s(n) - mean size) * sign(r(n) - r(n-1)),    r = d - s * time
+//! T(time) = sum over n of u(n) * sign(r(n) - r(n-1)),    r = d - s * time,    u = s(n) less its regression on s(n-1)
 //! ```
 //!
-//! has the mean 0. T decreases with the time. Its zero is the estimate, and the times at which it is within 1.96 deviations of 0 are the
+//! has the mean 0. In a queue that does not empty between the packets, r(n) - r(n-1) contains the transmission of packet n-1. Therefore
+//! only the part of a size counts that the size before does not determine: alternating sizes show no rate.
+//!
+//! T decreases with the time. Its zero is the estimate, and the times at which it is within 1.96 deviations of 0 are the
 //! interval. No distribution of delay is assumed: this is the inversion of a sign test. The deviation allows for dependent terms
 //! (Newey and West 1987).
 
@@ -18,7 +21,7 @@ use crate::Estimate;
 const Z: f64 = 1.959_963_984_540_054;
 /// Fewer steps do not show a rate.
 const FEWEST: usize = 50;
-/// The deviation of the sizes is at least this share of their mean.
+/// The deviation of the sizes that the sizes before do not determine is at least this share of their mean.
 const LEAST_SPREAD: f64 = 0.05;
 /// The ends of the interval differ by at most this factor, or the rate is unknown.
 const MOST_RATIO: f64 = 3.0;
@@ -36,14 +39,20 @@ pub(crate) fn fit(steps: &[Step]) -> Option<Estimate> {
     }
     let count = steps.len() as f64;
     let mean = steps.iter().map(|step| step.size).sum::<f64>() / count;
-    let variance = steps.iter().map(|step| (step.size - mean).powi(2)).sum::<f64>() / count;
+    let mean_before = steps.iter().map(|step| step.size_before).sum::<f64>() / count;
+    let covariance: f64 =
+        steps.iter().map(|step| (step.size - mean) * (step.size_before - mean_before)).sum();
+    let variance_before: f64 = steps.iter().map(|step| (step.size_before - mean_before).powi(2)).sum();
+    let regression = if variance_before > 0.0 { covariance / variance_before } else { 0.0 };
+    let undetermined = |step: &Step| step.size - mean - regression * (step.size_before - mean_before);
+    let variance = steps.iter().map(|step| undetermined(step).powi(2)).sum::<f64>() / count;
     if variance.sqrt() < LEAST_SPREAD * mean {
         return None;
     }
     let terms = |octet: f64| {
         steps.iter().map(move |step| {
             let change = step.apart - step.gap - octet * (step.size - step.size_before);
-            if change.abs() < EQUAL { 0.0 } else { (step.size - mean) * change.signum() }
+            if change.abs() < EQUAL { 0.0 } else { undetermined(step) * change.signum() }
         })
     };
     let sum = |octet: f64| terms(octet).sum::<f64>();

@@ -128,8 +128,18 @@ fn sizes_show_the_rate() {
     }
 }
 
-/// A queue that is often full shows its length. Of 100 intervals of 95 %, 90 to 98 contain it, and the error is less than 0.5 % each time. The
-/// noise is less than the distance of the longest waiting times; with more noise the intervals are too wide.
+/// In a busy queue, a delay contains the transmission of the packet before. Alternating sizes, which determine each other, show no rate.
+#[test]
+fn alternating_sizes_show_no_rate() {
+    let busy = Queue { on: 2.0, off: 0.2, packets: 780.0, ..QUEUE };
+    for name in 0..20 {
+        let probes = (0..1_500).map(|n| (f64::from(n) * 0.02, if n % 2 == 0 { 100 } else { 1_400 }));
+        assert_eq!(fit(&Series::new(busy.passes(name, probes))), None, "{name}");
+    }
+}
+
+/// A queue that is often full shows its length. Of 100 intervals of 95 %, 90 to 98 contain it, and the error is less than 0.5 % each time.
+/// The noise is less than the distance of the longest waiting times; with more noise the intervals are too wide.
 #[test]
 fn losses_show_the_buffer() {
     let full = Queue { noise: 0.2e-6, ..FULL };
@@ -158,8 +168,8 @@ fn other_losses_show_no_buffer() {
     }
 }
 
-/// Paths without a bottleneck, for packets of two sizes and for pairs: delays that are independent, correlated, regimes, or constant but for
-/// the noise of time stamps. In at least 40 of 50 draws of each, no bottleneck is chosen.
+/// Paths without a bottleneck, for packets of two sizes and for pairs: delays that are independent, correlated, regimes, or constant but
+/// for the noise of time stamps. In at least 40 of 50 draws of each, no bottleneck is chosen.
 #[test]
 fn paths_without_a_rate_have_no_bottleneck() {
     let path = |kind: u32, name: u32, probes: Vec<(f64, u32)>| -> Vec<Observation> {
@@ -209,4 +219,15 @@ fn bottlenecks_are_chosen() {
         let right = right.count();
         assert!(right >= 20, "{are_pairs}: {right}");
     }
+}
+
+/// Fitted again to a part of the series, the family stays, with another estimate of the rate.
+#[test]
+fn parts_have_their_own_rate() {
+    let observations = QUEUE.passes(1, pairs(1, 300));
+    let part = Series::new(observations[..300].to_vec());
+    let whole = choose(&Series::new(observations));
+    let [whole, part] = [whole.bottleneck.clone(), whole.refitted(&part).bottleneck].map(Option::unwrap);
+    assert!((part.rate.value / whole.rate.value - 1.0).abs() < 0.01, "{part:?}");
+    assert!((part.rate.value - whole.rate.value).abs() > 1.0, "{part:?}");
 }
