@@ -5,6 +5,7 @@
 //! | delay | the measured distribution, as a process in time with the correlation time of the normal scores |
 //! | loss | none; Bernoulli; or a chain of two states in time |
 //! | delay and loss together | a chain in time over regimes, each with its distribution and loss ratio |
+//! | a bottleneck | a rate with its queue, behind one of these models of the waiting for cross-traffic |
 //! | reordering | displacement in time: what reordered packets (RFC 4737) took longer than the others |
 //! | duplication | Bernoulli, with the copies' median distance |
 //!
@@ -25,6 +26,7 @@ pub use sequence::{Part, Sequence, sequence};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
+use romer_fit::bottleneck::{Bottleneck, Evidence};
 use romer_fit::choice::{BLOCKS, Choice, DelayModel, choose};
 use romer_fit::loss::LossFamily;
 use romer_fit::regimes::Regimes;
@@ -449,11 +451,19 @@ impl DirectionFit<'_> {
         }
         model.supported.is_correlation_time_bound =
             matches!(&choice.delay, DelayModel::Correlated(time) if time.is_bound);
+        let waiting = choice.bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(&series));
+        let waiting = waiting.as_ref().unwrap_or(&series);
         if let DelayModel::Regimes(regimes) = &choice.delay {
-            self.regimes(regimes, &series, fitted);
+            self.regimes(regimes, waiting, fitted);
         } else {
-            self.loss(&choice, &series, &mut fitted.text);
-            self.delay(&choice, &series, fitted);
+            self.loss(&choice, waiting, &mut fitted.text);
+            self.delay(&choice, waiting, fitted);
+        }
+        if let Some(bottleneck) = &choice.bottleneck {
+            self.rate(bottleneck, &mut fitted.text);
+            if bottleneck.evidence == Evidence::Dispersion {
+                model.supported.load_bit_per_s = model.supported.load_bit_per_s.max(bottleneck.rate.value);
+            }
         }
         fitted.directions.push(model);
     }
@@ -472,15 +482,19 @@ impl DirectionFit<'_> {
             let known = if is_halved { other.and_then(|other| half(other)) } else { passage.delay };
             let is_known =
                 passage.fate == Fate::Arrived && (is_halved || !displaced.contains(&passage.sequence));
-            Some((departure, is_lost(passage), known.filter(|_| is_known)))
+            // Halves of round trips are no times on a path, so their sizes show nothing.
+            let size = (!is_halved).then(|| passage.size.saturating_add(IP_AND_UDP));
+            Some((departure, size, is_lost(passage), known.filter(|_| is_known)))
         };
         let all: Vec<_> = self.firsts().filter_map(one).collect();
         let first = all.iter().map(|(departure, ..)| *departure).min().unwrap_or(0);
-        let observation = |(departure, is_lost, delay): (Nanos, bool, Option<Duration>)| Observation {
-            at: real(departure - first) / 1e9,
-            is_lost,
-            delay: delay.map(|delay| real(delay.as_nanos().max(0)) / 1e9),
-        };
+        let observation =
+            |(departure, size, is_lost, delay): (Nanos, Option<u32>, bool, Option<Duration>)| Observation {
+                at: real(departure - first) / 1e9,
+                size,
+                is_lost,
+                delay: delay.map(|delay| real(delay.as_nanos().max(0)) / 1e9),
+            };
         Series::new(all.into_iter().map(observation).collect())
     }
 
@@ -527,7 +541,8 @@ impl DirectionFit<'_> {
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
         let what =
             if is_halved { "halves of round trips, because one-way delays are unknown" } else { "delays" };
-        let fixed = time(if self.is_absolute() { least } else { 0.0 });
+        // Without its transmission, a delay that is hardly longer can be less than 0.
+        let fixed = time(if self.is_absolute() { least.max(0.0) } else { 0.0 });
         let header = self.header();
         let _ = writeln!(
             fitted.text,
@@ -540,6 +555,21 @@ impl DirectionFit<'_> {
             let variable = self.variable(&delays, least, time, "", fitted);
             let _ = writeln!(fitted.text, "variable = {variable}");
         }
+    }
+
+    /// The rate behind the delay. Sizes are those of IP packets.
+    fn rate(&self, bottleneck: &Bottleneck, text: &mut String) {
+        let from = match bottleneck.evidence {
+            Evidence::Dispersion => "from packets that departed close to each other",
+            Evidence::Size => "from the delays of packets of different sizes",
+        };
+        let _ = writeln!(
+            text,
+            "[{}.rate] # {from}\nlimit = \"{:.0}bit\"\nlayer = \"l3\"\nqueue = {{ bytes = \"{:.0}B\" }}",
+            self.header(),
+            bottleneck.rate.value.max(1.0),
+            bottleneck.queue
+        );
     }
 
     /// A law of delays, in a file of its own: with a correlation time in seconds, or as independent as packet order allows.
@@ -592,7 +622,7 @@ impl DirectionFit<'_> {
                 stages.push(format!("loss = {{ probability = {:.6} }}", regime.loss_ratio.value));
             }
             if let Some(least) = delays.iter().copied().reduce(f64::min) {
-                let mut delay = format!("delay = {{ fixed = \"{}\"", time(least - base));
+                let mut delay = format!("delay = {{ fixed = \"{}\"", time((least - base).max(0.0)));
                 if delays.len() > 1 {
                     let correlation = match regime.correlation_time.value {
                         known if known > 0.0 => known,

@@ -11,32 +11,41 @@ pub(super) fn passages(text: &str, packets: u32) -> Vec<Passage> {
 
 /// What a scenario makes of packets at a spacing.
 pub(super) fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
+    let frames: Vec<(Nanos, u32)> = (0..packets).map(|number| (i64::from(number) * spacing, 100)).collect();
+    run_frames(config, &frames)
+}
+
+/// What a scenario makes of frames: their departures in order, and their octets.
+fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<Passage> {
+    /// Octets of a frame around the payload of UDP over IPv4: headers and check sequence.
+    const AROUND: u32 = 46;
     let mut engine = Engine::new(config, Limits::growing(), 0);
-    let mut arrivals = vec![Vec::new(); packets as usize];
+    let mut arrivals = vec![Vec::new(); frames.len()];
     let mut last = 0;
-    let at = |number: u32| i64::from(number) * spacing;
-    for number in 0..=packets {
-        let now = if number == packets { Nanos::MAX } else { at(number) - 1 };
+    let mut take = |engine: &mut Engine, arrivals: &mut Vec<Vec<Nanos>>, now: Nanos| {
         while let Some(outcome) = engine.poll(now) {
             // On a wire, one packet follows another.
             last = outcome.time.max(last + 1);
             arrivals[outcome.slot as usize].push(last);
         }
-        if number < packets {
-            engine.admit(&Packet::new(number, PortId::A, 100, at(number)));
+    };
+    for (number, (at, octets)) in (0..).zip(frames) {
+        take(&mut engine, &mut arrivals, at - 1);
         }
+        engine.admit(&Packet::new(number, PortId::A, *octets, *at));
     }
+    take(&mut engine, &mut arrivals, Nanos::MAX);
     let mut passages = Vec::new();
-    for (number, arrivals) in (0..packets).zip(&mut arrivals) {
+    for ((number, (at, octets)), arrivals) in (0_u32..).zip(frames).zip(&mut arrivals) {
         arrivals.sort_unstable();
         let row = |copy: usize, arrival: Option<Nanos>| Passage {
             sequence: number.into(),
             copy: u32::try_from(copy).unwrap(),
-            size: 54,
+            size: octets - AROUND,
             fate: if arrival.is_some() { Fate::Arrived } else { Fate::Lost },
-            departure: Some(Timestamp::from_nanos(at(number))),
+            departure: Some(Timestamp::from_nanos(*at)),
             arrival: arrival.map(Timestamp::from_nanos),
-            delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
+            delay: arrival.map(|arrival| Duration::from_nanos(arrival - at)),
             ttl: None,
             tos: None,
             leaving: romer_record::Leaving::UNKNOWN,
@@ -198,6 +207,35 @@ fn independent_delays_are_reproduced() {
     assert_eq!(direction.delay, "independent", "{direction:#?}");
     let time = parameter(direction, "delay.correlation_time_ns");
     assert!(time.0 < 1.0 && time.1[1] < 20e6, "{time:?}");
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+}
+
+/// Pairs of packets through a rate: the scenario has the rate, within 1 %, and delays that are shorter by the transmission. Its check accepts
+/// the measurement, and it supports load up to the rate.
+#[test]
+fn a_rate_is_found_again() {
+    const LIMIT: f64 = 5e6;
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n\
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \
+        \"2ms\" }, time = \"200ms\" }\n\
+        [a_to_b.rate]\nlimit = \"5Mbit\"\nlayer = \"l3\"\nqueue = { bytes = \"128KiB\" }\n";
+    let pair = |number: i64| [(number * 40_000_000, 1_046), (number * 40_000_000 + 50_000, 1_046)];
+    let frames: Vec<(Nanos, u32)> = (0..1_500).flat_map(pair).collect();
+    let passages = run_frames(crate::read_scenario(text, "s").unwrap().scenario.config, &frames);
+    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let model = &modelled.fitted.directions[0];
+    assert_eq!((model.delay.as_str(), model.loss.as_str()), ("bottleneck", "none"), "{model:#?}");
+    let (rate, _) = parameter(model, "bottleneck.rate_bit_per_s");
+    assert!((rate / LIMIT - 1.0).abs() < 0.01, "{model:#?}");
+    assert!((model.supported.load_bit_per_s - rate).abs() < 1.0, "{model:#?}");
+    let config = read(&modelled.fitted);
+    let path = config.base.paths[0][0].as_ref().unwrap();
+    let limit = path.rate.as_ref().map(|rate| rate.limit);
+    assert!(
+        matches!(limit, Some(romer_units::Rate::Bits(bits)) if (4_950_000..=5_050_000).contains(&bits)),
+        "{}",
+        modelled.fitted.text
+    );
     assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
 }
 

@@ -130,7 +130,7 @@ pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
                 )
             }
             PlanReason::Parameter { direction, name } => {
-                let name = name.trim_end_matches("_ns").replace(['.', '_'], " ");
+                let name = parameter_name(name);
                 format!("{direction}: the interval of {name} is wide, so the run is longer")
             }
             PlanReason::Misfit { direction } => {
@@ -153,6 +153,7 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
         "independent" => format!("delays that are independent at a spacing of {spacing}"),
         "correlated" => "delays that are correlated in time".to_owned(),
         "regimes" => "delay and loss by a chain of regimes in time".to_owned(),
+        "bottleneck" => "a bottleneck with a rate, and delays by cross-traffic before it".to_owned(),
         "trace" => "the recorded delays and losses, by time".to_owned(),
         _ => "no known delay".to_owned(),
     };
@@ -197,15 +198,24 @@ fn candidates(model: &DirectionModel) -> Vec<String> {
 
 fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
     let is_time = parameter.name.ends_with("_ns");
-    let value = |value: f64| if is_time { time(value, unicode) } else { percent(value) };
+    let is_rate = parameter.name.ends_with("_bit_per_s");
+    let value = |value: f64| match (is_time, is_rate) {
+        (true, _) => time(value, unicode),
+        (_, true) => format!("{:.3} Mbit/s", value / 1e6),
+        _ => percent(value),
+    };
     let interval = match parameter.interval {
         Some([low, high]) if low < high => format!(" (95 %: {} to {})", value(low), value(high)),
         Some(_) => String::new(),
         None if parameter.name.ends_with("share") => String::new(),
         None => " (not bounded by the measurement)".to_owned(),
     };
-    let name = parameter.name.trim_end_matches("_ns").replace(['.', '_'], " ");
-    format!("{name}: {}{interval}", value(parameter.value))
+    format!("{}: {}{interval}", parameter_name(&parameter.name), value(parameter.value))
+}
+
+/// The name in words, without its unit.
+fn parameter_name(name: &str) -> String {
+    name.trim_end_matches("_ns").trim_end_matches("_bit_per_s").replace(['.', '_'], " ")
 }
 
 fn supported(model: &DirectionModel, unicode: bool) -> String {
@@ -299,6 +309,19 @@ mod tests {
         let words = super::plan(Some(&plan), &style);
         assert!(words.contains("--interval 2ms --duration 601s"), "{words}");
         assert!(super::plan(None, &style).contains("no further measurement"));
+        model.directions[0].delay = "bottleneck".into();
+        model.directions[0].parameters.push(ModelParameter {
+            name: "bottleneck.rate_bit_per_s".into(),
+            value: 5e6,
+            interval: Some([4.9e6, 5.1e6]),
+        });
+        let found = text(&model, &style).replace("\n  ", " ").replace('\n', " ");
+        for part in [
+            "Forward: a bottleneck with a rate",
+            "bottleneck rate: 5.000 Mbit/s (95 %: 4.900 Mbit/s to 5.100 Mbit/s)",
+        ] {
+            assert!(found.contains(part), "{part}:\n{found}");
+        }
         model.directions[0].replaced = Some("correlated".into());
         model.directions[0].candidates[1].misfit = Some("delay_ns.p99".into());
         model.directions[0].delay = "trace".into();

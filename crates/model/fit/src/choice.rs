@@ -6,7 +6,11 @@
 //!
 //! Losses in bursts can be so rare that most blocks have none. Then blocks do not decide, and a larger family of losses is also chosen if
 //! its likelihood over the whole series exceeds that of the smaller one by [`RARE_EVIDENCE`] after the penalty of Schwarz (1978).
+//!
+//! Where the series shows a rate, the families are also compared for the delays without transmission. The best of them, behind the
+//! [`bottleneck`], is larger than each family without one.
 
+use crate::bottleneck::{self, Bottleneck};
 use crate::correlated::{self, CorrelationTime};
 use crate::loss::{self, LossFamily, LossModel};
 use crate::regimes::{self, Regimes};
@@ -23,7 +27,8 @@ pub const RESOLUTION: f64 = 20e-6;
 pub const FEWEST_DELAYS: usize = 100;
 /// A difference of log-likelihood that does not count: a larger family has that much by chance.
 pub const LEAST_DIFFERENCE: f64 = 2.0;
-/// The most packets on which families of delay are compared; of a longer series, every second packet or fewer are used.
+/// The most packets on which families of delay are compared, and a rate is fitted. Of a longer series, every second packet or fewer are
+/// used.
 pub const MOST_COMPARED: usize = 20_000;
 /// The gain of a larger family of losses, in twice the log-likelihood after Schwarz's penalty: "very strong" by Kass and Raftery (1995).
 pub const RARE_EVIDENCE: f64 = 10.0;
@@ -54,20 +59,33 @@ impl DelayModel {
     }
 }
 
+/// A process of delay that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Process {
+    Unknown,
+    Constant,
+    Independent,
+    Correlated,
+    /// With this many regimes.
+    Regimes(usize),
+}
+
 /// A family and how well it predicts held-out blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The families of delay and of loss, as `correlated + bernoulli`, or `regimes 3`.
+    /// The families of delay and of loss, as `correlated + bernoulli`, `regimes 3`, or `bottleneck + correlated + none`.
     pub name: String,
     /// The log-likelihood of each block left out, less that of independent delays with the same law.
     pub blocks: Vec<f64>,
     /// Whether a check of it failed, so that it is not chosen.
     pub is_refused: bool,
+    process: Process,
+    has_bottleneck: bool,
 }
 
 impl Candidate {
-    const fn new(name: String, blocks: Vec<f64>) -> Self {
-        Self { name, blocks, is_refused: false }
+    const fn new(name: String, process: Process, blocks: Vec<f64>) -> Self {
+        Self { name, blocks, is_refused: false, process, has_bottleneck: false }
     }
 
     /// The sum over the blocks.
@@ -79,7 +97,9 @@ impl Candidate {
 /// What was chosen, and from what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Of delay, fitted to the whole series.
+    /// The bottleneck, if there is one.
+    pub bottleneck: Option<Bottleneck>,
+    /// Of delay, fitted to the whole series. With a bottleneck, of [`Bottleneck::waiting`].
     pub delay: DelayModel,
     /// Of loss, fitted to the whole series. With [`DelayModel::Regimes`], the regimes have the losses.
     pub loss: LossModel,
@@ -91,29 +111,52 @@ pub struct Choice {
 
 /// Chooses a family for delay and loss, and fits it to the whole series.
 pub fn choose(series: &Series) -> Choice {
+    let (loss, mut candidates) = compared(series);
+    let is_process = |candidates: &[Candidate], series: &Series| {
+        series.delays().len() >= FEWEST_DELAYS && candidates[0].process != Process::Unknown
+    };
+    if is_process(&candidates, series) && candidates[0].process != Process::Constant {
+        candidates.extend(
+            behind_bottleneck(series)
+                .filter(|(waiting, behind)| is_process(behind, waiting))
+                .into_iter()
+                .flat_map(|(_, behind)| behind),
+        );
+    }
+    Choice { bottleneck: None, delay: DelayModel::Unknown, loss, candidates, chosen: 0 }.with_best(series)
+}
+
+/// The waiting before a bottleneck, if there is one, and the families that were compared for it.
+fn behind_bottleneck(series: &Series) -> Option<(Series, Vec<Candidate>)> {
+    let bottleneck = bottleneck::fit(series)?;
+    let waiting = bottleneck.waiting(series);
+    let (_, mut candidates) = compared(&waiting);
+    let every = thinning(series);
+    let ratios = bottleneck.log_ratios(series, &waiting);
+    let mut ratios = ratios.into_iter().step_by(every);
+    let thinned = series.thinned(every);
+    let gains: Vec<f64> =
+        thinned.blocks(BLOCKS).iter().map(|block| ratios.by_ref().take(block.len()).sum()).collect();
+    for candidate in &mut candidates {
+        candidate.name.insert_str(0, "bottleneck + ");
+        candidate.has_bottleneck = true;
+        candidate.blocks.iter_mut().zip(&gains).for_each(|(block, gain)| *block += gain);
+    }
+    Some((waiting, candidates))
+}
+
+/// Every so many packets are compared: larger models cost more time.
+fn thinning(series: &Series) -> usize {
+    series.observations().len().div_ceil(MOST_COMPARED)
+}
+
+/// The model of losses, and the families of delay, without a bottleneck, in order of size.
+fn compared(series: &Series) -> (LossModel, Vec<Candidate>) {
     let spacing = series.spacing(0.5);
     let (loss, losses) = choose_loss(series, spacing);
     let delays = series.delays();
     let scores = Scores::new(&delays);
-    let ends = delays
-        .iter()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], delay| [low.min(*delay), high.max(*delay)]);
-    if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
-        let delay = if delays.is_empty() { DelayModel::Unknown } else { DelayModel::Constant };
-        let name = format!("{} + {}", delay.name(), loss.family.name());
-        return Choice { delay, loss, candidates: vec![Candidate::new(name, losses)], chosen: 0 };
-    }
-    let mut candidates =
-        vec![Candidate::new(format!("independent + {}", loss.family.name()), losses.clone())];
-    if delays.len() < FEWEST_DELAYS {
-        let delay = DelayModel::Correlated(CorrelationTime {
-            time: crate::Estimate { value: 0.0, interval: None },
-            is_bound: true,
-        });
-        return Choice { delay, loss, candidates, chosen: 0 };
-    }
-    // Larger models cost more time, and are compared on fewer packets.
-    let thinned = series.thinned(series.observations().len().div_ceil(MOST_COMPARED));
+    let thinned = series.thinned(thinning(series));
     let step = thinned.spacing(0.5);
     let losses = if thinned.observations().len() == series.observations().len() {
         losses
@@ -124,7 +167,22 @@ pub fn choose(series: &Series) -> Choice {
             LossModel::log_likelihood,
         )
     };
-    candidates[0].blocks.clone_from(&losses);
+    let ends = delays
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], delay| [low.min(*delay), high.max(*delay)]);
+    let name = |delay: &str| format!("{delay} + {}", loss.family.name());
+    if delays.is_empty() || ends[1] - ends[0] <= RESOLUTION {
+        let (delay, process) = if delays.is_empty() {
+            (DelayModel::Unknown, Process::Unknown)
+        } else {
+            (DelayModel::Constant, Process::Constant)
+        };
+        return (loss, vec![Candidate::new(name(delay.name()), process, losses)]);
+    }
+    let mut candidates = vec![Candidate::new(name("independent"), Process::Independent, losses.clone())];
+    if delays.len() < FEWEST_DELAYS {
+        return (loss, candidates);
+    }
     let correlated = held_out(
         &thinned,
         |train| correlated::fit(train, &scores, step),
@@ -136,7 +194,7 @@ pub fn choose(series: &Series) -> Choice {
         },
     );
     let both = losses.iter().zip(&correlated).map(|(a, b)| a + b).collect();
-    candidates.push(Candidate::new(format!("correlated + {}", loss.family.name()), both));
+    candidates.push(Candidate::new(name("correlated"), Process::Correlated, both));
     let mut best = f64::NEG_INFINITY;
     for states in 2..=regimes::MOST_REGIMES {
         let blocks = held_out(
@@ -147,7 +205,7 @@ pub fn choose(series: &Series) -> Choice {
                 regimes.map_or(f64::NEG_INFINITY, |regimes| regimes.log_likelihood(block, &scores))
             },
         );
-        let candidate = Candidate::new(format!("regimes {states}"), blocks);
+        let candidate = Candidate::new(format!("regimes {states}"), Process::Regimes(states), blocks);
         let sum = candidate.held_out();
         candidates.push(candidate);
         if sum <= best || !sum.is_finite() {
@@ -155,7 +213,32 @@ pub fn choose(series: &Series) -> Choice {
         }
         best = sum;
     }
-    Choice { delay: DelayModel::Unknown, loss, candidates, chosen: 0 }.with_best(series)
+    (loss, candidates)
+}
+
+/// A process fitted to a series. `None` where the series has too few packets for the regimes.
+fn fitted(process: Process, series: &Series) -> Option<DelayModel> {
+    let scores = Scores::new(&series.delays());
+    let spacing = series.spacing(0.5);
+    let time = || correlated::fit(&[series.observations()], &scores, spacing);
+    Some(match process {
+        Process::Unknown => DelayModel::Unknown,
+        Process::Constant => DelayModel::Constant,
+        Process::Independent if series.delays().len() < FEWEST_DELAYS => {
+            let time = crate::Estimate { value: 0.0, interval: None };
+            DelayModel::Correlated(CorrelationTime { time, is_bound: true })
+        }
+        Process::Independent => {
+            let longest = time().time.interval.map(|[_, high]| high);
+            DelayModel::Correlated(CorrelationTime::independent(spacing, longest))
+        }
+        Process::Correlated => DelayModel::Correlated(time()),
+        Process::Regimes(states) => {
+            let thinned = series.thinned(thinning(series));
+            let step = thinned.spacing(0.5);
+            DelayModel::Regimes(regimes::fit(states, &[thinned.observations()], &scores, step, true)?)
+        }
+    })
 }
 
 impl Choice {
@@ -166,42 +249,39 @@ impl Choice {
 
     /// Refuses the chosen family, because a check of it failed: of regimes, all numbers of them. `false` if none is left.
     pub fn refuse(&mut self) -> bool {
-        let is_regimes = matches!(self.delay, DelayModel::Regimes(_));
-        for (place, candidate) in self.candidates.iter_mut().enumerate() {
-            candidate.is_refused |= if is_regimes { place > 1 } else { place == self.chosen };
+        let Some(chosen) = self.candidates.get(self.chosen).cloned() else { return false };
+        let is_regimes = |candidate: &Candidate| matches!(candidate.process, Process::Regimes(_));
+        for candidate in self.candidates.iter_mut().filter(|one| one.has_bottleneck == chosen.has_bottleneck)
+        {
+            candidate.is_refused |=
+                candidate.process == chosen.process || (is_regimes(candidate) && is_regimes(&chosen));
         }
         self.candidates.iter().any(|candidate| !candidate.is_refused)
     }
 
     /// The best family of those that are not refused, fitted to the series.
     #[must_use]
-    pub fn with_best(self, series: &Series) -> Self {
-        let Self { loss, mut candidates, .. } = self;
-        let scores = Scores::new(&series.delays());
-        let thinned = series.thinned(series.observations().len().div_ceil(MOST_COMPARED));
+    pub fn with_best(mut self, series: &Series) -> Self {
         loop {
-            let chosen = smallest_of_the_best(&candidates);
-            if chosen > 1 {
-                let step = thinned.spacing(0.5);
-                let Some(regimes) = regimes::fit(chosen, &[thinned.observations()], &scores, step, true)
-                else {
-                    candidates[chosen].is_refused = true;
-                    continue;
-                };
-                return Self { delay: DelayModel::Regimes(regimes), loss, candidates, chosen };
+            self.chosen = smallest_of_the_best(&self.candidates);
+            let Candidate { process, has_bottleneck, .. } = self.candidates[self.chosen];
+            self.bottleneck = has_bottleneck.then(|| bottleneck::fit(series)).flatten();
+            let waiting = self.bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(series));
+            if let Some(delay) = fitted(process, waiting.as_ref().unwrap_or(series)) {
+                self.delay = delay;
+                return self;
             }
-            let spacing = series.spacing(0.5);
-            let mut time = correlated::fit(&[series.observations()], &scores, spacing);
-            if chosen == 0 {
-                time = CorrelationTime::independent(spacing, time.time.interval.map(|[_, high]| high));
-            }
-            return Self { delay: DelayModel::Correlated(time), loss, candidates, chosen };
+            self.candidates[self.chosen].is_refused = true;
         }
     }
 
     /// The same families, fitted to another series of the same path. What that series cannot show stays.
     #[must_use]
     pub fn refitted(&self, series: &Series) -> Self {
+        let bottleneck =
+            self.bottleneck.as_ref().map(|same| bottleneck::fit(series).unwrap_or_else(|| same.clone()));
+        let waiting = bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(series));
+        let series = waiting.as_ref().unwrap_or(series);
         let spacing = series.spacing(0.5);
         let whole = [series.observations()];
         let scores = Scores::new(&series.delays());
@@ -219,7 +299,7 @@ impl Choice {
         let loss = loss::fit(self.loss.family, &whole, spacing, Some(&self.loss))
             .or_else(|| loss::fit(LossFamily::Bernoulli, &whole, spacing, None))
             .unwrap_or(self.loss);
-        Self { delay, loss, candidates: Vec::new(), chosen: 0 }
+        Self { bottleneck, delay, loss, candidates: Vec::new(), chosen: 0 }
     }
 }
 
@@ -280,7 +360,7 @@ fn choose_loss(series: &Series, spacing: f64) -> (LossModel, Vec<f64>) {
             LossModel::log_likelihood,
         );
         models.push(model);
-        candidates.push(Candidate::new(family.name().into(), blocks));
+        candidates.push(Candidate::new(family.name().into(), Process::Unknown, blocks));
     }
     let mut chosen = smallest_of_the_best(&candidates);
     let packets = (series.observations().len().max(1) as f64).ln();
@@ -326,6 +406,7 @@ mod tests {
     fn one_outage_is_a_burst() {
         let packet = |n: u32| Observation {
             at: f64::from(n) * 0.02,
+            size: None,
             is_lost: (2_000..2_025).contains(&n),
             delay: None,
         };

@@ -127,7 +127,7 @@ pub(crate) mod tests {
             score = correlation * score + (1.0 - correlation * correlation).sqrt() * normal();
             before = Some(at);
             let share = 0.5 * statrs::function::erf::erfc(score / std::f64::consts::SQRT_2);
-            Observation { at, is_lost: false, delay: Some(0.02 - 0.01 * share.max(1e-300).ln()) }
+            Observation { at, size: None, is_lost: false, delay: Some(0.02 - 0.01 * share.max(1e-300).ln()) }
         })
         .collect()
     }

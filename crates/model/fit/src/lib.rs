@@ -8,6 +8,7 @@
 //! | `correlated` | delay: a law, and an Ornstein-Uhlenbeck process on its normal scores |
 //! | `loss` | independent losses, or losses in bursts: a chain of two states in time |
 //! | `regimes` | delay and loss together: a hidden Markov chain in time with 2 to 8 states |
+//! | `bottleneck` | a rate with its queue, behind one of the models above as the waiting for cross-traffic |
 //! | `choice` | the family that predicts held-out blocks of time best |
 //!
 //! Densities of delay are ratios to that of independent delays with the same law. The law itself is the empirical one, so it cancels
@@ -19,15 +20,17 @@
 //!
 //! ```
 //! use romer_fit::{Observation, Series, choice};
-//! let packet = |n: u32| Observation { at: f64::from(n) * 0.02, is_lost: n % 50 == 7, delay: Some(0.03) };
+//! let packet = |n: u32| Observation { at: f64::from(n) * 0.02, size: None, is_lost: n % 50 == 7, delay: Some(0.03) };
 //! let series = Series::new((0..2_000).map(packet).collect());
 //! let chosen = choice::choose(&series);
 //! assert_eq!(chosen.delay.name(), "constant");
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bottleneck;
 pub mod choice;
 pub mod correlated;
+mod density;
 pub mod loss;
 mod optimum;
 pub mod regimes;

@@ -266,7 +266,7 @@ pub(crate) mod tests {
                     state = 1 - state;
                     until -= means[state] * (1.0 - unit()).ln();
                 }
-                Observation { at, is_lost: unit() < loss[state], delay: None }
+                Observation { at, size: None, is_lost: unit() < loss[state], delay: None }
             })
             .collect()
     }

@@ -675,7 +675,12 @@ pub(crate) mod tests {
                 }
                 let is_lost = random.unit(u64::from(n) * 2 + 1) < [0.0, 0.2][state];
                 let delay = [0.01, 0.04][state] + [0.001, 0.004][state] * normal().abs();
-                Observation { at: f64::from(n) * 0.02, is_lost, delay: (!is_lost).then_some(delay) }
+                Observation {
+                    at: f64::from(n) * 0.02,
+                    size: None,
+                    is_lost,
+                    delay: (!is_lost).then_some(delay),
+                }
             })
             .collect()
     }

@@ -5,6 +5,8 @@
 pub struct Observation {
     /// When it departed, in seconds from any origin.
     pub at: f64,
+    /// Octets of its IP packet, where they are known and its delay is that of one passage over the path.
+    pub size: Option<u32>,
     /// Whether the path lost it.
     pub is_lost: bool,
     /// Its delay in seconds, where it is known.
@@ -55,6 +57,11 @@ impl Series {
         gaps[place.min(last)]
     }
 
+    /// Each observation with another delay.
+    pub(crate) fn with_delays(&self, delays: impl Iterator<Item = Option<f64>>) -> Self {
+        Self(self.0.iter().zip(delays).map(|(one, delay)| Observation { delay, ..*one }).collect())
+    }
+
     /// Every `of`-th observation; at least every one.
     #[must_use]
     pub(crate) fn thinned(&self, of: usize) -> Self {
@@ -101,7 +108,7 @@ mod tests {
 
     #[test]
     fn blocks_cover_the_series() {
-        let packet = |n: u32| Observation { at: f64::from(n), is_lost: false, delay: None };
+        let packet = |n: u32| Observation { at: f64::from(n), size: None, is_lost: false, delay: None };
         let series = Series::new((0..101).rev().map(packet).collect());
         let blocks = series.blocks(10);
         assert_eq!(

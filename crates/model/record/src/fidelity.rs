@@ -222,7 +222,8 @@ pub struct DirectionModel {
     /// Packets that were sent.
     pub packets: u64,
     /// The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
-    /// laws of delay and loss ratios), or `trace` (the recorded delays, by time).
+    /// laws of delay and loss ratios), `bottleneck` (a rate, behind one of these as the waiting for cross-traffic), or `trace` (the recorded
+    /// delays, by time).
     pub delay: String,
     /// The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
     /// `gilbert-elliott` (some of each), `regimes`, or `trace`.
@@ -250,7 +251,7 @@ pub struct DirectionModel {
 /// A family of models, and how well it predicts blocks of time that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCandidate {
-    /// The families of delay and loss, as `correlated + bursts`, or `regimes 3`.
+    /// The families of delay and loss, as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`.
     pub family: String,
     /// The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
     /// family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
@@ -266,11 +267,14 @@ pub struct ModelCandidate {
 pub struct ModelParameter {
     /// `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
     /// `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
-    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on.
+    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on; `bottleneck.rate_bit_per_s` (of IP packets),
+    /// `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a full queue is
+    /// transmitted).
     pub name: String,
     /// In the unit of the name.
     pub value: f64,
-    /// 95 %, by the profile of the likelihood or its curvature; `null` where the measurement does not bound it.
+    /// 95 %, by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and from the extremes of
+    /// the delays. `null` where the measurement does not bound it.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -281,7 +285,8 @@ pub struct Supported {
     pub spacing_ns: [f64; 2],
     /// Sizes of IP packets in octets (UDP over IPv4: the payload and 28).
     pub size_octets: [u32; 2],
-    /// Load in bit/s of IP packets: up to that of the measured packets.
+    /// Load in bit/s of IP packets: up to that of the measured packets, or to the rate of a bottleneck that packets close to each other
+    /// showed.
     pub load_bit_per_s: f64,
     /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. In
     /// the scenario they are then independent at shorter spacings too, as far as packet order allows.

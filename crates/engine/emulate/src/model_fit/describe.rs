@@ -10,12 +10,19 @@ pub(super) type Misfits = std::collections::BTreeMap<String, String>;
 /// Families, candidates and parameters.
 pub(super) fn choice(choice: &Choice, misfits: &Misfits, series: &Series, model: &mut DirectionModel) {
     model.delays = series.delays().len() as u64;
-    model.delay = choice.delay.name().into();
+    model.delay = name(choice).into();
     model.candidates = candidates(choice, misfits);
     let mut add = |name: String, estimate: Estimate, scale: f64| {
         let interval = estimate.interval.map(|ends| ends.map(|end| end * scale));
         model.parameters.push(ModelParameter { name, value: estimate.value * scale, interval });
     };
+    if let Some(bottleneck) = &choice.bottleneck {
+        add("bottleneck.rate_bit_per_s".into(), bottleneck.rate, 1.0);
+        add("bottleneck.base_ns".into(), bottleneck.base, 1e9);
+        if let Some(buffer) = bottleneck.buffer {
+            add("bottleneck.buffer_ns".into(), buffer, 1e9);
+        }
+    }
     match &choice.delay {
         DelayModel::Correlated(time) => add("delay.correlation_time_ns".into(), time.time, 1e9),
         DelayModel::Regimes(regimes) => {
@@ -40,6 +47,11 @@ pub(super) fn choice(choice: &Choice, misfits: &Misfits, series: &Series, model:
     }
 }
 
+/// The family of the delay.
+const fn name(choice: &Choice) -> &'static str {
+    if choice.bottleneck.is_some() { "bottleneck" } else { choice.delay.name() }
+}
+
 /// A trace, and what it replaces.
 pub(super) fn trace(
     replaced: Option<&Choice>,
@@ -50,7 +62,7 @@ pub(super) fn trace(
     model.delays = series.delays().len() as u64;
     model.delay = "trace".into();
     model.loss = "trace".into();
-    model.replaced = replaced.map(|choice| choice.delay.name().into());
+    model.replaced = replaced.map(|choice| name(choice).into());
     model.candidates = replaced.map(|choice| candidates(choice, misfits)).unwrap_or_default();
 }
 
