@@ -31,7 +31,6 @@ fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<Passage> {
     };
     for (number, (at, octets)) in (0..).zip(frames) {
         take(&mut engine, &mut arrivals, at - 1);
-        }
         engine.admit(&Packet::new(number, PortId::A, *octets, *at));
     }
     take(&mut engine, &mut arrivals, Nanos::MAX);

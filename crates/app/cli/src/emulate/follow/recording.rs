@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn full_timelines_end() {
         let folder = tempfile::tempdir().unwrap();
-        let text = "[a_to_b.delay]\nvariable = { model = \"correlated\", of = { model = \"exponential\", mean = \"1ms\" }, \
+        let text = "[a_to_b.delay]\nvariable = { model = \"correlated\", distribution = { model = \"exponential\", mean = \"1ms\" }, \
                     time = \"50ms\" }\n";
         let fitted =
             Fitted { text: text.into(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
