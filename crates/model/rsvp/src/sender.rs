@@ -167,15 +167,15 @@ impl Sender {
                 }
                 actions.extend(confirm.map(|confirm| self.confirmation(session, confirm, *flow)));
             }
-            Message::ResvTear { flows, .. } if flows.iter().any(|flow| flow.filter == source) => {
-                if self.reservation.take().is_some() {
-                    actions.push(SenderAction::ReservationTorn);
-                }
+            Message::ResvTear { flows, .. }
+                if flows.iter().any(|flow| flow.filter == source) && self.reservation.take().is_some() =>
+            {
+                actions.push(SenderAction::ReservationTorn);
             }
-            Message::PathErr { error, sender, .. } => {
-                if sender.is_none_or(|sender| sender.template == source) {
-                    actions.push(SenderAction::PathError(error));
-                }
+            Message::PathErr { error, sender, .. }
+                if sender.as_ref().is_none_or(|sender| sender.template == source) =>
+            {
+                actions.push(SenderAction::PathError(error));
             }
             _ => {}
         }
