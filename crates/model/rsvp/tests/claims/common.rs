@@ -203,9 +203,11 @@ impl Chain {
         let mut queue = std::collections::VecDeque::from(events);
         while let Some(event) = queue.pop_front() {
             match event {
-                Event::Sender(SenderAction::Send(packet)) => queue.extend(self.to_router(packet, 0)),
-                Event::Receiver(ReceiverAction::Send(packet)) => queue.extend(self.to_router(packet, 1)),
-                Event::Router(RouterAction::Send(packet)) => queue.extend(self.to_host(packet)),
+                Event::Sender(SenderAction::Send(packet)) => queue.extend(self.deliver_to_router(packet, 0)),
+                Event::Receiver(ReceiverAction::Send(packet)) => {
+                    queue.extend(self.deliver_to_router(packet, 1));
+                }
+                Event::Router(RouterAction::Send(packet)) => queue.extend(self.deliver_to_host(packet)),
                 Event::Sender(action) => seen.sender.push(action),
                 Event::Receiver(action) => seen.receiver.push(action),
                 Event::Router(action) => seen.router.push(action),
@@ -213,12 +215,12 @@ impl Chain {
         }
         seen
     }
-    fn to_router(&mut self, packet: Outgoing, interface: usize) -> Vec<Event> {
+    fn deliver_to_router(&mut self, packet: Outgoing, interface: usize) -> Vec<Event> {
         let actions = self.router.receive(&arrival(&packet, interface), self.now);
         self.packets.push(packet);
         actions.into_iter().map(Event::Router).collect()
     }
-    fn to_host(&mut self, packet: Outgoing) -> Vec<Event> {
+    fn deliver_to_host(&mut self, packet: Outgoing) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         if packet.interface == 0 {
             for sender in &mut self.senders {

@@ -73,7 +73,7 @@ fn path_faults_reach_the_sender() {
             Some((ROUTER[0], SENDER))
         );
     }
-    assert_eq!(chain.senders[0].reservation().is_some(), true, "an error changes no state");
+    assert!(chain.senders[0].reservation().is_some(), "an error changes no state");
 }
 
 /// The same for a Resv message and its receiver.

@@ -132,8 +132,8 @@ fn damaged_headers_are_refused() {
         bad[place] = octet;
         Packet::parse(&bad)
     };
-    for place in 0..good.len() {
-        assert!(changed(place, good[place] ^ 0x40).is_err(), "octet {place}");
+    for (place, octet) in good.iter().enumerate() {
+        assert!(changed(place, octet ^ 0x40).is_err(), "octet {place}");
     }
     assert!(Packet::parse(&[&good[..], &[0; 4]].concat()).is_err());
     let mut without = good;
