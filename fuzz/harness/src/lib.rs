@@ -29,6 +29,7 @@ mod packets_file;
 mod qtcp_files;
 mod quantity;
 mod reflector_machine;
+mod rsvp;
 mod run_documents;
 mod scenario;
 mod scratch;
@@ -95,6 +96,7 @@ pub const TARGETS: &[Target] = targets! {
     control_conversation: 1,
     association: 1,
     reflector_machine: 1,
+    rsvp: 2,
     sender_returns: 1,
     one_way_probes: 1,
     target: 1,

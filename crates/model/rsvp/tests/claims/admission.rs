@@ -75,6 +75,17 @@ fn reservations_are_confirmed() {
     assert!(read(&chain.packets[0]).message.session().e_police());
     assert!(!read(&chain.packets[1]).message.session().e_police());
 
+    // The router's own refresh requests no second confirmation.
+    let confirms = |action: &RouterAction| match action {
+        RouterAction::Send(packet) => match read(packet).message {
+            Message::Resv { confirm, .. } => Some(confirm),
+            _ => None,
+        },
+        _ => None,
+    };
+    let refreshes = chain.router.clone().expire(at(46.0));
+    assert_eq!(refreshes.iter().filter_map(confirms).collect::<Vec<_>>(), [None]);
+
     chain.packets.clear();
     let quiet = chain.advance(at(600.0));
     assert_eq!(quiet, Seen::default());

@@ -3,12 +3,12 @@
 use romer_rsvp::message::{Forwarded, SenderDescriptor};
 use romer_rsvp::object::class;
 use romer_rsvp::{
-    Discard, ErrorCode, ErrorSpec, Filter, Hop, Message, Outgoing, Packet, ReceiverAction, RefreshPeriod,
-    RouterAction, SenderAction, Session,
+    Adspec, Discard, ErrorCode, ErrorSpec, Filter, Hop, Message, Outgoing, Packet, ReceiverAction,
+    RefreshPeriod, RouterAction, SenderAction, Session,
 };
 
 use crate::common::{
-    Chain, PORT, RECEIVER, ROUTER, SENDER, Seen, at, objects, read, receiver_config, router_config,
+    BOTH, Chain, PORT, RECEIVER, ROUTER, SENDER, Seen, at, objects, read, receiver_config, router_config,
     sender_config, session, source, tspec, with_object, with_objects,
 };
 use crate::vectors::{VECTORS, octets};
@@ -155,7 +155,11 @@ fn path(session: Session, source: Filter, hop: core::net::Ipv4Addr) -> Vec<u8> {
         session,
         hop: Hop::new(hop, 0).unwrap(),
         period: RefreshPeriod::DEFAULT,
-        sender: SenderDescriptor { template: source, tspec: tspec(), adspec: None },
+        sender: SenderDescriptor {
+            template: source,
+            tspec: tspec(),
+            adspec: Some(Adspec::announce(1_500, &BOTH)),
+        },
         forwarded: Forwarded::new(),
     };
     Packet { send_ttl: 255, message }.emit().unwrap()
@@ -181,7 +185,7 @@ fn ports_are_consistent() {
     assert_eq!(chain.router.paths().count(), 1);
 }
 
-/// A flow whose previous hop changes gets its reservation refreshed there at once.
+/// A flow whose previous hop changes gets its reservation refreshed there at once, though nothing changes for the receiver.
 #[test]
 fn moved_paths_are_reserved_at_once() {
     let mut chain = chain();

@@ -140,3 +140,21 @@ fn damaged_headers_are_refused() {
     without[2..4].fill(0);
     assert!(Packet::parse(&without).is_ok());
 }
+
+/// A sum of zero is sent as all ones, because zero means that there is no checksum.
+#[test]
+fn checksums_are_never_zero() {
+    let Message::ResvTear { session, flows, forwarded, .. } = messages().into_iter().last().unwrap().1 else {
+        panic!()
+    };
+    let mut ones = 0;
+    for handle in 0..=u32::from(u16::MAX) {
+        let hop = Hop::new(RECEIVER, handle).unwrap();
+        let message = Message::ResvTear { session, hop, flows: flows.clone(), forwarded: forwarded.clone() };
+        let octets = Packet { send_ttl: 255, message }.emit().unwrap();
+        assert_ne!(octets[2..4], [0, 0], "handle {handle}");
+        ones += u32::from(octets[2..4] == [0xff, 0xff]);
+        assert!(Packet::parse(&octets).is_ok());
+    }
+    assert!(ones > 0, "no handle gives a sum of zero");
+}
