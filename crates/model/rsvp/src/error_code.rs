@@ -50,17 +50,18 @@ impl ErrorCode {
     pub const fn value(self) -> u16 {
         self.value
     }
-    /// Whether admission control refused a reservation.
-    pub const fn is_admission(self) -> bool {
-        self.code == 1
-    }
     /// The sub-code of codes 1, 12 and 21 where it is defined by RFC 2205 (the bits `ss` are zero).
     const fn global(self) -> Option<u16> {
         if self.value >> 14 == 0 { Some(self.value & 0x0fff) } else { None }
     }
+}
 
-    const fn text(self) -> &'static str {
-        match (self.code, self.global()) {
+impl core::error::Error for ErrorCode {}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, value } = self;
+        f.write_str(match (self.code, self.global()) {
             (0, _) => "the reservation is confirmed",
             (1, Some(1)) => "the delay bound cannot be met",
             (1, Some(2)) => "the requested bandwidth is not available",
@@ -86,14 +87,7 @@ impl ErrorCode {
             (22, _) => "traffic control reports a system error",
             (23, _) => "RSVP reports a system error",
             _ => "the error has no known meaning",
-        }
-    }
-}
-
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { code, value } = self;
-        f.write_str(self.text())?;
+        })?;
         if let 13 | 14 = code {
             let [class, ctype] = value.to_be_bytes();
             return write!(f, " (code {code}, class {class}, C-Type {ctype})");

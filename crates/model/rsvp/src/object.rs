@@ -318,6 +318,8 @@ impl ErrorSpec {
     }
 }
 
+impl core::error::Error for ErrorSpec {}
+
 impl core::fmt::Display for ErrorSpec {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} reports: {}", self.node, self.code)?;
