@@ -12,8 +12,8 @@ use crate::workspace::{Package, Workspace};
 const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
 /// The crates of `model` in order: each depends only on those before it.
-const MODEL: [&str; 12] = [
-    "units", "wire", "record", "clock", "metrics", "fit", "passages", "traffic", "impair", "session",
+const MODEL: [&str; 13] = [
+    "units", "wire", "rsvp", "record", "clock", "metrics", "fit", "passages", "traffic", "impair", "session",
     "method", "scenario",
 ];
 

@@ -31,6 +31,7 @@ mod qtcp_files;
 mod quantity;
 mod rates;
 mod reflector_machine;
+mod rsvp;
 mod run_documents;
 mod scenario;
 mod scratch;
@@ -97,6 +98,7 @@ pub const TARGETS: &[Target] = targets! {
     control_conversation: 1,
     association: 1,
     reflector_machine: 1,
+    rsvp: 2,
     sender_returns: 1,
     one_way_probes: 1,
     target: 1,

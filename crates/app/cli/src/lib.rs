@@ -34,6 +34,7 @@ mod repeat;
 mod report;
 mod report_input;
 mod respond;
+mod rsvp;
 mod signals;
 mod traffic;
 mod tui;
@@ -86,6 +87,7 @@ fn invoke() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Qtcp(arguments) => qtcp::run(&arguments),
+        Command::Rsvp(arguments) => rsvp::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Loop(arguments) => closed_loop::run(&arguments),

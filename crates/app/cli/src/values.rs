@@ -1,6 +1,6 @@
 //! The values of arguments. Each error says why a value cannot be and what to write, as `WHY; what to do`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -375,6 +375,24 @@ pub(crate) fn packet_rate(text: &str) -> Result<u64, String> {
             Err(format!("{} counts bits; write packets per second, such as 100000pps", shown(text)))
         }
     }
+}
+
+/// A rate in bit/s.
+pub(crate) fn bit_rate(text: &str) -> Result<u64, String> {
+    match parsed::<Rate>(text)? {
+        Rate::Bits(bits) => Ok(bits),
+        Rate::Packets(_) => {
+            Err(format!("{} counts packets; write bits or bytes per second, such as 100kBps", shown(text)))
+        }
+    }
+}
+
+pub(crate) fn udp_port(text: &str) -> Result<u16, String> {
+    parse_integer(text, 1, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+}
+
+pub(crate) fn ipv4(text: &str) -> Result<Ipv4Addr, String> {
+    text.parse().map_err(|_| format!("{} is not an IPv4 address; write one such as 192.0.2.1", shown(text)))
 }
 
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {

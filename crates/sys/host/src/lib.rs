@@ -30,6 +30,7 @@ pub mod phc;
 pub mod poller;
 pub mod process;
 pub mod queue;
+pub mod raw_ipv4;
 pub mod route;
 pub mod socket;
 pub mod steal_monitor;

@@ -20,6 +20,7 @@ mod parse;
 mod qtcp;
 mod report;
 mod respond;
+mod rsvp;
 mod shared;
 mod start;
 
@@ -49,6 +50,7 @@ pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::QtcpArgs;
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
+pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Convert and collate the files of Qtcp
     Qtcp(QtcpArgs),
+    /// Reserve bandwidth for a flow with RSVP
+    Rsvp(RsvpArgs),
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario, or check a scenario against a measurement

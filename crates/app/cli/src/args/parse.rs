@@ -432,6 +432,7 @@ mod tests {
             ("rate of emulate", Bare::NeedsUnit),
             ("rate of case", Bare::NeedsUnit),
             ("rate of respond", Bare::Accepted),
+            ("token-rate", Bare::NeedsUnit),
             ("line-rate", Bare::NeedsUnit),
             ("capacity", Bare::NeedsUnit),
             // Percent or fractions.

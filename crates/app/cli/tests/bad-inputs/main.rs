@@ -239,6 +239,12 @@ fn what_is_no_file_of_qtcp_is_told() {
     check("qtcp");
 }
 
+/// Flows and addresses for which nothing can be reserved are refused, and a missing right is named.
+#[test]
+fn impossible_reservations_are_refused() {
+    check("rsvp");
+}
+
 #[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
@@ -302,6 +308,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "doctor",
         "calibrate",
         "qtcp",
+        "rsvp",
         "bench",
         "console",
         "skew",

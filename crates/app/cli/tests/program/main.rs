@@ -43,6 +43,7 @@ mod rates;
 mod recorded;
 mod refused;
 mod route;
+mod rsvp;
 mod standing_still;
 mod streams;
 mod targets;

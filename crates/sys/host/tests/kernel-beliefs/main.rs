@@ -10,5 +10,6 @@ mod namespaces;
 mod pacing;
 mod queues;
 mod raw;
+mod raw_ipv4;
 mod stamps;
 mod wire;

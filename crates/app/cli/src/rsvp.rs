@@ -1,0 +1,438 @@
+//! `romer rsvp`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use romer_host::HostError;
+use romer_host::clock::monotonic_now;
+use romer_host::host_info::{interface_mtu, interface_with, route_to};
+use romer_host::raw_ipv4::RawIpv4Socket;
+use romer_host::socket::wait_any;
+use romer_record::Exit;
+use romer_rsvp::{
+    Adspec, Arrival, Breaks, Filter, Flowspec, Moment, Outgoing, PROTOCOL, PathReport, PayloadTraffic,
+    QosService, Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Sender, SenderAction, SenderConfig,
+    Session, Tspec,
+};
+use romer_units::{Dscp, Duration};
+use romer_wire::ip::Ecn;
+use romer_wire::ipv4;
+
+use crate::args::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
+use crate::failure::Failure;
+use crate::measure::random_seed;
+use crate::{output, signals};
+
+/// The IP protocol number of UDP.
+const UDP: u8 = 17;
+/// The option Router Alert (RFC 2113).
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The code point of network control (RFC 4594).
+const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
+/// How often the signals are looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Packets that are read at once.
+const MOST_READ: usize = 64;
+/// The longest IPv4 packet.
+const LARGEST_PACKET: usize = 65_535;
+
+/// Sends or receives until it is ended, and gives the exit code.
+pub(crate) fn run(arguments: &RsvpArgs) -> Result<Exit, Failure> {
+    match &arguments.command {
+        RsvpCommand::Send(arguments) => send(arguments),
+        RsvpCommand::Receive(arguments) => receive(arguments),
+    }
+}
+
+/// What an end does next.
+enum Step {
+    Send(Outgoing),
+    Print(String),
+    Note(String),
+    Fail(Failure),
+}
+
+/// An end of a flow.
+trait End {
+    fn deadline(&self) -> Option<Moment>;
+    fn expire(&mut self, now: Moment) -> Vec<Step>;
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<Step>;
+    fn stop(&mut self) -> Vec<Step>;
+}
+
+impl From<ServiceOption> for QosService {
+    fn from(option: ServiceOption) -> Self {
+        match option {
+            ServiceOption::Guaranteed => Self::Guaranteed,
+            ServiceOption::ControlledLoad => Self::ControlledLoad,
+        }
+    }
+}
+
+/// An end with what its messages need.
+struct Named<M> {
+    machine: M,
+    /// The other end, or the session.
+    peer: String,
+    wait: Duration,
+}
+
+impl Named<Sender> {
+    fn steps(&self, actions: Vec<SenderAction>) -> Vec<Step> {
+        actions.into_iter().filter_map(|action| self.step(action)).collect()
+    }
+    fn step(&self, action: SenderAction) -> Option<Step> {
+        Some(match action {
+            SenderAction::Send(packet) => Step::Send(packet),
+            SenderAction::Reserved(flowspec) => Step::Print(format!("reserved: {}", described(&flowspec))),
+            SenderAction::PathError(error) => Step::Note(error.to_string()),
+            SenderAction::ReservationTorn => Step::Print("the reservation was removed".into()),
+            SenderAction::ReservationExpired => {
+                Step::Print("the reservation has ended: no refresh arrives".into())
+            }
+            SenderAction::NoReservation => Step::Fail(Failure::with_exit(
+                Exit::Unreachable,
+                format!(
+                    "no reservation ({}): no receiver has reserved within {}; start `romer rsvp receive` there, and check \
+                     that no firewall or router drops IP protocol 46 or refuses the rate",
+                    self.peer,
+                    self.wait.readable()
+                ),
+            )),
+            // Other programs' messages arrive too.
+            SenderAction::Discarded(_) => return None,
+        })
+    }
+}
+
+impl End for Named<Sender> {
+    fn deadline(&self) -> Option<Moment> {
+        self.machine.deadline()
+    }
+    fn expire(&mut self, now: Moment) -> Vec<Step> {
+        let actions = self.machine.expire(now);
+        self.steps(actions)
+    }
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<Step> {
+        let actions = self.machine.receive(arrival, now);
+        self.steps(actions)
+    }
+    fn stop(&mut self) -> Vec<Step> {
+        let actions = self.machine.stop();
+        self.steps(actions)
+    }
+}
+
+impl Named<Receiver> {
+    fn steps(&self, actions: Vec<ReceiverAction>) -> Vec<Step> {
+        actions.into_iter().flat_map(|action| self.step(action)).collect()
+    }
+    fn step(&self, action: ReceiverAction) -> Vec<Step> {
+        let step = match action {
+            ReceiverAction::Send(packet) => Step::Send(packet),
+            ReceiverAction::Path(report) => return path_steps(&report),
+            ReceiverAction::NotOffered(source) => {
+                Step::Note(format!("{} does not offer the service: nothing is reserved", shown(source)))
+            }
+            ReceiverAction::Confirmed(source, node) => {
+                Step::Print(format!("reserved for {}, confirmed by {node}", shown(source)))
+            }
+            ReceiverAction::ReservationError(source, error) => {
+                Step::Note(format!("no reservation for {}: {error}", shown(source)))
+            }
+            ReceiverAction::PathTorn(source) => Step::Print(format!("the flow {} has ended", shown(source))),
+            ReceiverAction::PathExpired(source) => {
+                Step::Print(format!("the flow {} has ended: no refresh arrives", shown(source)))
+            }
+            ReceiverAction::NoPath => Step::Fail(Failure::with_exit(
+                Exit::Unreachable,
+                format!(
+                    "no flow ({}): no sender has announced one within {}; start `romer rsvp send` on the other host, and \
+                     check that no firewall or router drops IP protocol 46",
+                    self.peer,
+                    self.wait.readable()
+                ),
+            )),
+            // Other programs' messages arrive too.
+            ReceiverAction::Discarded(_) => return Vec::new(),
+        };
+        vec![step]
+    }
+}
+
+impl End for Named<Receiver> {
+    fn deadline(&self) -> Option<Moment> {
+        self.machine.deadline()
+    }
+    fn expire(&mut self, now: Moment) -> Vec<Step> {
+        let actions = self.machine.expire(now);
+        self.steps(actions)
+    }
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<Step> {
+        let actions = self.machine.receive(arrival, now);
+        self.steps(actions)
+    }
+    fn stop(&mut self) -> Vec<Step> {
+        let actions = self.machine.stop();
+        self.steps(actions)
+    }
+}
+
+fn shown(source: Filter) -> String {
+    format!("{}:{}", source.address(), source.port())
+}
+
+/// A request as text.
+fn described(flowspec: &Flowspec) -> String {
+    let tspec = flowspec.tspec();
+    format!(
+        "{}, {} bytes/s, bursts of {} bytes, packets of at most {} bytes",
+        flowspec.service(),
+        flowspec.rate(),
+        tspec.bucket(),
+        tspec.packet_size()
+    )
+}
+
+/// What a receiver says of a flow.
+fn path_steps(report: &PathReport) -> Vec<Step> {
+    let bound = report.delay_bound.map(|bound| format!("; queueing delay at most {}", bound.rounded()));
+    let mut steps = vec![Step::Print(format!(
+        "reserving for {}: {}{}",
+        shown(report.source),
+        described(&report.flowspec),
+        bound.unwrap_or_default()
+    ))];
+    let Breaks { path, service } = report.breaks;
+    if path {
+        steps.push(Step::Note("a router on the path has no RSVP: the reservation has a gap there".into()));
+    }
+    if service {
+        steps.push(Step::Note(format!(
+            "a router on the path does not support {}: the reservation has a gap there",
+            report.flowspec.service()
+        )));
+    }
+    steps
+}
+
+/// The session of UDP packets to `destination`.
+fn session(destination: Ipv4Addr, port: u16, flag: &str) -> Result<Session, Failure> {
+    let session = Session::new(destination, UDP, port).filter(|_| is_of_one_host(destination));
+    session.ok_or_else(|| {
+        Failure::usage(format!(
+            "no address of a host ({flag} {destination}): a reservation has one receiver; give its IPv4 address"
+        ))
+    })
+}
+
+const fn is_of_one_host(address: Ipv4Addr) -> bool {
+    !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
+}
+
+fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
+    let RsvpSendArgs { receiver, session: ref common, service, size, token_rate, bucket } = *arguments;
+    let session = session(receiver, common.port, "ADDR")?;
+    let traffic = PayloadTraffic {
+        payload: size,
+        rate: precise(token_rate) / 8.0,
+        bucket: bucket.map_or(f64::from(size), precise),
+        policed_unit: size,
+        packet_size: size,
+    };
+    let tspec = Tspec::prorated(&traffic).map_err(|error| {
+        Failure::usage(format!(
+            "the traffic cannot be described (--size, --token-rate, --bucket): {error}; give a rate of at least 1Bps and \
+             a size of at least 1B"
+        ))
+    })?;
+    let target = SocketAddr::from((receiver, common.port));
+    let no_route = |why: &dyn std::fmt::Display| {
+        Failure::environment(format!("no route to the receiver ({receiver}): {why}; check `ip route`"))
+    };
+    let route = route_to(target).map_err(|error| no_route(&error))?;
+    let IpAddr::V4(address) = route.source else { return Err(no_route(&"its source has no IPv4 address")) };
+    let source = Filter::new(address, common.port).ok_or_else(|| no_route(&"it has no source address"))?;
+    let offered = service.map_or_else(
+        || vec![QosService::Guaranteed, QosService::ControlledLoad],
+        |service| vec![service.into()],
+    );
+    let socket = open()?;
+    let config = SenderConfig {
+        // The first router polices: romer does not.
+        session: session.with_e_police(true),
+        source,
+        tspec,
+        adspec: Some(Adspec::announce(route.mtu, &offered)),
+        period: RefreshPeriod::DEFAULT,
+        wait: common.waiting_time,
+    };
+    let (machine, actions) = Sender::start(config, random_seed(), monotonic_now())
+        .ok_or_else(|| no_route(&"its source is no address of a host"))?;
+    output::print(&format!(
+        "announcing {} > {target}: {} bytes/s, bursts of {} bytes, packets of {} bytes\n",
+        shown(source),
+        tspec.rate(),
+        tspec.bucket(),
+        tspec.packet_size()
+    ));
+    let mut end = Named { machine, peer: target.to_string(), wait: common.waiting_time };
+    let first = end.steps(actions);
+    exchange(&mut end, first, &socket, common)
+}
+
+/// The nearest double-precision number.
+#[expect(clippy::cast_precision_loss, reason = "a TSpec has single precision")]
+const fn precise(value: u64) -> f64 {
+    value as f64
+}
+
+fn receive(arguments: &RsvpReceiveArgs) -> Result<Exit, Failure> {
+    let RsvpReceiveArgs { address, session: ref common, service } = *arguments;
+    let session = session(address, common.port, "ADDR")?;
+    let unknown = |error: HostError| {
+        Failure::environment(format!(
+            "cannot read this host's addresses (system): {error}; see `romer doctor`"
+        ))
+    };
+    let interface = interface_with(address.into()).map_err(unknown)?.ok_or_else(|| {
+        Failure::environment(format!(
+            "no such address on this host ({address}): a receiver reserves for its own address; `ip address` lists them"
+        ))
+    })?;
+    let mtu = interface_mtu(&interface).map_err(unknown)?;
+    let socket = open()?;
+    let config = ReceiverConfig {
+        session,
+        address,
+        service: service.map(QosService::from),
+        confirm: true,
+        mtu,
+        period: RefreshPeriod::DEFAULT,
+        wait: common.waiting_time,
+    };
+    let machine = Receiver::start(config, random_seed(), monotonic_now()).ok_or_else(|| {
+        Failure::usage(format!("no address of a host (ADDR {address}): give the IPv4 address of this host"))
+    })?;
+    let peer = SocketAddr::from((address, common.port)).to_string();
+    output::print(&format!("waiting for flows to {peer}\n"));
+    let mut end = Named { machine, peer, wait: common.waiting_time };
+    exchange(&mut end, Vec::new(), &socket, common)
+}
+
+fn open() -> Result<RawIpv4Socket, Failure> {
+    RawIpv4Socket::open(PROTOCOL).map_err(|error| {
+        let remedy = if error.is_permission() {
+            "this needs the capability CAP_NET_RAW: run as root, or `sudo setcap cap_net_raw+ep $(command -v romer)`, or \
+             use a lab: `romer lab up router`"
+        } else {
+            "see `romer doctor`"
+        };
+        Failure::environment(format!("cannot exchange RSVP messages (system): {error}; {remedy}"))
+    })
+}
+
+/// Exchanges messages until the time is over, a signal arrives or the end fails, and then removes the state of the flow.
+fn exchange(
+    end: &mut impl End,
+    first: Vec<Step>,
+    socket: &RawIpv4Socket,
+    common: &RsvpSessionArgs,
+) -> Result<Exit, Failure> {
+    let ends = signals::ending()?;
+    let over = monotonic_now() + common.duration;
+    let result = hold(end, first, socket, over, &ends);
+    for step in end.stop() {
+        if let Step::Send(packet) = step {
+            transmit(socket, &packet);
+        }
+    }
+    result
+}
+
+fn hold(
+    end: &mut impl End,
+    first: Vec<Step>,
+    socket: &RawIpv4Socket,
+    over: Moment,
+    [interrupted, terminated]: &[Arc<AtomicBool>; 2],
+) -> Result<Exit, Failure> {
+    let mut steps = first;
+    let mut buffer = vec![0; LARGEST_PACKET];
+    loop {
+        for step in steps {
+            match step {
+                Step::Send(packet) => transmit(socket, &packet),
+                Step::Print(text) => output::print(&format!("{text}\n")),
+                Step::Note(text) => output::eprint_line(&format!("note: {text}")),
+                Step::Fail(failure) => return Err(failure),
+            }
+        }
+        if interrupted.load(Ordering::Acquire) {
+            return Ok(Exit::Interrupted);
+        }
+        let now = monotonic_now();
+        if now >= over || terminated.load(Ordering::Acquire) {
+            return Ok(Exit::Success);
+        }
+        let next = end.deadline().unwrap_or(over).min(over).min(now + POLL_INTERVAL);
+        wait_any(&[socket.as_fd()], None, Some(next - now)).map_err(|error| {
+            Failure::environment(format!(
+                "cannot wait for RSVP messages (system): {error}; see `romer doctor`"
+            ))
+        })?;
+        let now = monotonic_now();
+        steps = end.expire(now);
+        steps.extend(read(end, socket, &mut buffer, now));
+    }
+}
+
+/// Reads what has arrived.
+fn read(end: &mut impl End, socket: &RawIpv4Socket, buffer: &mut [u8], now: Moment) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..MOST_READ {
+        match socket.receive(buffer) {
+            Ok(Some(octets)) => {
+                if let Ok(packet) = ipv4::Packet::parse(octets) {
+                    let arrival = Arrival { interface: 0, ttl: packet.ttl(), octets: packet.payload() };
+                    steps.extend(end.receive(&arrival, now));
+                }
+            }
+            Ok(None) => break,
+            Err(error) => {
+                steps.push(Step::Note(format!("cannot receive: {error}")));
+                break;
+            }
+        }
+    }
+    steps
+}
+
+/// Sends a packet. A failure is a note: the next refresh tries again.
+fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) {
+    let header = ipv4::Repr {
+        source: packet.source,
+        destination: packet.destination,
+        dscp: NETWORK_CONTROL.unwrap_or(Dscp::DEFAULT),
+        ecn: Ecn::of_tos(0),
+        identification: 0,
+        dont_fragment: false,
+        ttl: packet.ttl,
+        protocol: PROTOCOL,
+        options: ipv4::Options::new(if packet.router_alert { &ROUTER_ALERT } else { &[] })
+            .unwrap_or_default(),
+    };
+    let mut octets = vec![0; header.octets() + packet.octets.len()];
+    let sent = match header.emit(&mut octets) {
+        Ok(payload) => {
+            payload.copy_from_slice(&packet.octets);
+            socket.send(&octets, packet.destination).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(why) = sent {
+        output::eprint_line(&format!("note: an RSVP message was not sent: {why}"));
+    }
+}

@@ -1,0 +1,73 @@
+//! Reservations between two hosts.
+
+use super::common::lab::{FAR, Lab};
+use super::common::process::{self, Process};
+
+/// The flow's request: 64 bytes at 3 kB/s, with 28 bytes of headers.
+const REQUEST: &str = "guaranteed service, 4312.5 bytes/s, bursts of 92 bytes, packets of at most 92 bytes";
+
+/// A sender and its receiver reserve, confirm, and remove the reservation at the end.
+#[test]
+fn reservations_last_until_their_sender_ends() {
+    let lab = Lab::path();
+    let mut receiver = Process::start(&mut lab.romer("B", ["rsvp", "receive", FAR]));
+    assert_eq!(receiver.line(), format!("waiting for flows to {FAR}:5003\n"));
+    let flow = ["rsvp", "send", FAR, "--size", "64", "--token-rate", "3kBps"];
+    let mut sender = Process::start(&mut lab.romer("A", flow));
+    let announced = sender.line();
+    assert_eq!(
+        announced,
+        format!(
+            "announcing 198.18.0.2:5003 > {FAR}:5003: 4312.5 bytes/s, bursts of 92 bytes, packets of 92 bytes\n"
+        )
+    );
+    assert_eq!(sender.line(), format!("reserved: {REQUEST}\n"));
+    let reserving = receiver.line();
+    assert_eq!(
+        reserving,
+        format!("reserving for 198.18.0.2:5003: {REQUEST}; queueing delay at most 21.3 ms\n")
+    );
+    assert_eq!(receiver.line(), "reserved for 198.18.0.2:5003, confirmed by 198.18.0.2\n");
+    sender.signal("TERM");
+    let ended = sender.wait().with_code(0);
+    assert_eq!(ended.stderr, "");
+    assert_eq!(receiver.line(), "the flow 198.18.0.2:5003 has ended\n");
+    receiver.signal("INT");
+    assert_eq!(receiver.wait().with_code(130).stderr, "");
+}
+
+/// A router without RSVP is reported, and the end of the receiver is known to the sender.
+#[test]
+fn routers_without_rsvp_are_reported() {
+    let lab = Lab::router();
+    let far = "198.19.0.2";
+    let mut receiver =
+        Process::start(&mut lab.romer("B", ["rsvp", "receive", far, "--service", "controlled-load"]));
+    assert_eq!(receiver.line(), format!("waiting for flows to {far}:5003\n"));
+    let mut sender = Process::start(&mut lab.romer("A", ["rsvp", "send", far]));
+    assert!(sender.line().starts_with("announcing 198.18.0.2:5003 > "));
+    let reserved = sender.line();
+    assert!(reserved.starts_with("reserved: controlled load, "), "{reserved}");
+    assert!(receiver.line().starts_with("reserving for 198.18.0.2:5003: controlled load, "));
+    assert!(receiver.line().starts_with("reserved for 198.18.0.2:5003"));
+    receiver.signal("TERM");
+    let ended = receiver.wait().with_code(0);
+    assert!(ended.stderr.contains("note: a router on the path has no RSVP"), "{}", ended.stderr);
+    assert_eq!(sender.line(), "the reservation was removed\n");
+    sender.signal("TERM");
+    sender.wait().with_code(0);
+}
+
+/// Without an answer each end fails with code 5 and names the protocol.
+#[test]
+fn missing_ends_are_reported() {
+    let lab = Lab::path();
+    for (host, words, says) in [
+        ("A", "send", "no reservation (198.18.0.3:5003): no receiver has reserved within 1 s"),
+        ("B", "receive", "no flow (198.18.0.3:5003): no sender has announced one within 1 s"),
+    ] {
+        let ended = process::run(&mut lab.romer(host, ["rsvp", words, FAR, "--waiting-time", "1s"]));
+        let stderr = ended.with_code(5).stderr;
+        assert!(stderr.contains(says) && stderr.contains("IP protocol 46"), "{stderr}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What every node shares: packets that arrive, packets to send, and discarded packets.
+
+use core::net::Ipv4Addr;
+
+use thiserror::Error;
+
+use crate::message::{Message, Packet, Rejection, TooLong};
+
+/// The IP protocol number of RSVP.
+pub const PROTOCOL: u8 = 46;
+/// The TTL of messages that a node originates.
+pub const TTL: u8 = 255;
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The interface, as a router's configuration numbers it; of a host 0.
+    pub interface: usize,
+    /// The TTL of its IP header.
+    pub ttl: u8,
+    /// The payload of the IP packet.
+    pub octets: &'a [u8],
+}
+
+/// A packet to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The interface, as a router's configuration numbers it; of a host 0.
+    pub interface: usize,
+    /// The source address. That of a Path message is the flow's sender, also if a router forwards it.
+    pub source: Ipv4Addr,
+    /// The destination address.
+    pub destination: Ipv4Addr,
+    /// The TTL.
+    pub ttl: u8,
+    /// Whether the IP header has the option Router Alert (RFC 2113).
+    pub router_alert: bool,
+    /// The payload of the IP packet.
+    pub octets: Vec<u8>,
+}
+
+/// A packet that a node ignores, or cannot forward.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Discard {
+    /// It is no legal message.
+    #[error("{0}")]
+    Rejected(Rejection),
+    /// The message to send is too long.
+    #[error("{0}")]
+    TooLong(TooLong),
+    /// There is no other interface towards its destination.
+    #[error("there is no route to {0} through another interface")]
+    NoRoute(Ipv4Addr),
+    /// Its TTL does not allow to forward it.
+    #[error("its TTL is used up")]
+    Ttl,
+    /// It belongs to no state of this node.
+    #[error("it belongs to no state of this node")]
+    NoState,
+    /// There is no room for a further flow.
+    #[error("there is no room for a further flow")]
+    TableFull,
+}
+
+/// Where a message is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    pub(crate) interface: usize,
+    pub(crate) source: Ipv4Addr,
+    pub(crate) destination: Ipv4Addr,
+    pub(crate) ttl: u8,
+}
+
+impl Envelope {
+    /// From a host's only interface.
+    pub(crate) const fn of_host(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        Self { interface: 0, source, destination, ttl: TTL }
+    }
+    /// The packet with `message`.
+    pub(crate) fn seal(self, message: Message) -> Result<Outgoing, Discard> {
+        let Self { interface, source, destination, ttl } = self;
+        let router_alert = message.kind().has_router_alert();
+        let octets = Packet { send_ttl: ttl, message }.emit().map_err(Discard::TooLong)?;
+        Ok(Outgoing { interface, source, destination, ttl, router_alert, octets })
+    }
+}
