@@ -2121,7 +2121,8 @@ export interface components {
             candidates: components["schemas"]["ModelCandidate"][];
             /**
              * @description The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
-             *     laws of delay and loss ratios), or `trace` (the recorded delays, by time).
+             *     laws of delay and loss ratios), `bottleneck` (a rate, behind one of these as the waiting for cross-traffic), or `trace` (the recorded
+             *     delays, by time).
              */
             delay: string;
             /**
@@ -5943,7 +5944,7 @@ export interface components {
         };
         /** @description A family of models, and how well it predicts blocks of time that it was not fitted to. */
         ModelCandidate: {
-            /** @description The families of delay and loss, as `correlated + bursts`, or `regimes 3`. */
+            /** @description The families of delay and loss, as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`. */
             family: string;
             /**
              * Format: double
@@ -5958,12 +5959,17 @@ export interface components {
         };
         /** @description A parameter of a model. */
         ModelParameter: {
-            /** @description 95 %, by the profile of the likelihood or its curvature; `null` where the measurement does not bound it. */
+            /**
+             * @description 95 %, by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and from the extremes of
+             *     the delays. `null` where the measurement does not bound it.
+             */
             interval: number[] | null;
             /**
              * @description `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
              *     `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
-             *     `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on.
+             *     `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on; `bottleneck.rate_bit_per_s` (of IP packets),
+             *     `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a full queue is
+             *     transmitted).
              */
             name: string;
             /**
@@ -7890,7 +7896,8 @@ export interface components {
             is_correlation_time_bound: boolean;
             /**
              * Format: double
-             * @description Load in bit/s of IP packets: up to that of the measured packets.
+             * @description Load in bit/s of IP packets: up to that of the measured packets, or to the rate of a bottleneck that packets close to each other
+             *     showed.
              */
             load_bit_per_s: number;
             /** @description Sizes of IP packets in octets (UDP over IPv4: the payload and 28). */
