@@ -236,7 +236,8 @@ fn prose(file: &Text, tables: bool) -> Vec<(usize, String)> {
         let is_indented = may_be_code && line.starts_with("    ");
         may_be_code = is_indented || line.is_empty();
         let is_row = line.trim_start().starts_with('|');
-        let is_prose = !is_code && !is_fence && !is_indented && (tables || !is_row);
+        let is_comment = line.trim_start().starts_with("<!--");
+        let is_prose = !is_code && !is_fence && !is_indented && !is_comment && (tables || !is_row);
         lines.push((number, if is_prose { line.to_owned() } else { String::new() }));
     }
     lines

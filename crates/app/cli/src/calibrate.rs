@@ -112,7 +112,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     drop(standing);
     if !status.success() {
         // It has said why itself.
-        return Ok(status.into());
+        return Ok(Exit::from_process(status.code()));
     }
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;

@@ -124,7 +124,7 @@ impl LabPath {
             match child.ended() {
                 // It may be told before it listens for signals.
                 Ok(Some(status)) if is_told && status.code().is_none() => return Ok(Exit::Interrupted),
-                Ok(Some(status)) => return Ok(status.into()),
+                Ok(Some(status)) => return Ok(Exit::from_process(status.code())),
                 Ok(None) => progress(started.elapsed()),
                 Err(source) => return Err(LoopError::Wait { command: name, source }),
             }

@@ -31,9 +31,8 @@ mod dispersion;
 mod slope;
 
 use crate::Estimate;
-use crate::choice::RESOLUTION;
 use crate::density::Density;
-use crate::series::{Observation, Series};
+use crate::series::{Observation, RESOLUTION, Series};
 
 use dispersion::Spread;
 

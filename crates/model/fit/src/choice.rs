@@ -15,21 +15,16 @@ use crate::correlated::{self, CorrelationTime};
 use crate::loss::{self, LossFamily, LossModel};
 use crate::regimes::{self, Regimes};
 use crate::scores::Scores;
-use crate::series::{Observation, Series};
+use crate::series::{MOST_COMPARED, Observation, RESOLUTION, Series};
 
 /// Blocks of a series.
 pub const BLOCKS: usize = 10;
 /// Fits for the held-out likelihood.
 pub const FOLDS: usize = 5;
-/// Delays within this many seconds are constant: a host's time stamps are no finer.
-pub const RESOLUTION: f64 = 20e-6;
 /// Fewer delays than this have no correlation and no regimes.
 pub const FEWEST_DELAYS: usize = 100;
 /// A difference of log-likelihood that does not count: a larger family has that much by chance.
 pub const LEAST_DIFFERENCE: f64 = 2.0;
-/// The most packets on which families of delay are compared, and a rate is fitted. Of a longer series, every second packet or fewer are
-/// used.
-pub const MOST_COMPARED: usize = 20_000;
 /// The gain of a larger family of losses, in twice the log-likelihood after Schwarz's penalty: "very strong" by Kass and Raftery (1995).
 pub const RARE_EVIDENCE: f64 = 10.0;
 

@@ -1,6 +1,6 @@
 //! The density of a law from its sample, by the distance to the nearest neighbours.
 
-use crate::choice::RESOLUTION;
+use crate::series::RESOLUTION;
 
 /// Neighbours within the distance. More give a smoother density and less detail.
 const NEIGHBOURS: usize = 10;

@@ -1,7 +1,5 @@
 //! How the program ends.
 
-use std::process::ExitStatus;
-
 /// The exit code of the program by its meaning (docs/reference/exit-codes.md). Errors of the engines carry theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -40,18 +38,17 @@ impl Exit {
             Self::Command(code) => code,
         }
     }
-}
 
-/// That of a process of the program's own, which has printed its error. One that a signal ended has a fault.
-impl From<ExitStatus> for Exit {
-    fn from(status: ExitStatus) -> Self {
-        match status.code().map(u8::try_from) {
+    /// That of a process of the program's own, which has printed its error. One that a signal ended has no code, and a fault.
+    pub fn from_process(code: Option<i32>) -> Self {
+        match code.map(u8::try_from) {
             Some(Ok(0)) => Self::Success,
             Some(Ok(code)) => Self::Command(code),
             _ => Self::Fault,
         }
     }
 }
+
 
 #[cfg(test)]
 mod tests {

@@ -221,9 +221,9 @@ pub struct DirectionModel {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
-    /// laws of delay and loss ratios), `bottleneck` (a rate, behind one of these as the waiting for cross-traffic), or `trace` (the recorded
-    /// delays, by time).
+    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing) or `correlated` (in time). `regimes` is a chain in time over
+    /// distributions of delay and loss ratios. `bottleneck` is a rate, behind one of these as the waiting for cross-traffic. `trace` is the
+    /// recorded delays, by time.
     pub delay: String,
     /// The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
     /// `gilbert-elliott` (some of each), `regimes`, or `trace`.
@@ -265,11 +265,11 @@ pub struct ModelCandidate {
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelParameter {
-    /// `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
-    /// `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
-    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on; `bottleneck.rate_bit_per_s` (of IP packets),
-    /// `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a full queue is
-    /// transmitted).
+    /// Delay: `delay.correlation_time_ns`. Loss: `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state);
+    /// `loss.good_ratio` and `loss.bad_ratio` (loss ratio in each state). Regimes: `regime_1.sojourn_ns` (mean time),
+    /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on. Bottleneck:
+    /// `bottleneck.rate_bit_per_s` (of IP packets); `bottleneck.base_ns` (the delay of an empty packet that does not wait);
+    /// `bottleneck.buffer_ns` (the time in which a full queue is transmitted).
     pub name: String,
     /// In the unit of the name.
     pub value: f64,

@@ -38,7 +38,7 @@ pub fn families() -> Vec<(&'static str, Schema)> {
         ("Models", schemars::schema_for!(ModelWarning)),
         ("Comparisons with a scenario", schemars::schema_for!(FidelityWarning)),
         ("Emulations", schemars::schema_for!(EmulationWarning)),
-        ("Refits of an emulation", schemars::schema_for!(RefitEvent)),
+        ("Refits", schemars::schema_for!(RefitEvent)),
         ("Benchmarks", schemars::schema_for!(BenchmarkWarning)),
         ("Notes of a running measurement", schemars::schema_for!(Notice)),
     ]

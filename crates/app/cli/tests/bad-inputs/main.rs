@@ -245,6 +245,12 @@ fn impossible_reservations_are_refused() {
     check("rsvp");
 }
 
+/// A loop that starts from a run has the plan of the run.
+#[test]
+fn plans_beside_a_run_are_refused() {
+    check("loop");
+}
+
 #[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
@@ -309,6 +315,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "calibrate",
         "qtcp",
         "rsvp",
+        "loop",
         "bench",
         "console",
         "skew",

@@ -16,8 +16,8 @@ use statrs::function::erf::erfc;
 
 use super::Step;
 use crate::Estimate;
-use crate::choice::MOST_COMPARED;
 use crate::optimum::{climb, half_widths};
+use crate::series::MOST_COMPARED;
 
 /// Packets that depart within this share of the transmission time of the one ahead follow it. Less than 1, for the error of the first
 /// guess.
