@@ -156,7 +156,8 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
         return Err(wrong("run", RECORDED));
     }
     let (path, number) = (folder.to_string_lossy().into_owned(), request.stream.to_string());
-    let words = ["romer", "loop", "--run", path.as_str(), "--stream", number.as_str()].map(str::to_owned);
+    let words =
+        ["romer", "loop", "--run", path.as_str(), "--stream-number", number.as_str()].map(str::to_owned);
     let job = |id| LoopJob {
         id,
         target: stream.target.clone(),

@@ -203,7 +203,7 @@ fn measure_again(
     let (place, file) = printed.unzip();
     let inside = |command: &mut Command| {
         command
-            .args(["loop", "--inside", FAR, "--stream", &path.number.to_string(), "--run"])
+            .args(["loop", "--inside", FAR, "--stream-number", &path.number.to_string(), "--run"])
             .arg(&path.folder);
         command.arg("--out").arg(folder.emulated());
         if talk != (Talk::Terminal { quiet: false }) {
