@@ -32,7 +32,7 @@ pub struct FidelityDirection {
     pub packets: u64,
     /// Number of simulated runs of the scenario, with the departures of the measurement.
     pub replicates: u32,
-    /// What the data show.
+    /// Verdict.
     pub verdict: FidelityVerdict,
     /// Share of simulated runs in which some figure deviates as much as the most deviating measured one.
     pub p_value: f64,
@@ -50,7 +50,7 @@ pub struct FidelityDirection {
     pub distribution: Option<Distribution>,
 }
 
-/// What the data show.
+/// Verdict of a comparison with a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FidelityVerdict {
@@ -78,7 +78,7 @@ pub struct FidelityFigure {
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],
-    /// What was measured, without an allowance.
+    /// Measured value, without an allowance.
     pub measured: f64,
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
     /// bootstrap; `null` if there are too few values.
@@ -135,7 +135,7 @@ pub struct PathModel {
 pub struct LinkModel {
     /// `forward` or `reverse`.
     pub direction: String,
-    /// What was recorded.
+    /// Kind of the recording.
     pub recording: LinkRecording,
     /// Duration in nanoseconds, after which the rates repeat.
     pub duration_ns: f64,
@@ -160,9 +160,9 @@ pub enum LinkRecording {
 pub struct ModelPart {
     /// The run as it was given.
     pub run: String,
-    /// When it begins in the timeline, nanoseconds.
+    /// Start in the timeline, nanoseconds.
     pub at_ns: i64,
-    /// How long it lasts, nanoseconds.
+    /// Duration in the timeline, nanoseconds.
     pub duration_ns: i64,
     /// Each direction that was measured.
     pub directions: Vec<DirectionModel>,
