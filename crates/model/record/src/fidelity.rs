@@ -222,12 +222,12 @@ pub struct DirectionModel {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a Markov chain in time,
-    /// each state with its distribution of delay and its loss ratio), `bottleneck` (a rate limit; one of these models describes the wait for
-    /// cross-traffic), or `trace` (the recorded delays, by time).
+    /// The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
+    /// `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
+    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
     pub delay: String,
-    /// The loss: `none`, `bernoulli`, `bursts` (two states in time, the bad one loses all packets), `gilbert` (the bad one loses some),
-    /// `gilbert-elliott` (both lose some), `regimes`, or `trace`.
+    /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
+    /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
     pub loss: String,
     /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested.
     pub replaced: Option<String>,
@@ -266,11 +266,11 @@ pub struct ModelCandidate {
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelParameter {
-    /// `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
-    /// `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
-    /// `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on; `bottleneck.rate_bit_per_s` (of IP packets),
-    /// `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a full queue is
-    /// transmitted).
+    /// `delay.correlation_time_ns`, or `loss.probability`. Mean time in each state of the loss: `loss.good_ns` and `loss.bad_ns`. Loss ratio in
+    /// each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
+    /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
+    /// (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
+    /// full queue is transmitted).
     pub name: String,
     /// Value, in the unit that the name ends with.
     pub value: f64,
