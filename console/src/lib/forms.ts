@@ -160,7 +160,7 @@ export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['proto
 /** The settings of a trace: its format, its replay, its file. */
 export const TRACE_FILE: Field = { key: 'file', label: 'File', kind: 'file', help: 'choose a file, or paste its lines' };
 export const TRACE_FORMAT: Field = { key: 'format', label: 'Format', kind: 'choice', help: 'format of the file', choices: [['mahimahi', 'mahimahi: departure times, ms'], ['measurement', 'packet log of romer']] };
-export const TRACE_BY: Field = { key: 'by', label: 'Replay by', kind: 'choice', help: 'one row per packet, or the delay at that time (linear between rows)', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
+export const TRACE_BY: Field = { key: 'by', label: 'Replay by', kind: 'choice', help: 'the next row for each packet, or the rows around its arrival time', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
 export const TRACE_FIXED: Field = open('fixed', 'Fixed part', 'added to the delays, which are relative to their minimum: 10ms', 'time', '0ms');
 const BOTH: [string, string][] = [['forward', 'forward'], ['reverse', 'reverse']];
 /** The direction of a log that is replayed; the default comes first. */

@@ -155,7 +155,7 @@ export function curves<P extends Point>(points: readonly P[], size: string, of: 
 /** How much time is left of what was foreseen `elapsed` milliseconds ago, in whole seconds; or that it takes longer. */
 export function leftWords(ns: number, elapsed: number): string {
   const left = Math.ceil(ns / 1e9 - elapsed / 1000);
-  return left > 0 ? `${left} s left` : 'longer than foreseen';
+  return left > 0 ? `${left} s left` : 'longer than expected';
 }
 
 /** What is wrong with a plan, without where it stands in the text that a form makes, and with no option's name. */

@@ -44,7 +44,7 @@ export function numberOf(text: string): number | null {
 /** What is wrong with fields that hold a whole number of 1 or more, or nothing. */
 export function wholeNumbers(fields: Record<string, string>): Record<string, string> {
   const wrong = Object.entries(fields).filter(([, text]) => text.trim() !== '' && !/^0*[1-9]\d{0,14}$/.test(text.trim()));
-  return Object.fromEntries(wrong.map(([key, text]) => [key, `${JSON.stringify(text.trim())} is no whole number; write digits only, such as 3000`]));
+  return Object.fromEntries(wrong.map(([key, text]) => [key, `${JSON.stringify(text.trim())} is not a whole number; write digits only, such as 3000`]));
 }
 
 function rounded(value: number, digits = 4): string {

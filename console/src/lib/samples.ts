@@ -21,6 +21,9 @@ export interface Sample {
   displacement: number | null;
 }
 
+/** The displacement of a packet that was displaced for a time, not by a number of packets. */
+export const WAITED = 4294967295;
+
 /** The samples of a table in the format of departures, in order of arrival. */
 export function samples(text: string): Sample[] {
   const number = (field: string | undefined) => (field ? Number(field) : null);

@@ -51,7 +51,7 @@ export function phamFaults(text: string): LineFault[] {
     if (head && /^\p{Alphabetic}/u.test(fields[0] ?? '')) {
       const other = fields.findIndex((field, place) => field !== COLUMNS[place]);
       if (other === COLUMNS.length - 1 && fields[other]?.startsWith('delay')) return fault(`has a last column of another unit than microseconds, or of none (delay_us or delay_ms?); write the delays in microseconds, under ${COLUMNS.join(',')}`);
-      return other < 0 ? undefined : fault(`begins with other words; write the columns ${COLUMNS.join(',')}`);
+      return other < 0 ? undefined : fault(`has other column names or another order; write ${COLUMNS.join(',')}`);
     }
     entries++;
     const wrong = FIELDS.findIndex((look, place) => look(fields[place] ?? '') !== null);
@@ -62,7 +62,7 @@ export function phamFaults(text: string): LineFault[] {
   if (faults.length === 0) {
     ports.forEach((distances, i) => {
       const far = distances.find((distance) => distance > distances.length);
-      if (far !== undefined) faults.push({ line: 1, why: `port ${i + 1} has a reorder_distance of ${far} in a circle of ${distances.length} entries; the distance is at most their number` });
+      if (far !== undefined) faults.push({ line: 1, why: `port ${i + 1} has a reorder_distance of ${far} in a trace of ${distances.length} entries; write at most their number` });
     });
   }
   return faults;
@@ -81,7 +81,7 @@ export function mahimahiFaults(text: string): LineFault[] {
     const line = raw.trim();
     if (line === '' || line.startsWith('#') || faults.length >= TOLD) return;
     entries++;
-    if (!/^\d+$/.test(line)) return void faults.push({ line: i + 1, why: `${JSON.stringify(line.slice(0, 40))} is no whole number of milliseconds` });
+    if (!/^\d+$/.test(line)) return void faults.push({ line: i + 1, why: `${JSON.stringify(line.slice(0, 40))} is not a whole number of milliseconds` });
     const moment = Number(line);
     if (moment < last) faults.push({ line: i + 1, why: `${moment} comes before ${last}, the line above it` });
     last = moment;

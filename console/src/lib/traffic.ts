@@ -38,7 +38,7 @@ export const KINDS: Kind[] = [
     write: (of) => `talkspurt:${of('model')}${at(of('codec'))}`,
   },
   {
-    value: 'onoff', label: 'On and off in turn',
+    value: 'onoff', label: 'On-off source',
     parts: [
       { key: 'on', label: 'On for', help: '1s exponential, =1s constant, 0.7*400ms+0.3*2s mixed', start: '1s' },
       { key: 'off', label: 'Off for', help: 'the same', start: '1.35s' }, CODEC,
@@ -51,7 +51,7 @@ export const KINDS: Kind[] = [
     write: (of) => `imix:${of('mixture')}`,
   },
   {
-    value: 'token-bucket', label: 'As fast as a token bucket lets them',
+    value: 'token-bucket', label: 'As fast as a token bucket permits',
     parts: [
       { key: 'bucket', label: 'Rate of the bucket', help: 'counts payload: 16kBps', start: '16kBps' },
       { key: 'depth', label: 'Its depth', help: 'in octets: 64B', start: '64B' },

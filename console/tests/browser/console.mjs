@@ -594,7 +594,7 @@ async function run() {
   const before = await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length);
   await page.getByLabel('Packets', { exact: true }).fill('1,000');
   await page.getByRole('button', { name: 'Start' }).click();
-  await page.getByText('"1,000" is no whole number').waitFor();
+  await page.getByText('"1,000" is not a whole number').waitFor();
   assert.equal(await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length), before);
   await page.getByLabel('Packets', { exact: true }).fill('3000');
   const target = page.getByLabel('Target', { exact: true });

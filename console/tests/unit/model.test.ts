@@ -400,7 +400,7 @@ describe('traces', () => {
       expect(faults.map((fault) => fault.line)).toEqual([1]);
       expect(faults[0]?.why).toContain('delay_us or delay_ms?');
     }
-    expect(under('port,loss,reorder_distance,duplication,delay_us')[0]?.why).toContain('begins with other words');
+    expect(under('port,loss,reorder_distance,duplication,delay_us')[0]?.why).toContain('has other column names');
   });
   it('say what to write, as the server does', () => {
     const why = (line: string) => phamFaults(line)[0]?.why;
@@ -409,7 +409,7 @@ describe('traces', () => {
     expect(why('1,0,256,0,0')).toContain('up to 255');
     expect(why('1,yes,0,0,0')).toBe('loss is "yes"; write 0 or 1');
     expect(why('1;0;0;0;0')).toContain('semicolons');
-    expect(why('1,0,0,2,0')).toContain('circle of 1');
+    expect(why('1,0,0,2,0')).toContain('trace of 1 entries');
     expect(phamFaults('1,0,0,0,0.125\r\n# told\r2,1,255,1,3600000000')).toEqual([]);
   });
 });

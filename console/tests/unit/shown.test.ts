@@ -106,6 +106,6 @@ describe('words', () => {
     expect(faultWords('the loads cannot be used (--loads): none')).toBe('the loads cannot be used (--loads): none');
   });
   it('of what is left run down, and tell when it takes longer', () => {
-    expect([leftWords(5.72e9, 0), leftWords(5.72e9, 3000), leftWords(5.72e9, 9000)]).toEqual(['6 s left', '3 s left', 'longer than foreseen']);
+    expect([leftWords(5.72e9, 0), leftWords(5.72e9, 3000), leftWords(5.72e9, 9000)]).toEqual(['6 s left', '3 s left', 'longer than expected']);
   });
 });

@@ -105,7 +105,7 @@ fn pass(found: &Fidelity, scenario: &str) -> Result<Exit, String> {
     let (differ, too_few) = (names(FidelityVerdict::Differs), names(FidelityVerdict::TooFew));
     if !differ.is_empty() {
         return Err(format!(
-            "not consistent with the scenario (--against {scenario}): {differ}; compare the columns \"expected range\" and \"measured\""
+            "not consistent with the scenario (--against {scenario}): {differ}; compare the columns \"accepted range\" and \"measured\""
         ));
     }
     if !too_few.is_empty() {
@@ -152,7 +152,8 @@ struct Made {
 /// The scenario of one run.
 fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, Failure> {
     let stream = run.stream(arguments.stream_number)?;
-    let modelled = path_model::fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
+    let modelled =
+        path_model::fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
     let misfits = modelled.misfits();
     let fitted = modelled.fitted;
     let plan = arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten();
@@ -175,7 +176,7 @@ fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, 
 fn of_runs(arguments: &ModelArgs, runs: &[MeasuredRun], stem: &str) -> Result<Made, Failure> {
     if arguments.only_udp {
         return Err(Failure::usage(format!(
-            "options cannot be combined (--only-udp): only the stages of all packets change over time, and {} runs are given; leave it out, or \
+            "options cannot be combined (--only-udp, {} runs): a timeline changes the stages of all packets, not of one flow; leave it out, or \
              model one run",
             runs.len()
         )));

@@ -42,7 +42,7 @@ impl RepeatSchedule {
             Some(Start::In(length)) => now + std(length),
             Some(Start::At(time)) if time < now => {
                 return Err(Failure::usage(format!(
-                    "the start lies in the past (--start): it is {} now; write a later time, or a length from now, such \
+                    "the start is in the past (--start): it is {} now; write a later time, or a delay from now, such \
                      as +10s",
                     humantime::format_rfc3339_seconds(now)
                 )));

@@ -266,7 +266,7 @@ fn query(text: &str) -> Result<BTreeMap<String, String>, Problem> {
         };
         if pairs.insert(key.clone(), value).is_some() {
             let shown = romer_units::excerpt(&key, 60);
-            return Err(Problem::bad("address", format!("{shown:?} stands in the query twice")));
+            return Err(Problem::bad("address", format!("{shown:?} appears in the query twice")));
         }
     }
     Ok(pairs)

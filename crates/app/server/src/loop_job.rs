@@ -83,15 +83,15 @@ pub(crate) struct LoopJob {
     state: JobState,
     /// Start time, RFC 3339.
     started: String,
-    /// Phase, of a loop that ended the last one.
+    /// Phase; of a loop that has ended, the last phase.
     phase: LoopPhase,
-    /// Time since the start of the phase, nanoseconds, of the two measurements.
+    /// Time since the start of the phase, nanoseconds; only while one of the two measurements runs.
     elapsed_ns: i64,
     /// Expected duration of the phase, nanoseconds; `null` if unknown.
     expected_ns: Option<i64>,
     /// Name of the run in which the loop is stored.
     run: Option<String>,
-    /// Verdict; `null` until the loop is closed.
+    /// Verdict; `null` until both measurements are compared.
     verdict: Option<LoopVerdict>,
     /// Reason why the loop failed or is incomplete.
     error: Option<String>,
@@ -156,7 +156,8 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
         return Err(wrong("run", RECORDED));
     }
     let (path, number) = (folder.to_string_lossy().into_owned(), request.stream.to_string());
-    let words = ["romer", "loop", "--run", path.as_str(), "--stream-number", number.as_str()].map(str::to_owned);
+    let words =
+        ["romer", "loop", "--run", path.as_str(), "--stream-number", number.as_str()].map(str::to_owned);
     let job = |id| LoopJob {
         id,
         target: stream.target.clone(),

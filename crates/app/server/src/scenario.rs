@@ -373,7 +373,7 @@ fn quoted(text: &str) -> String {
 
 fn write_value(text: &mut String, value: &Value, name: &str, depth: usize) -> Result<(), Problem> {
     if depth > DEEPEST {
-        return Err(Problem::unprocessable("scenario", format!("{name} lies too deep")));
+        return Err(Problem::unprocessable("scenario", format!("{name} is nested too deeply")));
     }
     match value {
         Value::Null => {

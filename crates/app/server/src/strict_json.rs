@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let value = object.next_value_seed(inner)?;
             if values.contains_key(&key) {
                 let shown = romer_units::excerpt(&key, 60);
-                return Err(de::Error::custom(format!("the key {shown:?} stands twice")));
+                return Err(de::Error::custom(format!("the key {shown:?} appears twice")));
             }
             values.insert(key, value);
         }
@@ -157,8 +157,8 @@ mod tests {
         assert!(refusal(b"{\"a\":1}x").contains("trailing characters at line 1 column 8"));
         assert!(refusal(b"{\"a\":1e999}").contains("out of range"));
         assert!(
-            refusal(b"{\"a\":1,\"a\":2}").contains("\\\\\\\"a\\\\\\\" stands twice")
-                || refusal(b"{\"a\":1,\"a\":2}").contains("stands twice")
+            refusal(b"{\"a\":1,\"a\":2}").contains("\\\\\\\"a\\\\\\\" appears twice")
+                || refusal(b"{\"a\":1,\"a\":2}").contains("appears twice")
         );
         assert!(refusal(b"\"\xff\"").contains("line 1"));
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -18,10 +18,10 @@ const NO_ERROR: &str =
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FolderFault {
     /// It holds other things.
-    #[error("it holds other things than a loop's; name another folder")]
+    #[error("it contains files that are not of a loop; name another folder")]
     OtherThings,
     /// It holds a loop.
-    #[error("it is not empty; name another folder, or write over the loop in it with --force")]
+    #[error("it is not empty; name another folder, or replace the loop in it with --force")]
     NotEmpty,
     /// It cannot be read, or is no folder.
     #[error("it is not a folder that can be read; name another")]
@@ -89,7 +89,7 @@ pub enum LoopError {
         emulated: PathBuf,
     },
     /// This program is not at its place any more.
-    #[error("cannot find this program ({command}): {source}; call it by its path")]
+    #[error("cannot find this program ({command}): {source}; start it by its path")]
     NoProgram {
         /// The command that needs the lab.
         command: &'static str,
@@ -98,8 +98,8 @@ pub enum LoopError {
     },
     /// A responder or an emulator is not ready in time.
     #[error(
-        "the {role} did not start in the lab ({command}): it said nothing; try `romer lab up path` and `romer lab run {host} -- \
-         romer {arguments}` by hand"
+        "the {role} did not start in the lab ({command}): it printed no error; try `romer lab up path` and `romer lab run {host} -- \
+         romer {arguments}`"
     )]
     NotReady {
         /// `responder` or `emulator`.

@@ -26,7 +26,7 @@ pub fn text(model: &PathModel, style: &TextStyle) -> String {
     text.push_str(&checks(model.check.as_ref(), &model.held_out, style));
     for part in &model.parts {
         let [at, duration] = [part.at_ns, part.duration_ns].map(Duration::from_nanos);
-        text.push_str(&paragraph(&format!("{}, from {at} on for {duration}:", part.run), width));
+        text.push_str(&paragraph(&format!("{}, starts at {at}, lasts {duration}:", part.run), width));
         text.push('\n');
         text.push_str(&directions(&part.directions, style));
         text.push_str(&checks(Some(&part.check), &part.held_out, style));
@@ -96,12 +96,12 @@ fn recorded(link: &LinkModel, unicode: bool) -> String {
         LinkRecording::Mahimahi => "a mahimahi trace",
     };
     let outage = if link.longest_outage_ns > 0.0 {
-        format!("; nothing leaves for up to {}", time(link.longest_outage_ns, unicode))
+        format!("; no packet leaves for up to {}", time(link.longest_outage_ns, unicode))
     } else {
         String::new()
     };
     format!(
-        "{}: {what} of {}, which repeats; {:.3} Mbit/s on average{outage}.",
+        "{}: {what} over {}, which repeats; {:.3} Mbit/s on average{outage}.",
         capital(&link.direction),
         time(link.duration_ns, unicode),
         link.mean_bit_per_s / 1e6
@@ -112,29 +112,30 @@ fn recorded(link: &LinkModel, unicode: bool) -> String {
 pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let Some(plan) = plan else {
-        return "\nPlan: no further measurement; each parameter is within a quarter of its value.\n".into();
+        return "\nPlan: no further measurement is needed; each interval is within 25 % of its parameter.\n"
+            .into();
     };
     #[expect(clippy::cast_possible_truncation, reason = "spacings and durations are far below 2^63 ns")]
     let [spacing, duration] = [plan.spacing_ns, (plan.duration_ns / 1e9).ceil() * 1e9]
         .map(|nanos| Duration::from_nanos(nanos.round() as i64));
     let mut lines = vec![
         String::new(),
-        "Plan: measure again to settle what is unknown:".into(),
+        "Plan: a measurement to determine what is still unknown:".into(),
         format!("  romer measure TARGET --direction both --interval {spacing} --duration {duration}"),
     ];
     for reason in &plan.reasons {
         let words = match reason {
             PlanReason::CorrelationTime { direction } => {
                 format!(
-                    "{direction}: the correlation time of delays is unknown, so packets are nearer to each other"
+                    "{direction}: the correlation time of delays is unknown; the new run has a shorter packet spacing"
                 )
             }
             PlanReason::Parameter { direction, name } => {
                 let name = parameter_name(name);
-                format!("{direction}: the interval of {name} is wide, so the run is longer")
+                format!("{direction}: the interval of {name} is wide; the new run is longer")
             }
             PlanReason::Misfit { direction } => {
-                format!("{direction}: no model reproduces the measurement, so the run is longer")
+                format!("{direction}: no family of models reproduces the measurement; the new run is longer")
             }
         };
         lines.extend(wrap(&format!("- {words}"), width));
@@ -153,7 +154,7 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
         "independent" => format!("delays that are independent at a spacing of {spacing}"),
         "correlated" => "delays that are correlated in time".to_owned(),
         "regimes" => "delay and loss by a chain of regimes in time".to_owned(),
-        "bottleneck" => "a bottleneck with a rate, and delays by cross-traffic before it".to_owned(),
+        "bottleneck" => "a bottleneck with a rate, behind delays by cross-traffic".to_owned(),
         "trace" => "the recorded delays and losses, by time".to_owned(),
         _ => "no known delay".to_owned(),
     };
@@ -165,9 +166,9 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
         _ => "",
     };
     let why = match (&model.replaced, model.candidates.len()) {
-        (Some(family), _) => format!("; the best model ({family}) does not reproduce the measurement"),
-        (None, 0 | 1) => String::new(),
-        (None, _) => "; the smallest of the families that predict held-out blocks of time best".to_owned(),
+        (Some(_), _) => "; no family of models reproduces the measurement",
+        (None, 0 | 1) => "",
+        (None, _) => "; the smallest of the families that predict held-out blocks of time best",
     };
     format!("{}: {delay}{loss}{why}.", capital(&model.direction))
 }
@@ -215,7 +216,22 @@ fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
 
 /// The name in words, without its unit.
 fn parameter_name(name: &str) -> String {
-    name.trim_end_matches("_ns").trim_end_matches("_bit_per_s").replace(['.', '_'], " ")
+    let plain =
+        |name: &str| name.trim_end_matches("_ns").trim_end_matches("_bit_per_s").replace(['.', '_'], " ");
+    let known = match name {
+        "loss.probability" => "loss ratio",
+        "loss.good_ns" => "loss, mean time in the good state",
+        "loss.bad_ns" => "loss, mean time in the bad state",
+        "loss.good_ratio" => "loss ratio in the good state",
+        "loss.bad_ratio" => "loss ratio in the bad state",
+        "bottleneck.base_ns" => "bottleneck base delay",
+        _ => match name.split_once('.') {
+            Some((regime, "sojourn_ns")) => return format!("{}, mean duration", plain(regime)),
+            Some((regime, "share")) => return format!("{}, share of the time", plain(regime)),
+            _ => return plain(name),
+        },
+    };
+    known.to_owned()
 }
 
 fn supported(model: &DirectionModel, unicode: bool) -> String {
@@ -224,7 +240,7 @@ fn supported(model: &DirectionModel, unicode: bool) -> String {
     let [small, large] = range.size_octets;
     let sizes = if small == large { format!("{small} bytes") } else { format!("{small} to {large} bytes") };
     let bound = if range.is_correlation_time_bound {
-        "; whether delays are independent at shorter spacings is unknown"
+        "; unknown: whether delays are independent at shorter spacings"
     } else {
         ""
     };
@@ -257,11 +273,17 @@ mod tests {
                 .into(),
             loss_ratio: Some(0.01),
             loss_ratio_interval: None,
-            parameters: vec![ModelParameter {
-                name: "delay.correlation_time_ns".into(),
-                value: 50e6,
-                interval: Some([40e6, 60e6]),
-            }],
+            parameters: [
+                ("delay.correlation_time_ns", 50e6),
+                ("loss.bad_ns", 20e6),
+                ("regime_1.sojourn_ns", 2e9),
+            ]
+            .map(|(name, value)| ModelParameter {
+                name: name.into(),
+                value,
+                interval: Some([value * 0.8, value * 1.2]),
+            })
+            .into(),
             delays: 990,
             reordered_ratio: None,
             duplicated_ratio: None,
@@ -295,8 +317,10 @@ mod tests {
             "Forward: delays that are correlated in time, losses in bursts; the smallest of the families",
             "81.2  chosen",
             "delay correlation time: 50.0 ms (95 %: 40.0 ms to 60.0 ms)",
+            "loss, mean time in the bad state: 20.0 ms (95 %: 16.0 ms to 24.0 ms)",
+            "regime 1, mean duration: 2.00 s (95 %: 1.60 s to 2.40 s)",
             "172 bytes",
-            "independent at shorter spacings is unknown",
+            "whether delays are independent at shorter spacings",
         ] {
             assert!(found.replace("\n  ", " ").replace('\n', " ").contains(part), "{part}:\n{found}");
         }
@@ -327,7 +351,7 @@ mod tests {
         model.directions[0].delay = "trace".into();
         model.directions[0].loss = "trace".into();
         let found = text(&model, &style).replace('\n', " ");
-        assert!(found.contains("the best model (correlated) does not reproduce the measurement"), "{found}");
+        assert!(found.contains("no family of models reproduces the measurement"), "{found}");
     }
 
     /// Recorded rates have a sentence, and each of several runs has its name, its time and its own check.
@@ -361,8 +385,8 @@ mod tests {
         };
         let style = TextStyle { color: false, unicode: true, width: 80 };
         let found = text(&model, &style);
-        assert!(found.starts_with("day, from 0ns on for 60s:\n\nForward: delays"), "{found}");
-        assert!(found.contains("ght, from 60s on for 60s:\n") && !found.contains('\u{1b}'), "{found}");
+        assert!(found.starts_with("day, starts at 0ns, lasts 60s:\n\nForward: delays"), "{found}");
+        assert!(found.contains("ght, starts at 60s, lasts 60s:\n") && !found.contains('\u{1b}'), "{found}");
         assert_eq!(found.matches("Check against the source measurement").count(), 2, "{found}");
         model.parts.clear();
         model.links.push(LinkModel {
@@ -373,9 +397,9 @@ mod tests {
             longest_outage_ns: 2e9,
         });
         let found = text(&model, &style).replace('\n', " ");
-        assert!(found.starts_with("Forward: a table of rates of 4"), "{found}");
+        assert!(found.starts_with("Forward: a table of rates over 4"), "{found}");
         assert!(
-            found.contains("which repeats; 3.000 Mbit/s on average; nothing leaves for up to 2"),
+            found.contains("which repeats; 3.000 Mbit/s on average; no packet leaves for up to 2"),
             "{found}"
         );
     }

@@ -286,7 +286,7 @@ pub struct LocationError {
     pub responder: LocationErrors,
 }
 
-/// Location errors by moment, nanoseconds.
+/// Location errors by time stamp, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocationErrors {
     /// Best time stamp minus user-space time stamp of departures.

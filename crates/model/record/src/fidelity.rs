@@ -1,11 +1,11 @@
-//! Asked for beside measured (`romer/fidelity/1`), and a measured path as a scenario (`romer/model/1`).
+//! Requested and measured figures (`romer/fidelity/1`), and a measured path as a scenario (`romer/model/1`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::warning::{FidelityWarning, ModelWarning};
 
-/// The name of the schema of asked-for beside measured.
+/// The name of the schema of requested and measured figures.
 pub const FIDELITY: &str = "romer/fidelity/1";
 /// The name of the schema of a model.
 pub const MODEL: &str = "romer/model/1";
@@ -32,7 +32,7 @@ pub struct FidelityDirection {
     pub packets: u64,
     /// Number of simulated runs of the scenario, with the departures of the measurement.
     pub replicates: u32,
-    /// What the data show.
+    /// Verdict.
     pub verdict: FidelityVerdict,
     /// Share of simulated runs in which some figure deviates as much as the most deviating measured one.
     pub p_value: f64,
@@ -50,7 +50,7 @@ pub struct FidelityDirection {
     pub distribution: Option<Distribution>,
 }
 
-/// What the data show.
+/// Verdict of a comparison with a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FidelityVerdict {
@@ -68,8 +68,8 @@ pub struct FidelityFigure {
     /// Metric. `loss_ratio`: of the sent packets; packets that the scenario damages without repairing their
     /// checksums count as lost. `duplicated_ratio` and `reordered_ratio` (RFC 4737): of the packets that
     /// arrived. `delay_ns.mean`, `delay_ns.p25`, ...: delays in nanoseconds. The check of a model also has
-    /// `loss_run.mean` (packets lost in a row) and `delay_autocorrelation.lag_1`, ... (of the ranks of delays that many
-    /// packets apart).
+    /// `loss_run.mean` (packets lost in a row) and `delay_autocorrelation.lag_N` (correlation of the ranks of delays of packets
+    /// N apart).
     pub figure: String,
     /// Value expected from the scenario, in the unit of the figure.
     pub requested: f64,
@@ -78,7 +78,7 @@ pub struct FidelityFigure {
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],
-    /// What was measured, without an allowance.
+    /// Measured value, without an allowance.
     pub measured: f64,
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
     /// bootstrap; `null` if there are too few values.
@@ -111,7 +111,7 @@ pub struct PathModel {
     pub run: String,
     /// Each direction that was measured. Empty for recorded rates, and for several runs.
     pub directions: Vec<DirectionModel>,
-    /// Each direction of which rates were recorded, instead of packets.
+    /// Each direction with recorded rates instead of packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkModel>,
     /// Each of several runs, in the order of the timeline.
@@ -121,9 +121,10 @@ pub struct PathModel {
     pub scenario: String,
     /// The measured run compared with what the scenario predicts for the departures of its packets.
     pub check: Option<Fidelity>,
-    /// Stretches of the run compared with what models fitted to the other stretches predict, for every second and every fourth packet.
+    /// One half of the blocks of the run, compared with what models fitted to the other half predict, for every second and every fourth
+    /// packet.
     pub held_out: Vec<HeldOutCheck>,
-    /// The measurement that would settle what is unknown, if one is known.
+    /// With `--plan`: the measurement that would determine what is still unknown; `null` if none is needed.
     pub plan: Option<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
@@ -134,13 +135,13 @@ pub struct PathModel {
 pub struct LinkModel {
     /// `forward` or `reverse`.
     pub direction: String,
-    /// What was recorded.
+    /// Kind of the recording.
     pub recording: LinkRecording,
     /// Duration in nanoseconds, after which the rates repeat.
     pub duration_ns: f64,
     /// Mean rate in bit/s.
     pub mean_bit_per_s: f64,
-    /// The longest time in nanoseconds in which nothing leaves: with the rate 0, or between two moments of a mahimahi trace.
+    /// The longest time in nanoseconds in which no packet leaves: with the rate 0, or between two times of a mahimahi trace.
     pub longest_outage_ns: f64,
 }
 
@@ -150,7 +151,7 @@ pub struct LinkModel {
 pub enum LinkRecording {
     /// A table of rates by time.
     Rates,
-    /// A mahimahi trace: moments at which packets leave.
+    /// A mahimahi trace: times at which packets leave.
     Mahimahi,
 }
 
@@ -159,19 +160,19 @@ pub enum LinkRecording {
 pub struct ModelPart {
     /// The run as it was given.
     pub run: String,
-    /// When it begins in the timeline, nanoseconds.
+    /// Start in the timeline, nanoseconds.
     pub at_ns: i64,
-    /// How long it lasts, nanoseconds.
+    /// Duration in the timeline, nanoseconds.
     pub duration_ns: i64,
     /// Each direction that was measured.
     pub directions: Vec<DirectionModel>,
     /// The run compared with what its model alone predicts for the departures of its packets.
     pub check: Fidelity,
-    /// Stretches of the run compared with what models fitted to the other stretches predict.
+    /// One half of the blocks of the run, compared with what models fitted to the other half predict.
     pub held_out: Vec<HeldOutCheck>,
 }
 
-/// A measurement that would settle what a model leaves unknown.
+/// A measurement that would determine what a model leaves unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementPlan {
     /// Packet spacing in nanoseconds.
@@ -198,17 +199,17 @@ pub enum PlanReason {
         /// The name of the parameter.
         name: String,
     },
-    /// A trace replaces the models: a longer run has more of what they did not reproduce.
+    /// A trace replaces the models. A longer run shows more of what they did not reproduce.
     Misfit {
         /// `forward` or `reverse`.
         direction: String,
     },
 }
 
-/// The comparison of held-out stretches with a model that was fitted to the others.
+/// The comparison of held-out blocks with a model that was fitted to the other blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOutCheck {
-    /// Every n-th packet of the held-out stretches is compared; this is n.
+    /// Every n-th packet of the held-out blocks is compared; this is n.
     pub every: u32,
     /// The comparison. Ranges are wider by the error of the fit.
     pub fidelity: Fidelity,
@@ -221,14 +222,14 @@ pub struct DirectionModel {
     pub direction: String,
     /// Packets that were sent.
     pub packets: u64,
-    /// The delay: `unknown`, `constant`, `independent` (at the packet spacing) or `correlated` (in time). `regimes` is a chain in time over
-    /// distributions of delay and loss ratios. `bottleneck` is a rate, behind one of these as the waiting for cross-traffic. `trace` is the
-    /// recorded delays, by time.
+    /// The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
+    /// `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
+    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
     pub delay: String,
-    /// The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
-    /// `gilbert-elliott` (some of each), `regimes`, or `trace`.
+    /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
+    /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
     pub loss: String,
-    /// For `trace`: the family of delay that did not reproduce the measurement; `null` where the trace was requested.
+    /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested.
     pub replaced: Option<String>,
     /// The families that were compared.
     pub candidates: Vec<ModelCandidate>,
@@ -251,30 +252,30 @@ pub struct DirectionModel {
 /// A family of models, and how well it predicts blocks of time that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCandidate {
-    /// The families of delay and loss, as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`.
+    /// The families of delay and loss, such as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`.
     pub family: String,
-    /// The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
-    /// family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
+    /// The log-likelihood of all blocks, minus that of independent delays with the measured distribution. The smallest family within
+    /// two standard errors of the best one is chosen. `null` if the family cannot be fitted to all blocks.
     pub held_out_log_likelihood: Option<f64>,
-    /// Whether it was chosen, or is the best of those that a trace replaces.
+    /// Whether it was chosen; with a trace, whether it was tried last.
     pub is_chosen: bool,
-    /// Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless a check refused it.
+    /// Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check.
     pub misfit: Option<String>,
 }
 
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelParameter {
-    /// Delay: `delay.correlation_time_ns`. Loss: `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state);
-    /// `loss.good_ratio` and `loss.bad_ratio` (loss ratio in each state). Regimes: `regime_1.sojourn_ns` (mean time),
-    /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on. Bottleneck:
-    /// `bottleneck.rate_bit_per_s` (of IP packets); `bottleneck.base_ns` (the delay of an empty packet that does not wait);
-    /// `bottleneck.buffer_ns` (the time in which a full queue is transmitted).
+    /// `delay.correlation_time_ns`, or `loss.probability`. Mean time in each state of the loss: `loss.good_ns` and `loss.bad_ns`. Loss ratio in
+    /// each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
+    /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
+    /// (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
+    /// full queue is transmitted).
     pub name: String,
-    /// In the unit of the name.
+    /// Value, in the unit that the name ends with.
     pub value: f64,
-    /// 95 %, by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and from the extremes of
-    /// the delays. `null` where the measurement does not bound it.
+    /// 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
+    /// from the extremes of the delays. `null` if the measurement does not bound it.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -285,10 +286,10 @@ pub struct Supported {
     pub spacing_ns: [f64; 2],
     /// Sizes of IP packets in octets (UDP over IPv4: the payload and 28).
     pub size_octets: [u32; 2],
-    /// Load in bit/s of IP packets: up to that of the measured packets, or to the rate of a bottleneck that packets close to each other
+    /// Largest load in bit/s of IP packets: that of the measured packets, or the rate of a bottleneck that pairs or trains of packets
     /// showed.
     pub load_bit_per_s: f64,
     /// Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. In
-    /// the scenario they are then independent at shorter spacings too, as far as packet order allows.
+    /// the scenario they are then independent at shorter spacings too, as far as packet order permits.
     pub is_correlation_time_bound: bool,
 }

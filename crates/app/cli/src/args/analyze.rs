@@ -19,11 +19,11 @@ const QTCP: &str = "Files of Qtcp";
     long_about = "Compute the results of a run again from its packets, or those of a packet log of another program: a table \
         in CSV, a .raw or .log of Qtcp, the output of `irtt client -o` (.json) or of ping, or two captures of one stream of UDP packets \
         (pcap or pcapng), whose packets are matched by their content.\n\n\
-        A table has the header line\n    sequence,size,sent_ns,received_ns\nfor packets that go one way, or\n    \
+        A table has the header line\n    sequence,size,sent_ns,received_ns\nfor one-way packets, or\n    \
         sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\nfor reflected ones (t1 sent, t2 received by the reflector, t3 sent by it, t4 received). \
-        Time stamps are nanoseconds of each host's own clock, from any origin. An empty field is a lost packet; a \
+        Time stamps are nanoseconds of each host's own clock, from any origin. A field is empty if the packet did not get that far; a \
         duplicate repeats its sequence number. The program's own time stamps may have columns of the same \
-        names with user_ before them. `romer report RUN --csv FILE` writes such a file, \
+        names with the prefix user_. `romer report RUN --csv FILE` writes such a file, \
         and FILE-reverse.csv for --reverse if both ends sent.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
         romer analyze forward.csv --reverse reverse.csv\n  romer analyze packets.csv --limit 'loss<=1%'\n  \

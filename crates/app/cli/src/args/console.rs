@@ -10,7 +10,7 @@ use crate::values;
 /// Arguments of `romer console`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Control romer in a browser: emulate, measure, benchmark, compare runs, check this machine.\n\nThe console \
+    long_about = "Control romer in a browser: emulate, measure, close loops, benchmark, compare runs, check this machine.\n\nThe console \
         prints its address once, with a token. Whoever has the token can do what this process can. It listens on this machine \
         only, unless it has a certificate. It ends by SIGINT or SIGTERM, or when its terminal is closed (except under nohup).",
     after_help = "Examples:\n  romer console\n  romer console --listen 0.0.0.0:8800 --tls-cert lab.pem --tls-key lab.key --host \
@@ -41,7 +41,9 @@ pub(crate) struct ServingArgs {
     /// Host name of the server in browsers, besides its address; repeatable
     #[arg(long = "host", value_name = "NAME", value_parser = values::host)]
     pub(crate) hosts: Vec<String>,
-    /// File with the token (mode 0600, 32 visible characters or more) [default: random]
+    /// File with the token (mode 0600, 32 characters or more) [default: random]
+    ///
+    /// The characters must be visible ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Allow benchmarks from the console to run the commands of their cases

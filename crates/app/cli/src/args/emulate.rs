@@ -60,7 +60,9 @@ pub(crate) struct EmulateArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["offline", "quiet"])]
     pub(crate) tui: bool,
-    /// Serve the API and the console, to watch and change the emulation [default port: 8870]
+    /// Serve the API and the console of the emulation [default port: 8870]
+    ///
+    /// They show and change the emulation while it runs.
     #[arg(long, help_heading = SERVING, value_name = "ADDR:PORT", value_parser = values::api, conflicts_with = "offline")]
     pub(crate) api: Option<std::net::SocketAddr>,
     /// How that is served.
@@ -79,10 +81,10 @@ pub(crate) struct EmulateArgs {
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct SampleArgs {
     /// Write the fate of each packet and duplicate of a live emulation
-    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = Format::TABLE.packet_file())]
+    #[arg(long, hide_short_help = true, value_name = "FILE.csv", conflicts_with = "offline", value_parser = Format::TABLE.packet_file())]
     pub(crate) samples: Option<PathBuf>,
     /// Write the arriving packets, with fate and delay as comments
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = Format::CAPTURE.packet_file())]
+    #[arg(long, hide_short_help = true, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = Format::CAPTURE.packet_file())]
     pub(crate) pcapng: Option<PathBuf>,
     /// Save samples, results and an HTML report to a new folder
     #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
@@ -93,16 +95,16 @@ pub(crate) struct SampleArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = FOLLOW)]
 pub(crate) struct FollowArgs {
-    /// Measure the path to TARGET during the emulation, and refit the scenario to it
+    /// Measure the path to TARGET meanwhile, and refit the scenario to it
     ///
-    /// Packets from port a to port b get what the forward direction has. Until the first refit, --delay, --loss and --rate apply.
+    /// Packets from port a to port b get the forward direction of the path. Until the first refit, --delay, --loss and --rate apply.
     #[arg(long = "follow", value_name = "TARGET", value_parser = values::parsed::<Target>, conflicts_with_all = ["offline", "scenario", "preset"])]
     pub(crate) target: Option<Target>,
-    /// Length of a period: its probes are fitted at its end
+    /// Length of a period, 2s to 24h; a refit follows each
     #[arg(long, value_name = "D", default_value = "30s", requires = "target", value_parser = values::refit_period, allow_hyphen_values = true)]
     pub(crate) refit_every: Duration,
     /// Time between probes
-    #[arg(long, short, value_name = "D", default_value = "20ms", requires = "target", value_parser = values::interval, allow_hyphen_values = true)]
+    #[arg(long, short, hide_short_help = true, value_name = "D", default_value = "20ms", requires = "target", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Duration,
     /// round-trip, forward, reverse or both
     #[arg(
@@ -110,14 +112,15 @@ pub(crate) struct FollowArgs {
         value_name = "DIRECTION",
         default_value = "round-trip",
         requires = "target",
-        hide_possible_values = true
+        hide_possible_values = true,
+        hide_short_help = true
     )]
     pub(crate) direction: DirectionOption,
     /// DSCP of the probes: a name (EF, AF41, CS5) or 0 to 63
-    #[arg(long, value_name = "DSCP", default_value = "cs0", requires = "target", value_parser = values::parsed::<Dscp>, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "DSCP", default_value = "cs0", requires = "target", value_parser = values::parsed::<Dscp>, allow_hyphen_values = true)]
     pub(crate) dscp: Dscp,
     /// The target is a STAMP or TWAMP-Light reflector that is not romer
-    #[arg(long, requires = "target")]
+    #[arg(long, hide_short_help = true, requires = "target")]
     pub(crate) stamp_only: bool,
 }
 
@@ -128,7 +131,9 @@ pub(crate) struct ImpairmentArgs {
     /// Delay every packet by D, such as 30ms, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<Duration>,
-    /// Random loss of this share of the packets: 1% or 0.01 (values of 1 or more need a percent sign)
+    /// Random loss of this share of the packets: 1% or 0.01
+    ///
+    /// Values of 1 or more need a percent sign.
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
     /// Rate limit in layer-2 frames, such as 10Mbit, with a queue of 64 KiB

@@ -63,7 +63,7 @@ pub(crate) use start::Start;
     long_about = "Measure network paths, emulate networks and benchmark forwarding devices.\n\n\
         Start a responder on one host and measure it from another:\n\n    \
         host-b$ romer respond\n    host-a$ romer measure HOST-B\n\n\
-        Without a network, see everything on this machine:\n\n    romer demo",
+        Without a network, see a demonstration on this machine:\n\n    romer demo",
     after_help = "Start with: romer demo, or romer respond on one host and romer measure HOST on another.\n\
         Units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps, 1%. A number without a unit is accepted where the help states its unit.\n\
         Exit codes: 0 success, 1 internal error, 2 usage, 3 bad data, 4 environment, 5 responder,\n            \
@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the responder of romer measure
     Respond(RespondArgs),
-    /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, captures
+    /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures
     Analyze(Box<AnalyzeArgs>),
     /// Compare two measurements, with confidence intervals
     Compare(CompareArgs),

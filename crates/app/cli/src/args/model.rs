@@ -14,15 +14,15 @@ use crate::values;
 #[command(
     long_about = "Turn a measured path into a scenario for `romer emulate`, or check a scenario against a \
         measurement.\n\nWith --write, romer fits models in time to delay and loss: constant, independent or correlated delay, random or \
-        bursty loss, and chains of regimes. It chooses the smallest family that predicts held-out blocks of time well. The \
-        scenario keeps the order of packets at any packet spacing.\n\nThe scenario is then run many times in virtual time over the measured \
-        departures. Models of one half of the run are also compared with every 2nd and every 4th packet of the other half. \
-        A direction whose models fail replays its recorded delays and losses, by time; --trace always does so. With --limit \
-        fidelity the exit code is 6 if the scenario still differs. With --against the exit code is 6 unless each direction is \
-        consistent.\n\nSeveral runs become one scenario with a timeline, in which each lasts as long as its measurement; the timeline \
-        repeats. Packet logs of other programs are read as by romer analyze: CSV, irtt, Qtcp, the output of ping, and two captures. A \
-        table of the rate of a link (time_s,rate_bit_per_s) and a mahimahi trace become a link with these rates, without delay and \
-        loss. Output of ping and recorded rates are recognised by their content.",
+        bursty loss, chains of regimes, and the rate of a bottleneck. It chooses the smallest family that predicts held-out blocks of \
+        time well. The scenario holds at any packet spacing, and only packets that the path reordered are overtaken.\n\nThe scenario is \
+        checked by simulated runs with the measured departures. Models of one half of the run are also compared with every 2nd and every \
+        4th packet of the other half. If a check fails, the next family is tried. If all fail, the direction replays its recorded delays \
+        and losses, by time; --trace always does so. With --limit fidelity the exit code is 6 if the scenario still differs. With \
+        --against the exit code is 6 unless each direction is consistent.\n\nSeveral runs become one scenario with a timeline, in which \
+        each part lasts as long as its run; the timeline repeats. Packet logs of other programs are read as by `romer analyze`: CSV, irtt, \
+        Qtcp, output of ping, and two captures. A table of the rate of a link (time_s,rate_bit_per_s) or a mahimahi trace becomes a \
+        link with these rates, without delay and loss. Output of ping and recorded rates are recognised by their content.",
     after_help = "Examples:\n  romer measure far.example.net --direction both --duration 1m --out path\n  \
         romer model path --write path.toml\n  romer emulate --port a=eth1 --port b=eth2 --scenario path.toml\n  \
         romer model again --against path.toml\n  romer model day night --write day-and-night.toml\n  \
@@ -31,10 +31,10 @@ use crate::values;
 pub(crate) struct ModelArgs {
     /// Folders of runs, packet logs, or recorded rates of a link
     ///
-    /// Packet logs are CSV, irtt JSON, Qtcp, output of ping. Several runs follow one another in a timeline.
+    /// Packet logs are CSV, irtt JSON, Qtcp, or output of ping. Several runs follow one another in a timeline.
     #[arg(value_name = "RUN|FILE", required_unless_present = "capture_a", conflicts_with = "capture_a")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// File of the other direction, if FILE has one direction
+    /// Packet log or rates of the other direction, if FILE has one direction
     #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
     pub(crate) reverse: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) struct ModelArgs {
     /// Fail (exit code 6) if the scenario does not reproduce the measurement
     #[arg(long, value_name = "fidelity", value_parser = ["fidelity"], requires = "write")]
     pub(crate) limit: Option<String>,
-    /// Propose the measurement that would settle what the model leaves unknown
+    /// Print the measurement that would determine what the model leaves unknown
     #[arg(long, requires = "write")]
     pub(crate) plan: bool,
     /// Impair UDP only, and pass all other packets (such as a control channel) unimpaired

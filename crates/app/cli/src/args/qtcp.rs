@@ -52,10 +52,10 @@ pub(crate) struct QtcpArgs {
     /// If a latency is not received minus sent, use the latency and ignore the receive time stamp
     #[arg(long, conflicts_with = "folder")]
     pub(crate) trust_latency: bool,
-    /// Correct also a skew above 500 ppm, which real clocks do not have
+    /// Also correct a skew above 500 ppm, which real clocks do not have
     #[arg(long, conflicts_with = "folder")]
     pub(crate) any_skew: bool,
-    /// Convert also files that are already normalised
+    /// Also convert files that are already normalised
     #[arg(long, conflicts_with = "folder")]
     pub(crate) again: bool,
     /// Write the table as CSV; - is standard output

@@ -23,15 +23,15 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
         return if fits {
             Ok(Start::In(length))
         } else if length < Duration::ZERO {
-            Err("it lies in the past; write how long from now, such as +10s".into())
+            Err("the time is in the past; write a delay from now, such as +10s".into())
         } else {
-            Err("it lies more than a year ahead; write less".into())
+            Err("the time is more than a year ahead; write an earlier one".into())
         };
     }
     DateTime::parse_from_rfc3339(text).map(|time| Start::At(time.into())).map_err(|_| {
         let shown = romer_units::excerpt(text, 60);
         format!(
-            "{shown:?} is no time; write one with its offset, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s"
+            "{shown:?} is not a time; write one with its offset, such as 2026-11-22T09:00:00Z, or a delay from now, such as +10s"
         )
     })
 }

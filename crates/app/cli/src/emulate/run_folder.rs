@@ -92,7 +92,7 @@ impl RunFolder {
                 let is_emulations = folder.join(DOCUMENT).is_file() || names.iter().all(own);
                 if !is_emulations {
                     return refused(
-                        "it is not empty: it holds other things than an emulation's; name another folder",
+                        "it is not empty, and contains files that are not of an emulation; name another folder",
                     );
                 }
                 if !names.is_empty() && !force {

@@ -207,7 +207,7 @@ fn open_special(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let opened = File::options().write(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(ENXIO) => io::Error::new(io::ErrorKind::NotConnected, "nobody reads from this pipe"),
+        Some(ENXIO) => io::Error::new(io::ErrorKind::NotConnected, "no process reads from this pipe"),
         _ => error,
     })?;
     // Whoever reads slowly is waited for.
@@ -473,7 +473,7 @@ mod tests {
         for force in [false, true] {
             let refused = write_document(name, "text", force).unwrap_err();
             assert!(
-                refused.exit() == Exit::Environment && refused.text().contains("nobody reads"),
+                refused.exit() == Exit::Environment && refused.text().contains("no process reads"),
                 "{}",
                 refused.text()
             );

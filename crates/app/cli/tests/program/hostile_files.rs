@@ -93,7 +93,7 @@ fn outputs_follow_no_link() {
     }
     assert!(Command::new("mkfifo").arg(file("run/pipe")).status().unwrap().success());
     let refused = report("--html", &file("run/pipe")).with_code(4);
-    assert!(refused.stderr.contains("nobody reads from this pipe"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no process reads from this pipe"), "{}", refused.stderr);
     // The streams of the program itself are written to.
     let samples = fs::read_to_string(file("run/samples.csv")).unwrap();
     assert_eq!(report("--csv", Path::new("/dev/stdout")).with_code(0).stdout, samples);

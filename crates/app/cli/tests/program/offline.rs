@@ -451,7 +451,7 @@ fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten()
     let mut command = process::romer(["emulate", "--offline", "--force", "--scenario"]);
     command.arg(file("s.toml")).arg("--arrivals").arg(file("in.csv")).arg("--out").arg(file("other"));
     let refused = process::run(&mut command).with_code(2);
-    assert!(refused.stderr.contains("it holds other things"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("contains files that are not of an emulation"), "{}", refused.stderr);
 }
 
 #[test]

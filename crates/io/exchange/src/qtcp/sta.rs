@@ -310,7 +310,7 @@ impl VariableTable {
                 .map(|file| format!("{} ({})", file.name, file.value(FORMAT_KEY).unwrap_or("no format")))
                 .collect();
             return Err(format!(
-                "the files are of different formats: {}; collate each kind by itself",
+                "the files are of different formats: {}; collate each format separately",
                 some(&named)
             ));
         }

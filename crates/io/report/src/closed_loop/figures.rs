@@ -33,7 +33,7 @@ pub(super) fn autocorrelation(direction: &LoopDirection, way: MeasuredPath) -> O
             MeasuredPath::RoundTrip => "autocorrelation-round-trip",
         },
         title: format!("Autocorrelation of delay, {}", way.name()),
-        caption: "1: delays that far apart are alike. 0: they do not depend on each other.".into(),
+        caption: "Correlation of delays this far apart. 0: they do not depend on each other.".into(),
         x: Axis {
             title: format!("lag, {}", unit.name(true)),
             from: 0.0,

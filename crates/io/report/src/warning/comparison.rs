@@ -80,13 +80,13 @@ impl Text for ModelWarning {
     fn text(&self) -> String {
         match self {
             Self::FatesUnknown { direction, setting } => format!(
-                "which direction lost some packets is unknown ({}): {setting} loses all of them; measure with a romer responder, \
+                "the direction of some losses is unknown ({}): {setting} has all of them; measure with a romer responder, \
                  which returns its log",
                 way(*direction)
             ),
             Self::DelaysHalved { direction, setting } => format!(
-                "one-way delays are unknown ({}): {setting} has half of each round trip, which contains the responder's processing \
-                 time; the two halves together vary less than the round trips",
+                "one-way delays are unknown ({}): {setting} has half of each round trip, including the responder's processing \
+                 time; if both directions are emulated, round trips vary less than measured",
                 way(*direction)
             ),
             Self::DelaysUnknown { direction, setting } => format!(
@@ -102,13 +102,13 @@ impl Text for ModelWarning {
                     .into()
             }
             Self::RatesOnly { direction, setting } => format!(
-                "only the rates of the link are known ({}): {setting} has neither delay nor loss of the path, and a queue of 1 MiB; \
+                "only the rates of the link are known ({}): {setting} has no delay and no loss of the path, and a queue of 1 MiB; \
                  add the delay of the path as `delay.fixed`",
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: false } => format!(
-                "neither models nor the recorded delays and losses reproduce this measurement ({}), for example because it is too \
-                 short, or its packets were reordered: compare the accepted ranges with the measured values",
+                "neither models nor the recorded delays and losses reproduce this measurement ({}): compare the accepted ranges with \
+                 the measured values, and measure longer",
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: true } => format!(
@@ -124,10 +124,10 @@ impl Text for FidelityWarning {
     fn text(&self) -> String {
         match self {
             Self::FatesUnknown { direction } => {
-                format!("the fate of some packets is unknown ({}): this direction is left out", way(*direction))
+                format!("the fate of some packets is unknown ({}): this direction is not compared", way(*direction))
             }
             Self::DelaysUnknown { direction } => {
-                format!("one-way delays are unknown ({}): this direction is left out", way(*direction))
+                format!("one-way delays are unknown ({}): this direction is not compared", way(*direction))
             }
             Self::DelaysRelative => {
                 "the clock offset is unknown: delays are relative to the minimum of each direction".into()

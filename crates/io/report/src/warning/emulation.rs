@@ -11,7 +11,7 @@ impl Text for EmulationWarning {
         match self {
             Self::ScenarioEmpty => "the scenario impairs nothing: packets pass unchanged".into(),
             Self::TraceSilent { setting, silence_ns } => format!(
-                "{setting}: nothing leaves for the first {} of the recorded link, nor of each repetition",
+                "{setting}: no packet leaves in the first {} of the recorded link and of each repetition",
                 length(*silence_ns)
             ),
             Self::ChainAbsorbed { setting, states, certainty, min_loss_ratio, max_loss_ratio } => {
@@ -35,8 +35,8 @@ impl Text for EmulationWarning {
                 time_text(*spacing_ns)
             ),
             Self::CorrelationTimeRaised { setting, requested_ns, similar_within_ns } => format!(
-                "{setting}: delays within {} are more similar than a correlation time of {} says, because packets keep their order; a \
-                 narrower distribution or a longer time needs no such change",
+                "{setting}: delays within {} are more similar than with a correlation time of {}, because packets keep their order; a \
+                 narrower distribution or a longer time avoids this",
                 length(*similar_within_ns),
                 length(*requested_ns)
             ),
@@ -172,8 +172,8 @@ impl Text for EmulationWarning {
                 "{} sorted by time",
                 counted_as(
                     *packets,
-                    "arrival stood after a later one and was",
-                    "arrivals stood after later ones and were"
+                    "arrival was listed after a later one, and was",
+                    "arrivals were listed after later ones, and were"
                 )
             ),
             Self::ArrivalsWithoutHeaders => {
@@ -193,7 +193,7 @@ impl Text for EmulationWarning {
                 was(*frames)
             ),
             Self::FramesAboveMtu { frames, mtu_bytes, largest_bytes } => format!(
-                "{} longer than the MTU of {mtu_bytes} bytes (largest {largest_bytes}) {} left out",
+                "{} longer than the MTU of {mtu_bytes} bytes (largest {largest_bytes}) {} skipped",
                 counted(*frames, "frame"),
                 was(*frames)
             ),
@@ -236,8 +236,8 @@ fn absorbed(setting: &str, states: &[usize], certainty: Absorption, losses: Opti
     let named = format!("{} {}", if one { "state" } else { "states" }, list(&numbers));
     let begins = match certainty {
         Absorption::Initial => "the chain begins in",
-        Absorption::Possible => "the chain may come to stay in",
-        Absorption::Certain => "sooner or later the chain stays in",
+        Absorption::Possible => "the chain may remain in",
+        Absorption::Certain => "the chain eventually remains in",
     };
     let lost = losses.map_or_else(
         || if one { "has random losses".to_owned() } else { "have random losses".to_owned() },
