@@ -406,6 +406,16 @@ impl DelaySource {
     }
 }
 
+impl DelaySource {
+    /// What a comment in the scenario calls the delays.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::HalfRoundTrip => "halves of round trips, because one-way delays are unknown",
+            Self::OneWay | Self::None => "delays",
+        }
+    }
+}
+
 /// Half of a round trip.
 fn half(passage: &Passage) -> Option<Duration> {
     passage.delay.map(|delay| Duration::from_nanos(delay.as_nanos() / 2))
@@ -538,16 +548,14 @@ impl DirectionFit<'_> {
     fn delay(&self, choice: &Choice, series: &Series, fitted: &mut Fitted) {
         let delays = series.delays();
         let Some(least) = delays.iter().copied().reduce(f64::min) else { return };
-        let is_halved = self.delays == DelaySource::HalfRoundTrip;
-        let what =
-            if is_halved { "halves of round trips, because one-way delays are unknown" } else { "delays" };
         // Without its transmission, a delay that is hardly longer can be less than 0.
         let fixed = time(if self.is_absolute() { least.max(0.0) } else { 0.0 });
         let header = self.header();
         let _ = writeln!(
             fitted.text,
-            "[{header}.delay] # {} {what}; median {}\nfixed = \"{fixed}\"",
+            "[{header}.delay] # {} {}; median {}\nfixed = \"{fixed}\"",
             delays.len(),
+            self.delays.text(),
             time(median(&delays))
         );
         if let DelayModel::Correlated(correlation) = &choice.delay {
@@ -603,9 +611,10 @@ impl DirectionFit<'_> {
         let rows: Vec<String> = regimes.transition.iter().map(|row| row_of(row)).collect();
         let _ = writeln!(
             fitted.text,
-            "[{}.regimes] # {} delays\nstep = \"{}\"\ntransition = [{}]\nstate = [",
+            "[{}.regimes] # {} {}\nstep = \"{}\"\ntransition = [{}]\nstate = [",
             self.header(),
             series.delays().len(),
+            self.delays.text(),
             time(regimes.step),
             rows.join(", ")
         );
@@ -677,14 +686,14 @@ impl DirectionFit<'_> {
             let _ = writeln!(content, "{},{},{departure},{arrival},,", passage.sequence, passage.size);
         }
         let fixed = least.filter(|_| self.is_absolute()).unwrap_or(Duration::ZERO);
-        let what =
-            if is_halved { " # halves of round trips, because one-way delays are unknown" } else { "" };
         let between = if is_smooth(&series.delays()) { "linear" } else { "hold" };
         let _ = writeln!(
             fitted.text,
-            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"time\"\nbetween = \"{between}\"\n\
+            "[{}.trace] # {} {}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"time\"\nbetween = \"{between}\"\n\
              fixed = \"{}\"",
             self.header(),
+            series.delays().len(),
+            self.delays.text(),
             Duration::from_nanos_f64(real(fixed.as_nanos().max(0)))
         );
         if self.ordered {
