@@ -31,6 +31,7 @@ pub mod poller;
 pub mod process;
 pub mod queue;
 pub mod route;
+pub mod shaper;
 pub mod socket;
 pub mod steal_monitor;
 pub mod stream;
