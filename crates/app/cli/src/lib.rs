@@ -22,6 +22,7 @@ mod formats;
 mod help;
 mod lab;
 mod manual;
+mod marks;
 mod measure;
 mod metrics;
 mod model;

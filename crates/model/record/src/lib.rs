@@ -7,7 +7,7 @@
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
-//! measurement, [`quantity`] those of a benchmark, and [`plausible`] the times that are believed.
+//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, and [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -35,6 +35,7 @@ mod port_direction;
 mod probe_direction;
 pub mod quantity;
 pub mod respond;
+pub mod service;
 mod singleton;
 mod summary;
 pub mod voice;
