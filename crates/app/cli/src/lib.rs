@@ -27,6 +27,7 @@ mod measure;
 mod metrics;
 mod model;
 mod ndjson;
+mod noise;
 mod options_page;
 mod output;
 mod progress;
@@ -91,6 +92,7 @@ fn invoke() -> ExitCode {
         Command::Model(arguments) => model::run(&arguments),
         Command::Loop(arguments) => closed_loop::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Noise(arguments) => noise::run(&arguments),
         Command::Console(arguments) => console::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

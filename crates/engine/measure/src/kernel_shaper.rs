@@ -14,6 +14,7 @@ use romer_record::document::ProbeDirection;
 use romer_record::manifest::StampRequest;
 use romer_record::note::Notice;
 use romer_record::service::KernelShaping;
+use romer_session::association;
 use romer_traffic::{TokenBucket, TrafficModel};
 
 use super::observer::Observer;
@@ -108,7 +109,12 @@ pub(super) fn install(
     };
     let target = stream.shared.target;
     let link = egress(options, target)?;
-    let flow = Flow { local_port: stream.shared.socket.local_address().port(), remote: target };
+    let flow = Flow {
+        local_port: stream.shared.socket.local_address().port(),
+        remote: target,
+        // They would take tokens that the schedule has given to probes.
+        unshaped: Some(association::FIRST_WORD),
+    };
     let packet = PacketOctets {
         payload: stream.schedule.payloads(stream.floor).most.max(1),
         headers: header_octets(target) + if link.mac.is_some() { ETHERNET_HEADER } else { 0 },

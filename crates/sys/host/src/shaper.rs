@@ -80,6 +80,8 @@ pub struct Flow {
     pub local_port: u16,
     /// Where they go.
     pub remote: SocketAddr,
+    /// The first four octets, in network order, of payloads that `htb` does not shape: they pass at once.
+    pub unshaped: Option<u32>,
 }
 
 /// A token bucket as the kernel has it. Octets are those of frames without their check sequences.
@@ -275,16 +277,16 @@ fn plan(
             // A class may send as long as it has no debt. The last frame of a burst takes its tokens afterwards.
             let ticks = bucket.ticks(bucket.depth.saturating_sub(bucket.frame)).unwrap_or(full);
             let only = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE;
-            Ok(vec![
-                root("htb (sch_htb)", &|draft| draft.attribute(HTB_INIT, &htb_init())),
-                Step {
-                    message: request(NEW_CLASS, only, &fixed(index, CLASS, HANDLE, 0), "htb", &|draft| {
-                        draft.attribute(HTB_PARAMETERS, &htb_parameters(bucket, ticks));
-                    }),
-                    needs: "htb (sch_htb)",
-                },
-                Step { message: filter(index, only, flow), needs: "classifier u32 (cls_u32)" },
-            ])
+            let class = request(NEW_CLASS, only, &fixed(index, CLASS, HANDLE, 0), "htb", &|draft| {
+                draft.attribute(HTB_PARAMETERS, &htb_parameters(bucket, ticks));
+            });
+            let filters = filters(index, only, flow).into_iter();
+            let filters = filters.map(|message| Step { message, needs: "classifier u32 (cls_u32)" });
+            let discipline = root("htb (sch_htb)", &|draft| draft.attribute(HTB_INIT, &htb_init()));
+            Ok([discipline, Step { message: class, needs: "htb (sch_htb)" }]
+                .into_iter()
+                .chain(filters)
+                .collect())
         }
     }
 }
@@ -346,17 +348,26 @@ fn htb_parameters(bucket: &Bucket, ticks: u32) -> Vec<u8> {
 /// A 32-bit word of a packet from its IP header on: mask, value, offset in octets.
 type Key = (u32, u32, i32);
 
-/// The filter that sends the flow through the class.
-fn filter(index: u32, flags: u16, flow: &Flow) -> Vec<u8> {
-    /// `ETH_P_IP` and `ETH_P_IPV6`; the preference of the filter, above them.
+/// The filters that send the flow through the class, and before it past the class what is not shaped of it.
+fn filters(index: u32, flags: u16, flow: &Flow) -> Vec<Vec<u8>> {
+    /// `ETH_P_IP` and `ETH_P_IPV6`; where the first four octets of a payload are, behind headers without options.
     const PROTOCOLS: [u16; 2] = [0x0800, 0x86dd];
-    const PREFERENCE: u32 = 1 << 16;
-    let protocol = PROTOCOLS[usize::from(flow.remote.is_ipv6())];
-    let info = PREFERENCE | u32::from(protocol.to_be());
-    request(NEW_FILTER, flags, &fixed(index, 0, HANDLE, info), "u32", &|draft| {
-        draft.attribute(U32_CLASS, &CLASS.to_ne_bytes());
-        draft.attribute(U32_SELECTOR, &selector(&keys(flow)));
-    })
+    const PAYLOADS: [i32; 2] = [28, 48];
+    let family = usize::from(flow.remote.is_ipv6());
+    let filter = |preference: u32, class: u32, keys: &[Key]| {
+        let info = preference << 16 | u32::from(PROTOCOLS[family].to_be());
+        request(NEW_FILTER, flags, &fixed(index, 0, HANDLE, info), "u32", &|draft| {
+            draft.attribute(U32_CLASS, &class.to_ne_bytes());
+            draft.attribute(U32_SELECTOR, &selector(keys));
+        })
+    };
+    let keys = keys(flow);
+    // The handle of the discipline stands for its queue without a class.
+    let unshaped = flow.unshaped.map(|word| {
+        let keys: Vec<Key> = keys.iter().copied().chain([(u32::MAX, word, PAYLOADS[family])]).collect();
+        filter(1, HANDLE, &keys)
+    });
+    unshaped.into_iter().chain([filter(2, CLASS, &keys)]).collect()
 }
 
 /// What the packets of the flow have in common: UDP, the destination, and both ports. No header has options.
@@ -436,7 +447,7 @@ mod tests {
     const BUCKET: Bucket = Bucket { octets_per_second: 26_500, depth: 132, frame: 106, queue: 106_000 };
 
     fn flow(remote: &str) -> Flow {
-        Flow { local_port: 0x1234, remote: remote.parse().unwrap() }
+        Flow { local_port: 0x1234, remote: remote.parse().unwrap(), unshaped: None }
     }
 
     fn bodies(steps: &[Step]) -> Vec<(u16, Vec<u8>)> {
@@ -469,6 +480,20 @@ mod tests {
         let v6 = keys(&flow("[2001:db8::7]:862"));
         assert_eq!((v6.len(), v6[0], v6[1]), (6, (0xff00, 0x1100, 4), (u32::MAX, 0x2001_0db8, 24)));
         assert_eq!((v6[4], v6[5]), ((u32::MAX, 7, 36), (u32::MAX, 0x1234_035e, 40)));
+        for remote in ["192.0.2.7:862", "[2001:db8::7]:862"] {
+            let except = Flow { unshaped: Some(0x726f_6d65), ..flow(remote) };
+            let class = |message: &Vec<u8>| {
+                let (_, body, _) = crate::netlink::message(message).unwrap();
+                let options = attribute(&body[FIXED..], OPTIONS).unwrap();
+                (u32_at(body, 16).unwrap() >> 16, u32_at(attribute(options, U32_CLASS).unwrap(), 0).unwrap())
+            };
+            let classes: Vec<(u32, u32)> = filters(7, REQUEST, &except).iter().map(class).collect();
+            assert_eq!(classes, [(1, HANDLE), (2, CLASS)]);
+            assert_eq!(
+                filters(7, REQUEST, &flow(remote)).iter().map(class).collect::<Vec<_>>(),
+                [(2, CLASS)]
+            );
+        }
     }
 
     /// A class of htb has one frame less than the bucket: it sends until it has a debt.
