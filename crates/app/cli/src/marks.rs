@@ -122,7 +122,7 @@ fn dscp(value: &Spanned<DeValue<'_>>) -> Result<Dscp, TableFault> {
 }
 
 fn priority(value: &Spanned<DeValue<'_>>) -> Result<u8, TableFault> {
-    let number = scalar(value).and_then(|text| text.parse().ok());
+    let number: Option<u8> = scalar(value).and_then(|text| text.parse().ok());
     number.filter(|number| *number <= Marks::HIGHEST_PRIORITY).ok_or_else(|| {
         let why = format!("a priority is a number; write 0 to {}", Marks::HIGHEST_PRIORITY);
         fault(value.span().start, why)

@@ -12,7 +12,7 @@ use romer_report::count;
 use romer_traffic::{IpVersion, Noise, NoiseError, NoiseRequest};
 use romer_units::{Duration, Layer, counted};
 
-use crate::args::{NoiseArgs, NoiseCommand, OutputArgs, SinkArgs, SourceArgs};
+use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::{output, signals, traffic};
@@ -46,7 +46,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let ending = Ending(signals::ending()?);
     let sink = noise::NoiseSink::bind(arguments.port, arguments.layer)?;
-    if !is_silent(&arguments.output) {
+    if !arguments.output.is_silent() {
         output::print(&format!("receiving: UDP port {}\n", sink.port()));
     }
     let started = now();
@@ -85,7 +85,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         seed,
     };
     let ending = Ending(signals::ending()?);
-    if !is_silent(&arguments.output) {
+    if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", arguments.rate));
     }
     let started = now();
@@ -118,17 +118,12 @@ fn invalid(error: &NoiseError) -> Failure {
     }
 }
 
-/// Whether no text goes to standard output.
-fn is_silent(output: &OutputArgs) -> bool {
-    output.quiet || output.json_to_stdout()
-}
-
-fn conclude(output: &OutputArgs, document: &impl serde::Serialize, text: &str) -> Result<(), Failure> {
-    if !is_silent(output) {
+fn conclude(counts: &CountsArgs, document: &impl serde::Serialize, text: &str) -> Result<(), Failure> {
+    if !counts.is_silent() {
         output::print(text);
     }
-    match &output.json {
-        Some(file) => output::write_document(file, &output::document_text(document)?, output.force),
+    match &counts.json {
+        Some(file) => output::write_document(file, &output::document_text(document)?, counts.force),
         None => Ok(()),
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn install(
                     depth_octets: bucket.depth,
                     lead_ns: lead.as_nanos(),
                 });
-                return Ok(Some(KernelShaper { shaper, interface: link.name }));
+                return Ok(Some(KernelShaper { shaper, interface: link.name.clone() }));
             }
             Err(error @ ShaperError::Lacking(_)) => {
                 lacking.get_or_insert(error);

@@ -46,7 +46,7 @@ pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
-pub(crate) use noise::{NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
+pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::QtcpArgs;
 pub(crate) use report::{ExportDirection, ReportArgs};
