@@ -482,8 +482,8 @@ mod tests {
         assert_eq!((v6[4], v6[5]), ((u32::MAX, 7, 36), (u32::MAX, 0x1234_035e, 40)));
         for remote in ["192.0.2.7:862", "[2001:db8::7]:862"] {
             let except = Flow { unshaped: Some(0x726f_6d65), ..flow(remote) };
-            let class = |message: &Vec<u8>| {
-                let (_, body, _) = crate::netlink::message(message).unwrap();
+            let class = |request: &Vec<u8>| {
+                let (_, body, _) = message(request).unwrap();
                 let options = attribute(&body[FIXED..], OPTIONS).unwrap();
                 (u32_at(body, 16).unwrap() >> 16, u32_at(attribute(options, U32_CLASS).unwrap(), 0).unwrap())
             };

@@ -128,7 +128,7 @@ fn what_cannot_be_restored_is_not_replaced() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
     let arguments = ["--traffic", BUCKET, "--shape", "kernel", "--count", "10", FAR];
-    let (allowed, _home) = lab.measuring(&arguments);
+    let (mut allowed, _home) = lab.measuring(&arguments);
     let without = ["--bounding-set=-net_admin", "--inh-caps=-net_admin", process::PROGRAM, "measure"];
     let home = tempfile::tempdir().unwrap();
     let mut refused = lab.command("A", "setpriv");
@@ -141,7 +141,6 @@ fn what_cannot_be_restored_is_not_replaced() {
     let set = ["qdisc", "add", "dev", INTERFACE, "root", "handle", "5:", "htb"];
     process::run(lab.command("A", "tc").args(set)).with_code(0);
     let before = disciplines(&lab);
-    let mut allowed = allowed;
     let ended = process::run(&mut allowed).with_code(4);
     assert!(ended.stderr.contains("its queueing discipline, htb 5:, cannot be restored"), "{ended:?}");
     assert_eq!(disciplines(&lab), before);
