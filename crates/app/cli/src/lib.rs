@@ -22,10 +22,12 @@ mod formats;
 mod help;
 mod lab;
 mod manual;
+mod marks;
 mod measure;
 mod metrics;
 mod model;
 mod ndjson;
+mod noise;
 mod options_page;
 mod output;
 mod progress;
@@ -92,6 +94,7 @@ fn invoke() -> ExitCode {
         Command::Model(arguments) => model::run(&arguments),
         Command::Loop(arguments) => closed_loop::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Noise(arguments) => noise::run(&arguments),
         Command::Console(arguments) => console::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
+use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions, TrafficControl};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
@@ -25,7 +25,7 @@ use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::repeat::RepeatSchedule;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
-use crate::{command, output, report, signals};
+use crate::{command, marks, output, report, signals};
 
 impl From<DirectionOption> for ProbeDirection {
     fn from(direction: DirectionOption) -> Self {
@@ -317,6 +317,8 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         .collect();
     let fresh_seed = (traffic.is_random() && arguments.traffic.seed.is_none()).then_some(traffic.seed);
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
+    let marked =
+        arguments.service.map(|service| marks::marks(service, arguments.marks.as_deref())).transpose()?;
     Ok(MeasureOptions {
         streams,
         direction: arguments.direction.into(),
@@ -328,9 +330,14 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         stamp_only: arguments.stamp_only,
         key: crate::respond::key(arguments.key_file.as_deref(), arguments.output.quiet)?,
         stamp: arguments.stamp.into(),
-        dscp: arguments.dscp,
+        dscp: marked.map_or(arguments.dscp, |marks| marks.dscp),
         ecn: arguments.ecn,
         ttl: arguments.ttl,
+        traffic_control: TrafficControl {
+            shaper: arguments.shape,
+            service: arguments.service,
+            priority: marked.map(|marks| marks.priority),
+        },
         source: arguments.source,
         interface: arguments.interface.clone(),
         route: !arguments.no_route,

@@ -86,6 +86,11 @@ pub(crate) fn cpu(text: &str) -> Result<u16, String> {
     parse_integer(text, 0, u64::from(MOST_CPUS) - 1).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }
 
+/// The number of a UDP port.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    parse_integer(text, 1, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+}
+
 pub(crate) fn stream_number(text: &str) -> Result<u16, String> {
     parse_integer(text, 0, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }

@@ -1,6 +1,7 @@
 //! What can go wrong with a measurement, told so that the reader knows what to do.
 
 use romer_host::HostError;
+use romer_host::shaper::ShaperError;
 use romer_record::Exit;
 use romer_store::StoreError;
 use thiserror::Error;
@@ -22,6 +23,14 @@ pub enum EndpointError {
         source: Box<HostError>,
         /// What to do.
         mend: String,
+    },
+    /// The kernel of this host does not shape the stream.
+    #[error("cannot shape the stream (--shape, {interface}): {source}; {}", shaping_remedy(source))]
+    Shaping {
+        /// The interface.
+        interface: String,
+        /// Why not.
+        source: Box<ShaperError>,
     },
     /// A name has no address.
     #[error("no address ({name}): {why}; check the name, or give an address")]
@@ -73,8 +82,9 @@ impl EndpointError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
+            Self::Shaping { source, .. } if matches!(**source, ShaperError::TooDeep) => Exit::Usage,
             Self::Key { content: true, .. } => Exit::BadData,
-            Self::Host { .. } | Self::Key { content: false, .. } => Exit::Environment,
+            Self::Host { .. } | Self::Shaping { .. } | Self::Key { content: false, .. } => Exit::Environment,
             Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => Exit::Unreachable,
             Self::Store(error) => error.exit(),
         }
@@ -88,5 +98,62 @@ impl EndpointError {
     /// A refusal of the system, with the mend for missing rights where that is the cause.
     pub fn host(what: &'static str, place: impl Into<String>, mend: &str, source: HostError) -> Self {
         Self::Host { what, place: place.into(), source: Box::new(source), mend: mend.into() }
+    }
+}
+
+/// What to do where the kernel does not shape.
+fn shaping_remedy(error: &ShaperError) -> &'static str {
+    match error {
+        ShaperError::Lacking(_) => {
+            "load its module with modprobe, choose the other of kernel:htb and kernel:tbf, or omit --shape"
+        }
+        ShaperError::InUse => {
+            "wait until it ends; if no romer runs, remove it with `tc qdisc del dev INTERFACE root`"
+        }
+        ShaperError::NotRestorable { .. } => {
+            "remove it for the measurement with `tc qdisc del dev INTERFACE root`, or send by another interface"
+        }
+        ShaperError::TooDeep => "use a smaller depth or a higher rate in --traffic",
+        ShaperError::Host(error) if error.is_permission() => {
+            "CAP_NET_ADMIN is missing: run as root, or `sudo setcap cap_net_admin+ep $(command -v romer)`"
+        }
+        ShaperError::Host(_) => "see whether `tc qdisc show` works here",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel lacks and the right that is missing are named, with exit code 4; a bucket is the user's.
+    #[test]
+    fn shaping_errors_name_the_cause() {
+        let refused = HostError::System {
+            operation: "ask netlink",
+            subject: String::new(),
+            source: std::io::Error::from_raw_os_error(1),
+        };
+        for (source, exit, part) in [
+            (
+                ShaperError::Lacking("htb (sch_htb)"),
+                Exit::Environment,
+                "this kernel has no htb (sch_htb); load",
+            ),
+            (ShaperError::Host(refused), Exit::Environment, "CAP_NET_ADMIN is missing"),
+            (
+                ShaperError::NotRestorable { kind: "htb".into(), major: 0x1a },
+                Exit::Environment,
+                "its queueing discipline, htb 1a:, cannot be restored",
+            ),
+            (ShaperError::TooDeep, Exit::Usage, "use a smaller depth"),
+        ] {
+            let error = EndpointError::Shaping { interface: "eth0".into(), source: Box::new(source) };
+            let text = error.to_string();
+            assert!(
+                text.starts_with("cannot shape the stream (--shape, eth0): ") && text.contains(part),
+                "{text}"
+            );
+            assert_eq!(error.exit(), exit, "{text}");
+        }
     }
 }

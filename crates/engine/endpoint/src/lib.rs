@@ -1,5 +1,5 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
-//! what is known of the host's clock, and the monitor that reports what happens to the host during a run.
+//! what is known of the host's clock, the monitor that reports what happens to the host during a run, and cross traffic.
 
 pub mod byte_stream;
 pub mod card;
@@ -9,6 +9,7 @@ pub mod host_events;
 pub mod interface;
 pub mod key;
 pub mod names;
+pub mod noise;
 pub mod overflow;
 pub mod queues;
 pub mod scheduling_watch;

@@ -6,6 +6,7 @@
 
 mod far;
 mod initiator_host_monitor;
+mod kernel_shaper;
 mod live;
 mod log_retrieval;
 mod no_route;
@@ -25,6 +26,7 @@ mod stop_on_panic;
 mod stream;
 mod targets;
 mod times;
+mod traffic_control;
 mod unanswered;
 
 use std::collections::BTreeMap;
@@ -62,6 +64,7 @@ use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
 use times::{rfc3339_after, rfc3339_now};
+pub use traffic_control::{ShaperChoice, TrafficControl};
 
 /// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
@@ -162,6 +165,7 @@ pub fn measure(
 ) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
     let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
+    let shaper = kernel_shaper::install(options, &mut streams)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
         name: String::new(),
@@ -183,6 +187,9 @@ pub fn measure(
     let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
     let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
     let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    if let Some(shaper) = shaper {
+        shaper.end(observer);
+    }
     let evaluating = Stage::begin(ending::EVALUATION);
     route::look_again(&mut streams, start, observer);
     let folder = run.folder().to_path_buf();
@@ -445,7 +452,8 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
             stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
         let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
             .with_key(stream.shared.key.clone());
-        legs.push(StreamSender { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
+        let (shared, reader) = (Arc::clone(&stream.shared), Arc::clone(reader));
+        legs.push(StreamSender { shared, reader, probes, lead: stream.lead });
     }
     legs
 }

@@ -21,6 +21,8 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 
+use super::traffic_control::TrafficControl;
+
 /// TTL of the probes unless something else is asked for: hops are counted from 255 (RFC 5357 section 4.1.2).
 pub const TTL: u8 = 255;
 
@@ -68,6 +70,8 @@ pub struct MeasureOptions {
     pub ecn: Ecn,
     /// TTL or hop limit of the probes; `None` for [`TTL`].
     pub ttl: Option<u8>,
+    /// Marks besides the code point, and shaping by the kernel.
+    pub traffic_control: TrafficControl,
     /// Source address of the probes.
     pub source: Option<IpAddr>,
     /// Interface of the probes.
@@ -115,6 +119,7 @@ impl MeasureOptions {
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
             ttl: None,
+            traffic_control: TrafficControl::default(),
             source: None,
             interface: None,
             route: false,

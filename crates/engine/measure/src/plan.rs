@@ -107,6 +107,7 @@ pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
         dscp: options.dscp,
         ecn: options.ecn,
         ttl: Some(options.ttl.unwrap_or(TTL)),
+        priority: options.traffic_control.priority,
         kernel_stamps: options.stamp != StampRequest::User,
         card_stamps: options.stamp == StampRequest::Nic,
         dont_fragment: true,
@@ -126,6 +127,12 @@ pub(super) fn bind(
             (Some(interface), _) if error.errno() == Some(19) => (
                 format!("--interface {interface}"),
                 format!("name one of this host's interfaces: {}", interfaces()),
+            ),
+            _ if error.is_permission() && options.traffic_control.priority.is_some() => (
+                "--service".into(),
+                "a priority above 6 takes CAP_NET_ADMIN: run as root, `sudo setcap cap_net_admin+ep $(command -v romer)`, or \
+                 use a lower priority in --marks"
+                    .to_string(),
             ),
             (_, Some(source)) => (format!("--source {source}"), "name an address of this host".to_string()),
             _ => (local.to_string(), "see whether the host has an address of this family".to_string()),

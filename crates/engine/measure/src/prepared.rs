@@ -30,6 +30,8 @@ pub(super) struct Prepared {
     /// The schedule takes no longer than this.
     pub(super) longest: Duration,
     pub(super) interval: Duration,
+    /// How long before its time the kernel is given a probe, where that keeps the schedule.
+    pub(super) lead: Duration,
     /// Smaller payloads of the schedule are raised to this.
     pub(super) floor: u32,
     pub(super) manifest: Stream,

@@ -14,7 +14,7 @@ use romer_host::thread::Role;
 use romer_record::log::Entry;
 use romer_session::sender::{Departures, Due, wire_sequence};
 use romer_store::LogSender;
-use romer_units::Duration;
+use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::stream::Shared;
 
@@ -31,6 +31,14 @@ pub(super) struct StreamSender {
     /// Wakes the thread that reads the stream.
     pub(super) reader: Arc<Waker>,
     pub(super) probes: Probes,
+    /// How long before its time each probe is handed to the kernel, at the earliest with the first; zero unless the kernel
+    /// keeps the schedule.
+    pub(super) lead: Duration,
+}
+
+/// When a probe that is due `at` is handed to the kernel, in a stream that begins at `first`.
+fn hand_over(at: Timestamp<Monotonic>, first: Timestamp<Monotonic>, lead: Duration) -> Timestamp<Monotonic> {
+    if lead == Duration::ZERO { at } else { (at - lead).max(first) }
 }
 
 /// Sends all probes of all streams at their times, until they are sent or `stop` is used. Gives the scheduling class
@@ -45,16 +53,19 @@ pub(super) fn send_all(
     let _run = threads.begin(c"romer-send", Role::Paces);
     let mut buffer = vec![0; 65_535];
     let mut queue = BinaryHeap::with_capacity(legs.len());
+    let mut firsts = Vec::with_capacity(legs.len());
     for (index, leg) in legs.iter_mut().enumerate() {
-        match leg.probes.next_due() {
-            Some(due) => queue.push(Reverse((due.at, index, due.sequence, due.size))),
+        let first = leg.probes.next_due();
+        firsts.push(first.map(|due| due.at));
+        match first {
+            Some(due) => queue.push(Reverse((due.at, index, due.sequence, due.size, due.at))),
             None => leg.shared.departed_all(),
         }
     }
     let mut pacer = Pacer::start(interval);
-    while let Some(Reverse((at, index, sequence, size))) = queue.pop() {
+    while let Some(Reverse((handed, index, sequence, size, at))) = queue.pop() {
         let due = Due { sequence, at, size };
-        let Ok(Some(wake)) = pacer.wait_until_or(due.at, stop) else { break };
+        let Ok(Some(wake)) = pacer.wait_until_or(handed, stop) else { break };
         let leg = &mut legs[index];
         if leg.shared.is_halted() {
             continue;
@@ -63,10 +74,14 @@ pub(super) fn send_all(
         if wake.late >= TOO_LATE {
             skip_one(leg, &due, log);
         } else {
-            send_one(leg, &due, wake.late, log, &mut buffer);
+            // Negative ahead of the schedule, of which the kernel's stamp has the departure.
+            send_one(leg, &due, wake.at - at, log, &mut buffer);
         }
         match leg.probes.next_due() {
-            Some(next) => queue.push(Reverse((next.at, index, next.sequence, next.size))),
+            Some(next) => {
+                let handed = hand_over(next.at, firsts[index].unwrap_or(next.at), leg.lead);
+                queue.push(Reverse((handed, index, next.sequence, next.size, next.at)));
+            }
             None => leg.shared.departed_all(),
         }
     }
@@ -121,5 +136,19 @@ fn send_one(leg: &StreamSender, due: &Due, late: Duration, log: &LogSender, buff
     let waiting = (due.sequence + 1).saturating_sub(shared.stamped.load(Ordering::Relaxed));
     if waiting >= STAMPS_WAITING && due.sequence.is_multiple_of(STAMPS_WAITING) {
         leg.reader.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first packets are handed over with the first, the others ahead by the lead.
+    #[test]
+    fn packets_are_handed_over_ahead() {
+        let at = |ms: i64| Timestamp::from_nanos(1_000_000 * (1_000 + ms));
+        let handed = |offset| hand_over(at(offset), at(0), Duration::from_millis(16));
+        assert_eq!([0, 4, 16, 20, 400].map(handed), [0, 0, 0, 4, 384].map(at));
+        assert_eq!(hand_over(at(7), at(9), Duration::ZERO), at(7));
     }
 }

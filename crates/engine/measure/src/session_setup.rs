@@ -28,6 +28,7 @@ use super::reaching::{self, Reached};
 use super::resumption::Resuming;
 use super::stream::{Identity, Shared};
 use super::times::rfc3339_now;
+use super::traffic_control::TrafficControl;
 
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
@@ -125,6 +126,7 @@ pub(super) fn prepare(
         schedule,
         longest,
         interval,
+        lead: Duration::ZERO,
         floor,
         manifest,
         conversation,
@@ -246,6 +248,7 @@ fn manifest(
     };
     let interface = options.interface.clone().or_else(|| host_info::route_to(target?).ok()?.interface);
     let payload = rounded(payloads.mean);
+    let TrafficControl { service, priority, .. } = options.traffic_control;
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
     let protocol = if options.direction.is_one_way() && options.key.is_some() {
         "romer's compact one-way probe, authenticated"
@@ -277,6 +280,9 @@ fn manifest(
             dscp: Some(options.dscp.value()),
             ecn: Some(options.ecn.to_string()),
             ttl: Some(options.ttl.unwrap_or(TTL)),
+            service,
+            priority: priority.filter(|_| options.direction != ProbeDirection::Reverse),
+            kernel_shaping: None,
             seed: stream.traffic.is_random().then_some(stream.traffic.seed.0),
             waiting_time_ns: options.waiting_time.as_nanos(),
             protocol: protocol.into(),

@@ -12,6 +12,7 @@ use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
+use super::kernel_shaper;
 use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
 use super::parallel::side_by_side;
@@ -150,6 +151,7 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
 }
 
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
+    kernel_shaper::check(options)?;
     if options.direction.is_one_way() && options.stamp_only {
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \

@@ -63,6 +63,10 @@ impl Text for Notice {
                 format!("receiving the log of the responder: {} so far", counted(*records, "record"))
             }
             Self::LogIncomplete { gap } => format!("the log of the responder is incomplete: {}", gap.text()),
+            Self::QueueNotRestored { interface } => format!(
+                "another program changed the queueing discipline of {interface} during the measurement (--shape): it is left as \
+                 it is; check it with `tc qdisc show dev {interface}`"
+            ),
             Self::InterruptsNotMoved { interrupts } => {
                 format!("the driver does not allow {interrupts} interrupts to be moved (--irq-cpu)")
             }

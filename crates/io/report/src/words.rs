@@ -172,6 +172,18 @@ impl Words {
         if let Some(ecn) = t.ecn.as_deref().filter(|ecn| *ecn != "not-ect") {
             text.push_str(&format!(", ECN {ecn}"));
         }
+        if let Some(service) = t.service {
+            text.push_str(&format!(", service {service}"));
+        }
+        if let Some(priority) = t.priority {
+            text.push_str(&format!(", priority {priority}"));
+        }
+        if let Some(shaping) = &t.kernel_shaping {
+            text.push_str(&format!(
+                ", shaped by the kernel ({} on {})",
+                shaping.discipline, shaping.interface
+            ));
+        }
         if let Some(seed) = t.seed {
             text.push_str(&format!(", seed {}", seed.map(|word| word.to_string()).join(",")));
         }
@@ -350,6 +362,7 @@ fn target(m: &Measurement) -> String {
 #[cfg(test)]
 mod tests {
     use romer_record::document::{ClockEvent, Hop};
+    use romer_record::service::{KernelShaping, Service};
 
     use super::*;
 
@@ -410,6 +423,30 @@ mod tests {
             Traffic { model: "trace:/a/b/packets.csv".into(), payload_octets: 60, ..Traffic::default() };
         let words = Words { unicode: false }.traffic(&traffic).replace(NO_BREAK, " ");
         assert_eq!(words, "trace packets.csv, 60 B payload");
+    }
+
+    /// Marks and shaping by the sending host are part of the traffic.
+    #[test]
+    fn traffic_has_its_marks_and_shaper() {
+        let shaping = KernelShaping {
+            discipline: "htb".into(),
+            interface: "eth0".into(),
+            octets_per_second: 26_500,
+            depth_octets: 132,
+            lead_ns: 16_000_000,
+        };
+        let traffic = Traffic {
+            model: "token-bucket:16kBps,64B".into(),
+            payload_octets: 64,
+            dscp: Some(40),
+            service: Some(Service::Guaranteed),
+            priority: Some(5),
+            kernel_shaping: Some(shaping),
+            ..Traffic::default()
+        };
+        let words = Words { unicode: false }.traffic(&traffic).replace(NO_BREAK, " ");
+        let marks = "DSCP cs5, service guaranteed, priority 5, shaped by the kernel (htb on eth0)";
+        assert_eq!(words, format!("token-bucket:16kBps,64B, 64 B payload, {marks}"));
     }
 
     #[test]

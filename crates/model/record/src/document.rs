@@ -19,6 +19,7 @@ use crate::event::Event;
 use crate::incomplete::{CutShort, NotLogged};
 use crate::note::Note;
 pub use crate::probe_direction::ProbeDirection;
+use crate::service::{KernelShaping, Service};
 pub use crate::summary::Summary;
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
@@ -177,6 +178,15 @@ pub struct Traffic {
     pub ecn: Option<String>,
     /// Requested TTL or hop limit; `null` for the default of the system.
     pub ttl: Option<u8>,
+    /// Service level that set the marks (`--service`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
+    /// Priority of the packets within the sending host, which a VLAN maps to the one of IEEE 802.1p.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Shaping by the kernel of the sending host (`--shape`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_shaping: Option<KernelShaping>,
     /// Seed of random schedules, six unsigned 32-bit integers.
     pub seed: Option<[u32; 6]>,
     /// Waiting time for replies, nanoseconds; later ones count as lost.

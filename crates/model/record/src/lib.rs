@@ -5,9 +5,9 @@
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
-//! own error, [`emulation`] the emulator's,
+//! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
-//! measurement, [`quantity`] those of a benchmark, and [`plausible`] the times that are believed.
+//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, and [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -29,12 +29,14 @@ pub mod limit;
 pub mod log;
 pub mod manifest;
 pub mod metric;
+pub mod noise;
 pub mod note;
 pub mod plausible;
 mod port_direction;
 mod probe_direction;
 pub mod quantity;
 pub mod respond;
+pub mod service;
 mod singleton;
 mod summary;
 pub mod voice;
@@ -67,6 +69,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("model", schemars::schema_for!(fidelity::PathModel)),
         ("loop", schemars::schema_for!(closed_loop::ClosedLoop)),
         ("manifest", schemars::schema_for!(manifest::Manifest)),
+        ("noise-sink", schemars::schema_for!(noise::NoiseSink)),
+        ("noise-source", schemars::schema_for!(noise::NoiseSource)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]

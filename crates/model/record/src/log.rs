@@ -21,7 +21,7 @@ pub enum Entry {
         sequence: u64,
         /// Payload of UDP in octets.
         size: u32,
-        /// Awake this long after the scheduled moment.
+        /// Awake this long after the scheduled moment; negative where a shaper of the kernel was given the packet ahead of it.
         wake_error_ns: i64,
         /// User stamp before the send call.
         user_ns: i64,

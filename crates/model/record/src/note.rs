@@ -173,6 +173,12 @@ Notice {
         /// UDP port of the reflector.
         port: u16,
     },
+    /// The queueing discipline of an interface (`--shape`) was changed by another program during the measurement. It is
+    /// left as it is.
+    Warning QueueNotRestored {
+        /// The interface.
+        interface: String,
+    },
     /// The settings and counters of the emulation during the measurement are not stored with the run.
     Warning EmulationNotSaved {
         /// The error.

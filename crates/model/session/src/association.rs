@@ -9,6 +9,8 @@ pub const TOKEN: usize = 16;
 /// Octets of the datagram, those of an unauthenticated STAMP packet.
 pub const LENGTH: usize = 44;
 const MAGIC: &[u8; 16] = b"romer-associate1";
+/// The first four octets of the datagram, in network order.
+pub const FIRST_WORD: u32 = u32::from_be_bytes([MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3]]);
 
 /// A secret that the control channel gave.
 pub type Token = [u8; TOKEN];

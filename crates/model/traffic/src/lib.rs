@@ -14,6 +14,7 @@
 //! | `bucket` | the token bucket of Qtcp |
 //! | `trace` | recorded departures |
 //! | `jitter` | the schedule perturbed on purpose |
+//! | `noise` | cross traffic of a stated rate |
 //!
 //! ```
 //! use romer_traffic::{Limit, Request, Schedule};
@@ -31,6 +32,7 @@ mod error;
 mod imix;
 mod jitter;
 mod model;
+mod noise;
 mod on_off;
 mod parse_error;
 mod schedule;
@@ -43,6 +45,7 @@ pub use error::TrafficError;
 pub use imix::{Frames, Imix, IpVersion, Share, udp_payload};
 pub use jitter::DepartureJitter;
 pub use model::TrafficModel;
+pub use noise::{Noise, NoiseError, NoiseRequest};
 pub use on_off::{DurationLaw, Talkspurt};
 pub use parse_error::ParseError;
 pub use schedule::{

@@ -20,6 +20,38 @@ pub enum Layer {
     Payload,
 }
 
+impl Layer {
+    /// All layers, from the line upwards.
+    pub const ALL: [Self; 4] = [Self::L1, Self::L2, Self::L3, Self::Payload];
+
+    /// The octets that count at this layer of a packet with `payload` octets behind `headers` octets of IP and transport, in an
+    /// Ethernet frame without VLAN tag.
+    pub const fn octets(self, payload: u32, headers: u32) -> u32 {
+        let packet = payload.saturating_add(headers);
+        match self {
+            Self::L1 => FrameSize::of_ip_packet(packet).on_the_line(),
+            Self::L2 => FrameSize::of_ip_packet(packet).octets(),
+            Self::L3 => packet,
+            Self::Payload => payload,
+        }
+    }
+}
+
+impl FromStr for Layer {
+    type Err = QuantityError;
+
+    /// Reads `l1`, `l2`, `l3` or `payload`.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        Self::ALL.into_iter().find(|layer| layer.to_string() == text).ok_or_else(|| {
+            QuantityError::NotANumber {
+                text: crate::words::excerpt(text, 64),
+                what: "a layer".into(),
+                example: "l1, l2, l3 or payload".into(),
+            }
+        })
+    }
+}
+
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -126,6 +158,18 @@ mod tests {
         for text in ["0bit", "10MB", "10M", "-5Mbit", "1e400bit", "NaN", "1.5pps", ""] {
             assert!(text.parse::<Rate>().is_err(), "{text} was accepted");
         }
+    }
+
+    /// A packet counts with the headers of its layer, and a short frame with its padding.
+    #[test]
+    fn layers_count_their_headers() {
+        let counts = |payload| Layer::ALL.map(|layer| layer.octets(payload, 28));
+        assert_eq!(counts(1_472), [1_538, 1_518, 1_500, 1_472]);
+        assert_eq!(counts(0), [84, 64, 28, 0]);
+        for layer in Layer::ALL {
+            assert_eq!(layer.to_string().parse(), Ok(layer));
+        }
+        assert!("L2".parse::<Layer>().unwrap_err().to_string().ends_with("write l1, l2, l3 or payload"));
     }
 
     #[test]

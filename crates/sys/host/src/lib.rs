@@ -32,6 +32,7 @@ pub mod process;
 pub mod queue;
 pub mod raw_ipv4;
 pub mod route;
+pub mod shaper;
 pub mod socket;
 pub mod steal_monitor;
 pub mod stream;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use romer_analyze::limits::Limit;
 use romer_endpoint::names::Target;
+use romer_measure::ShaperChoice;
+use romer_record::service::Service;
 use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
@@ -119,6 +121,15 @@ pub(crate) struct MeasureArgs {
     /// TTL or hop limit of the probes [default: 255]
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true, help_heading = MARKING)]
     pub(crate) ttl: Option<u8>,
+    /// Service level, which sets DSCP and priority: guaranteed, controlled-load or best-effort
+    ///
+    /// The priority is that of the packets within this host, which a VLAN maps to the one of IEEE 802.1p. Defaults:
+    /// guaranteed cs5 and 5, controlled-load cs3 and 3, best-effort cs0 and 0.
+    #[arg(long, value_name = "LEVEL", value_parser = values::parsed::<Service>, conflicts_with = "dscp", help_heading = MARKING, hide_short_help = true)]
+    pub(crate) service: Option<Service>,
+    /// Table of the marks of service levels, in TOML, instead of the defaults
+    #[arg(long, value_name = "FILE", requires = "service", help_heading = MARKING, hide_short_help = true)]
+    pub(crate) marks: Option<PathBuf>,
     /// Fail (exit code 6) if a metric does not meet this limit; repeatable
     ///
     /// METRIC is [DIRECTION.]METRIC[.STATISTIC], such as forward.delay_ns.p99, or an alias: loss, rtt.p99, jitter, mos.
@@ -128,6 +139,12 @@ pub(crate) struct MeasureArgs {
     /// Time until a missing packet counts as lost, in seconds or with a unit (500ms)
     #[arg(long, short = 'W', value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true, help_heading = LIMITS)]
     pub(crate) waiting_time: Duration,
+    /// Shape the stream in the kernel, by the token bucket of --traffic: kernel, kernel:htb or kernel:tbf
+    ///
+    /// htb shapes the stream alone, tbf everything that leaves by the interface. Default: htb, or tbf if the kernel lacks it.
+    /// The queueing discipline of the interface is restored at exit, also if romer is killed. This needs CAP_NET_ADMIN.
+    #[arg(long, value_name = "SHAPER", value_parser = values::parsed::<ShaperChoice>, help_heading = TRAFFIC, hide_short_help = true)]
+    pub(crate) shape: Option<ShaperChoice>,
     /// Place of the time stamps: best, nic, kernel or user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_short_help = true)]
     pub(crate) stamp: StampPlace,

@@ -16,6 +16,7 @@ mod lab;
 mod manual;
 mod measure;
 mod model;
+mod noise;
 mod parse;
 mod qtcp;
 mod report;
@@ -46,6 +47,7 @@ pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
+pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::QtcpArgs;
 pub(crate) use report::{ExportDirection, ReportArgs};
@@ -107,6 +109,8 @@ pub(crate) enum Command {
     Loop(Box<LoopArgs>),
     /// Benchmark a device between two ports: throughput, loss, latency and DSCP re-marking
     Bench(Box<BenchArgs>),
+    /// Send cross traffic of a stated rate, or receive it
+    Noise(Box<NoiseArgs>),
     /// Control romer in a browser
     Console(ConsoleArgs),
     /// Test hosts in network namespaces of this machine

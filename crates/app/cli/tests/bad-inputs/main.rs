@@ -286,6 +286,12 @@ fn a_page_that_cannot_be_served_is_told() {
     check("console");
 }
 
+/// Cross traffic that cannot be is refused before a packet is sent.
+#[test]
+fn cross_traffic_is_refused() {
+    check("noise");
+}
+
 #[test]
 fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
     check("demo");
@@ -318,6 +324,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "loop",
         "bench",
         "console",
+        "noise",
         "skew",
         "scenario",
         "trace",

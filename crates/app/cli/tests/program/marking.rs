@@ -107,3 +107,45 @@ fn hops_are_counted_from_the_ttl_that_was_asked_for() {
         assert_eq!(count(&document, "/reverse/ttl/min"), 255);
     }
 }
+
+/// A service level sets the code point that arrives and the priority within the sending host, by the default or a table.
+#[test]
+fn services_set_code_point_and_priority() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let marks = home.path().join("marks.toml");
+    std::fs::write(&marks, "[guaranteed]\ndscp = \"ef\"\npriority = 6\n").unwrap();
+    let marks = marks.to_str().unwrap();
+    lab.filter(
+        "A",
+        "table inet test {
+            counter five { }
+            counter three { }
+            counter six { }
+            chain output {
+                type filter hook output priority 0
+                udp dport 862 meta priority 0:5 counter name five
+                udp dport 862 meta priority 0:3 counter name three
+                udp dport 862 meta priority 0:6 counter name six
+            }
+        }",
+    );
+    for (arguments, dscp, told, priority, counter) in [
+        (vec!["--service", "guaranteed"], 40, "cs5", 5, "five"),
+        (vec!["--service", "controlled-load"], 24, "cs3", 3, "three"),
+        (vec!["--service", "guaranteed", "--marks", marks], 46, "ef", 6, "six"),
+    ] {
+        let before = lab.counted("A", "inet", counter);
+        let stream =
+            [&["--count", "10", "--interval", "2ms", "--direction", "forward", FAR][..], &arguments[..]]
+                .concat();
+        let document = lab.measure(&stream).document();
+        assert_eq!(at(&document, "/forward/dscp/sent"), dscp, "{arguments:?}");
+        assert_eq!(at(&document, "/forward/dscp/received"), &json!({ told: 10 }), "{arguments:?}");
+        assert_eq!(at(&document, "/traffic/service"), arguments[1]);
+        assert_eq!(count(&document, "/traffic/priority"), priority);
+        // What associates the session has the same marks.
+        assert!(lab.counted("A", "inet", counter) - before >= 10, "{arguments:?}");
+    }
+}

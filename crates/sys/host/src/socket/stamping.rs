@@ -26,6 +26,9 @@ pub struct SocketOptions {
     pub ecn: Ecn,
     /// Time to live (hop limit) of what is sent; `None` leaves the system's (64 as a rule).
     pub ttl: Option<u8>,
+    /// Priority of what is sent, which queueing disciplines and the egress map of a VLAN read; `None` leaves the one that the
+    /// system derives from the code point. 7 and above take `CAP_NET_ADMIN`.
+    pub priority: Option<u8>,
     /// Whether the kernel is to stamp departures and arrivals. Without, only user stamps are taken.
     pub kernel_stamps: bool,
     /// Whether network cards are to stamp them too, beside the kernel. Those do whose stamps are
@@ -64,6 +67,7 @@ impl Default for SocketOptions {
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
             ttl: None,
+            priority: None,
             kernel_stamps: true,
             card_stamps: false,
             receive_buffer: 4 << 20,
@@ -235,7 +239,18 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
     enlarge_receive_buffer(socket, options.receive_buffer)?;
     set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "enable SO_RXQ_OVFL")?;
     let tos = i32::from(options.dscp.tos() | options.ecn.bits());
-    if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
+    match address {
+        SocketAddr::V4(_) => configure_v4(socket, tos, options)?,
+        SocketAddr::V6(_) => configure_v6(socket, tos, options)?,
+    }
+    // The service class, which sets a priority as well, comes before.
+    match options.priority {
+        None => Ok(()),
+        Some(priority) => {
+            let priority = i32::from(priority);
+            set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, priority, "set the priority of packets")
+        }
+    }
 }
 
 fn bind_to_interface(socket: BorrowedFd<'_>, interface: &str) -> Result<(), HostError> {

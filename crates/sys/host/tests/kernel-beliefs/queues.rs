@@ -4,6 +4,7 @@ use std::process::Command;
 
 use romer_host::netns;
 use romer_host::queue::Queues;
+use romer_host::shaper::{Bucket, Discipline, Flow, Shaper, ShaperError};
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, TransmitEvents};
 use romer_units::Duration;
 
@@ -51,5 +52,58 @@ fn what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped() {
         assert_eq!(other.receive_batch(&mut batch).unwrap(), 0);
         assert_eq!(stamped.len(), usize::try_from(SENT - dropped()).unwrap(), "{stamped:?}");
         assert!(dropped() >= 50, "{stamped:?}");
+    });
+}
+
+/// Runs `tc` in the namespace of `v0`; what it says.
+fn tc(pair: &Pair, words: &str) -> String {
+    let mut command = Command::new("tc");
+    command.args(words.split(' '));
+    let output = netns::with_namespace(&pair.one.0, || command.output()).unwrap().unwrap();
+    assert!(output.status.success(), "tc {words}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Shapers are installed by both disciplines for both families, in place of the interface's default and of a simple discipline
+/// that somebody has set, and what was there is there again afterwards. Others are not replaced. `measure` relies on it.
+#[test]
+fn shapers_leave_the_interface_as_it_was() {
+    with_network("queues::shapers_leave_the_interface_as_it_was", || {
+        let pair = Pair::create();
+        let index = pair.one.network().link("v0").unwrap().index;
+        let bucket = Bucket { octets_per_second: 26_500, depth: 1_514, frame: 106, queue: 1_514_000 };
+        let install = |discipline, family: usize| {
+            let remote = std::net::SocketAddr::new(Pair::ADDRESSES[family][1].parse().unwrap(), 862);
+            let flow = Flow { local_port: 7_000, remote, unshaped: Some(7) };
+            netns::with_namespace(&pair.one.0, || Shaper::install(index, discipline, &flow, &bucket)).unwrap()
+        };
+        for former in [
+            None,
+            Some("pfifo limit 7"),
+            Some("bfifo limit 9000"),
+            Some("tbf rate 1mbit burst 2000 limit 9000"),
+        ] {
+            if let Some(former) = former {
+                tc(&pair, &format!("qdisc replace dev v0 root handle 5: {former}"));
+            }
+            let before = tc(&pair, "-d qdisc show dev v0");
+            for (discipline, family) in [(Discipline::Htb, 0), (Discipline::Htb, 1), (Discipline::Tbf, 0)] {
+                let shaper = install(discipline, family).unwrap();
+                let during = tc(&pair, "qdisc show dev v0");
+                assert!(during.starts_with(&format!("qdisc {discipline} 726f: root")), "{during}");
+                assert!(matches!(install(discipline, family), Err(ShaperError::InUse)), "{discipline}");
+                assert!(shaper.restore(), "{discipline} over {former:?}");
+                assert_eq!(tc(&pair, "-d qdisc show dev v0"), before, "{discipline} over {former:?}");
+            }
+        }
+        tc(&pair, "qdisc replace dev v0 root handle 5: htb");
+        let refused = install(Discipline::Tbf, 0).unwrap_err();
+        assert!(matches!(refused, ShaperError::NotRestorable { major: 5, .. }), "{refused}");
+        // What somebody has replaced meanwhile is left alone.
+        tc(&pair, "qdisc del dev v0 root");
+        let shaper = install(Discipline::Htb, 0).unwrap();
+        tc(&pair, "qdisc replace dev v0 root handle 6: pfifo limit 3");
+        assert!(!shaper.restore());
+        assert!(tc(&pair, "qdisc show dev v0").starts_with("qdisc pfifo 6: root"));
     });
 }
