@@ -132,11 +132,11 @@ impl StampCheck {
         Self { selection, ..Self::default() }
     }
 
-    /// Takes the next rows, in order of sequence and copy; all rows of a probe come together. They are passed on in the same order;
-    /// some wait for the next call, or for [`finish`](Self::finish).
+    /// Takes the next rows, in order of sequence and copy; all rows of a probe come together. They are passed on in the same order, those
+    /// of a probe together; some wait for the next call, or for [`finish`](Self::finish).
     pub fn take(&mut self, rows: &[RoundTrip], pass: &mut dyn FnMut(&[RoundTrip])) {
         let first = self.taken;
-        for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
+        for probe in rows.chunk_by(are_of_one_probe) {
             let begin = self.taken;
             self.taken += probe.len() as u64;
             let false_copies = self.false_copies(probe);
@@ -174,7 +174,6 @@ impl StampCheck {
     /// Passes on all rows before the first that is not decided on. `rows` are the last that were taken, from number `first` on.
     fn pass_on(&mut self, first: u64, rows: &[RoundTrip], pass: &mut dyn FnMut(&[RoundTrip])) {
         let until = self.open.front().map_or(self.taken, |one| one.rows.0);
-        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let held = place(until.min(first).saturating_sub(self.passed)).min(self.held.len());
         if held > 0 {
             let mut waited: Vec<RoundTrip> = self.held.drain(..held).collect();
@@ -186,27 +185,37 @@ impl StampCheck {
             pass(&waited);
         }
         let decided = place(until.saturating_sub(first)).min(rows.len());
-        // Rows of a long stream are copied only where one is false.
-        let mut whole = 0;
-        let mut false_rows: Vec<u64> =
-            self.false_rows.iter().copied().filter(|number| *number < until).collect();
-        false_rows.sort_unstable();
-        for number in false_rows {
-            self.false_rows.remove(&number);
-            let at = place(number - first);
-            if whole < at {
-                pass(&rows[whole..at]);
-            }
-            let mut row = rows[at];
-            reject(&mut row, &self.selection);
-            pass(&[row]);
-            whole = at + 1;
-        }
-        if whole < decided {
-            pass(&rows[whole..decided]);
-        }
+        self.pass_directly(first, &rows[..decided], pass);
         self.held.extend_from_slice(&rows[decided..]);
         self.passed = until.max(self.passed);
+    }
+
+    /// Passes on rows that did not wait, of which the first has the number `first`. Those of a probe are passed together, and are copied
+    /// only if one of them is false: a stream may be long.
+    fn pass_directly(&mut self, first: u64, rows: &[RoundTrip], pass: &mut dyn FnMut(&[RoundTrip])) {
+        let numbers = first..first + rows.len() as u64;
+        let false_numbers = self.false_rows.extract_if(|number| numbers.contains(number));
+        let mut false_rows: Vec<usize> = false_numbers.map(|number| place(number - first)).collect();
+        false_rows.sort_unstable();
+        let mut passed = 0;
+        let mut copied = Vec::new();
+        for of_probe in false_rows.chunk_by(|a, b| are_of_one_probe(&rows[*a], &rows[*b])) {
+            let one = &rows[of_probe[0]];
+            let before = rows[..of_probe[0]].iter().rposition(|row| !are_of_one_probe(row, one));
+            let begin = before.map_or(0, |before| before + 1);
+            let end = begin + rows[begin..].iter().take_while(|row| are_of_one_probe(row, one)).count();
+            if passed < begin {
+                pass(&rows[passed..begin]);
+            }
+            copied.clear();
+            copied.extend_from_slice(&rows[begin..end]);
+            of_probe.iter().for_each(|at| reject(&mut copied[at - begin], &self.selection));
+            pass(&copied);
+            passed = end;
+        }
+        if passed < rows.len() {
+            pass(&rows[passed..]);
+        }
     }
 
     /// Accepts or rejects the first round trip that is not decided on, by its neighbours.
@@ -294,6 +303,15 @@ impl StampCheck {
         let stamps = [t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()];
         Verdict::Possible(stamps, [there.as_nanos(), back.as_nanos()])
     }
+}
+
+fn are_of_one_probe(a: &RoundTrip, b: &RoundTrip) -> bool {
+    (a.way, a.sequence) == (b.way, b.sequence)
+}
+
+/// A number of rows as a place among them.
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// By how much a reply came back before its probe left, by the sender's clock.

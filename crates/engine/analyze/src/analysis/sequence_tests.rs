@@ -72,6 +72,39 @@ fn two_runs_are_refused() {
     assert!(why.contains("the second begins at line 52") && why.contains("head -n 51"), "{why}");
 }
 
+/// A number that comes again with the same departure is a copy, whether the lines have stamps of the far end or not.
+#[test]
+fn copies_need_no_far_stamps() {
+    let folder = folder("copies");
+    let file = folder.join("copies.csv");
+    for is_stamped in [true, false] {
+        let mut text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+        // The second comes back twice, and the third, fourth and sixth do not.
+        let returned_after_us = [
+            (1, Some(11_600)),
+            (2, Some(12_400)),
+            (2, Some(13_200)),
+            (3, None),
+            (4, None),
+            (5, Some(123_000)),
+            (6, None),
+        ];
+        for (n, after_us) in returned_after_us {
+            let sent = (n - 1) * 200_000_000_i64;
+            let far = |after: i64| if is_stamped { (sent + after).to_string() } else { String::new() };
+            let stamps = after_us.map(|us: i64| format!("{},{},{}", far(1), far(2), sent + us * 1_000));
+            writeln!(text, "{n},56,{sent},{}", stamps.unwrap_or_else(|| ",,".into())).unwrap();
+        }
+        std::fs::write(&file, text).unwrap();
+        let m = document(&file);
+        let packets = &m.round_trip.packets;
+        let counts = [packets.sent, packets.received, packets.lost, packets.reordered, packets.duplicated];
+        assert_eq!(counts, [6, 3, 3, 0, 1].map(Some), "{is_stamped}");
+        assert_eq!((m.forward.packets.sent, m.round_trip.delay_ns.count), (Some(6), 3), "{is_stamped}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// The interval follows from the departures, whatever the numbers count in; numbers between are no losses.
 #[test]
 fn numbers_in_tens_are_consecutive() {

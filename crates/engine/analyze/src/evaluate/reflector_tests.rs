@@ -197,6 +197,34 @@ fn every_second_reply_without_stamps() {
     assert!(said.contains("responder-time-stamps-absent") && !said.contains("delay-missing"), "{said}");
 }
 
+/// A reply that came back twice is one round trip and a copy, whether its stamps are true, contradict each other or are absent, be it the
+/// only such reply or not.
+#[test]
+fn copies_with_any_stamps_are_counted() {
+    let kinds: [(&str, fn(&mut RoundTrip)); 3] = [
+        ("true", |_| {}),
+        ("contradictory", |row| std::mem::swap(&mut row.t2, &mut row.t3)),
+        ("absent", |row| (row.t2, row.t3) = Default::default()),
+    ];
+    let places = [0, 100, 199].into_iter().flat_map(|copied| [true, false].map(|is_only| (copied, is_only)));
+    for ((name, falsify), (copied, is_only)) in
+        kinds.into_iter().flat_map(|kind| places.clone().map(move |place| (kind, place)))
+    {
+        let reflector = ReflectorRun::default();
+        let mut rows = reflector.rows(|m| (m.t2, m.t3));
+        let falsified = if is_only { &mut rows[copied..=copied] } else { &mut rows[..] };
+        falsified.iter_mut().for_each(falsify);
+        let later = rows[copied].t4.kernel.map(|at| Timestamp::from_nanos(at.as_nanos() + MS));
+        let t4 = Stamps { kernel: later, user: later, ..Stamps::default() };
+        rows.insert(copied + 1, RoundTrip { copy: 1, t4, ..rows[copied] });
+        let m = reflector.evaluated(&rows);
+        let packets = &m.round_trip.packets;
+        let counts = [packets.sent, packets.received, packets.lost, packets.duplicated];
+        assert_eq!(counts, [200, 200, 0, 1].map(Some), "{name}, {copied}, {is_only}");
+        assert_eq!(m.forward.packets.sent, Some(200), "{name}, {copied}, {is_only}");
+    }
+}
+
 /// A reply that came back before its probe left has no delay, and no round trip is below zero.
 #[test]
 fn false_return_is_rejected() {

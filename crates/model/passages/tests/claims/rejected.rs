@@ -78,6 +78,42 @@ fn single_false_stamps_are_rejected() {
     }
 }
 
+/// All rows of a probe are passed on together, whichever of them have false stamps or none, and however the probes come in parts.
+#[test]
+fn copies_stay_together() {
+    let kinds: [fn(u64, u32) -> bool; 4] =
+        [|_, _| true, |number, _| number == 0, |_, copy| copy == 0, |_, copy| copy == 1];
+    for (kind, is_false) in kinds.into_iter().enumerate() {
+        for is_absent in [true, false] {
+            let mut all = Vec::new();
+            for row in rows(40, |_| [0, 0]) {
+                for copy in 0..2 {
+                    let mut row = RoundTrip { copy, forward_copy: copy, ..row };
+                    if is_false(row.sequence, copy) {
+                        row.t3.told = row.t3.told.map(|at| Timestamp::from_nanos(at.as_nanos() - MS));
+                        if is_absent {
+                            (row.t2, row.t3) = Default::default();
+                        }
+                    }
+                    all.push(row);
+                }
+            }
+            for probes in [1, 3, 40] {
+                let mut passed = 0;
+                let mut pass = |rows: &[RoundTrip]| {
+                    let is_whole = rows.len().is_multiple_of(2) && rows[0].copy == 0;
+                    assert!(is_whole, "kind {kind}, {is_absent}, in parts of {probes}: {}", rows.len());
+                    passed += rows.len();
+                };
+                let mut check = StampCheck::new(Selection::default());
+                all.chunks(2 * probes).for_each(|part| check.take(part, &mut pass));
+                check.finish(&mut pass);
+                assert_eq!(passed, all.len());
+            }
+        }
+    }
+}
+
 /// A clock that drifts, is slewed or is set keeps all its stamps, also where neighbours do not agree.
 #[test]
 fn clocks_keep_their_stamps() {
