@@ -67,9 +67,9 @@ impl LinkRecord {
 
     fn read_rates(path: &Path) -> Result<Self, EmulateError> {
         const WHAT: &str = "rate table";
-        let file = Source::open(path, Records::Lines).map_err(|error| unread(WHAT, path, error))?;
+        let file = Source::open(path, Records::Lines).map_err(|error| unread(WHAT, path, &error))?;
         let table = rates::read(BufReader::new(file)).map_err(|fault| match fault {
-            Fault::Io(error) => unread(WHAT, path, error),
+            Fault::Io(error) => unread(WHAT, path, &error),
             Fault::Line { line, why } => {
                 let path = PathBuf::from(format!("{}:{line}", path.display()));
                 EmulateError::Content { what: WHAT, path, why }
@@ -84,7 +84,7 @@ impl LinkRecord {
         let mut octets = Vec::new();
         Source::open(path, Records::Lines)
             .and_then(|file| file.take(LARGEST_TRACE + 1).read_to_end(&mut octets))
-            .map_err(|error| unread(WHAT, path, error))?;
+            .map_err(|error| unread(WHAT, path, &error))?;
         if octets.len() as u64 > LARGEST_TRACE {
             return Err(content(format!(
                 "it is larger than {} MiB, which no scenario reads; cut it",
@@ -128,8 +128,8 @@ impl LinkRecord {
     }
 }
 
-fn unread(what: &'static str, path: &Path, source: io::Error) -> EmulateError {
-    match Refusal::from_error(&source) {
+fn unread(what: &'static str, path: &Path, source: &io::Error) -> EmulateError {
+    match Refusal::from_error(source) {
         Some(why) => EmulateError::Content { what, path: path.into(), why: why.to_string() },
         None => EmulateError::NoFile {
             what,

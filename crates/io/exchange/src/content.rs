@@ -45,7 +45,7 @@ impl Content {
         // The last line may be cut, if there are others.
         let is_cut = head.len() == HEAD;
         let whole = text.rsplit_once(['\n', '\r']).map_or(&*text, |(whole, _)| whole);
-        let lines = || (if is_cut { whole } else { &*text }).split(['\n', '\r']).map(str::trim);
+        let lines = || (if is_cut { whole } else { &text }).split(['\n', '\r']).map(str::trim);
         let mut data = lines().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
         let first = *data.peek()?;
         if rates::is_header(first) {

@@ -33,7 +33,7 @@ pub const RARE_EVIDENCE: f64 = 10.0;
 pub enum DelayModel {
     /// There are no delays.
     Unknown,
-    /// One delay for all packets, within [`RESOLUTION`].
+    /// One delay for all packets, within 20 µs.
     Constant,
     /// A law, and a correlation time of its normal scores.
     Correlated(CorrelationTime),

@@ -1,10 +1,10 @@
 //! Observations of packets, and blocks of time.
 
 /// Delays within this many seconds are constant: a host's time stamps are no finer.
-pub const RESOLUTION: f64 = 20e-6;
+pub(crate) const RESOLUTION: f64 = 20e-6;
 /// The most packets on which families of delay are compared, and a rate is fitted. Of a longer series, every second packet or fewer are
 /// used.
-pub const MOST_COMPARED: usize = 20_000;
+pub(crate) const MOST_COMPARED: usize = 20_000;
 
 /// What one packet shows of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]

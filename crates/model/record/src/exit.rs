@@ -49,7 +49,6 @@ impl Exit {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

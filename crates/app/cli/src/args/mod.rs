@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario, or check a scenario against a measurement
-    Model(ModelArgs),
+    Model(Box<ModelArgs>),
     /// Measure a path, model it, emulate the model, measure again, and compare
     Loop(Box<LoopArgs>),
     /// Benchmark a device between two ports: throughput, loss, latency and DSCP re-marking

@@ -35,8 +35,8 @@ use romer_units::{Dscp, Duration};
 
 use super::run_folder::{MEASUREMENT, REFIT};
 use crate::args::FollowArgs;
-use crate::failure::Failure;
 use crate::command;
+use crate::failure::Failure;
 use recording::Recording;
 
 /// How often the threads look whether they are to end.

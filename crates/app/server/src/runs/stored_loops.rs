@@ -8,7 +8,9 @@ use romer_loop::folder::{self, DOCUMENT, EMULATED, EMULATION, PATH, SAMPLES, SCE
 use romer_record::closed_loop::{ClosedLoop, LOOP};
 use romer_store::{Run, Runs, State, untrusted};
 
-use super::{FolderKind, RunListEntry, MEASUREMENT_FILES, RunDocuments, StoredLoop, name_among, remove, stored_runs};
+use super::{
+    FolderKind, MEASUREMENT_FILES, RunDocuments, RunListEntry, StoredLoop, name_among, remove, stored_runs,
+};
 use crate::problem::Problem;
 use crate::request_guard::LARGEST_BODY;
 use crate::scenario;

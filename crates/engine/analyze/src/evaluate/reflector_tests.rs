@@ -201,7 +201,8 @@ fn every_second_reply_without_stamps() {
 /// only such reply or not.
 #[test]
 fn copies_with_any_stamps_are_counted() {
-    let kinds: [(&str, fn(&mut RoundTrip)); 3] = [
+    type Falsify = fn(&mut RoundTrip);
+    let kinds: [(&str, Falsify); 3] = [
         ("true", |_| {}),
         ("contradictory", |row| std::mem::swap(&mut row.t2, &mut row.t3)),
         ("absent", |row| (row.t2, row.t3) = Default::default()),
