@@ -1703,35 +1703,35 @@ export interface components {
         };
         /** @description A path that was measured, modelled, emulated and measured again with the same plan. Every difference is emulation minus path. */
         ClosedLoop: {
-            /** @description Each direction that both runs know. */
+            /** @description Each direction that was measured in both runs. */
             directions: components["schemas"]["LoopDirection"][];
             /** @description The run of the emulation. */
             emulation: components["schemas"]["ComparedRun"];
             /** @description Method of the confidence intervals and of the verdict. */
             method: string;
-            /** @description What was modelled of each direction. */
+            /** @description The model of each direction. */
             model: components["schemas"]["DirectionModel"][];
-            /** @description What a reader should know of the model. */
+            /** @description What a reader should know before relying on the model. */
             model_warnings: (components["schemas"]["ModelWarning"] & {
                 /** @description The same as a sentence. */
                 text: string;
             })[];
-            /** @description The run of the path. The name of a run in the folder of the loop is relative to it. */
+            /** @description The run of the path. The name of a run in the folder of the loop is relative to that folder. */
             path: components["schemas"]["ComparedRun"];
             /** @description The scenario that was emulated. */
             scenario: string;
             /** @description `romer/loop/1`. */
             schema: string;
-            /** @description The seed of the emulation: six numbers that replay every decision of chance; `null` if the emulator left no document. */
+            /** @description The seed of the emulation: six numbers that repeat every random decision; `null` if the emulator wrote no document. */
             seed: number[] | null;
             /**
              * Format: uint16
-             * @description Which of its streams was modelled.
+             * @description Number of the modelled stream of that run, from 0.
              */
             stream: number;
             /** @description The verdict: that of the worst direction. */
             verdict: components["schemas"]["LoopVerdict"];
-            /** @description What may affect the verdicts besides the model; A is the path, B the emulation. */
+            /** @description What may affect the verdicts besides the model. A is the path, B the emulation. */
             warnings: (components["schemas"]["ComparisonWarning"] & {
                 /** @description The same as a sentence. */
                 text: string;
@@ -2120,9 +2120,9 @@ export interface components {
             /** @description The families that were compared. */
             candidates: components["schemas"]["ModelCandidate"][];
             /**
-             * @description The delay: `unknown`, `constant`, `independent` (at the packet spacing), `correlated` (in time), `regimes` (a chain in time over
-             *     laws of delay and loss ratios), `bottleneck` (a rate, behind one of these as the waiting for cross-traffic), or `trace` (the recorded
-             *     delays, by time).
+             * @description The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
+             *     `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
+             *     `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
              */
             delay: string;
             /**
@@ -2138,8 +2138,8 @@ export interface components {
              */
             duplicated_ratio: number | null;
             /**
-             * @description The loss: `none`, `bernoulli`, `bursts` (two states in time, all packets of the bad one are lost), `gilbert` (some of the bad one),
-             *     `gilbert-elliott` (some of each), `regimes`, or `trace`.
+             * @description The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
+             *     `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
              */
             loss: string;
             /**
@@ -2161,7 +2161,7 @@ export interface components {
              * @description Share of packets displaced.
              */
             reordered_ratio: number | null;
-            /** @description For `trace`: the family of delay that did not reproduce the measurement; `null` where the trace was requested. */
+            /** @description For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested. */
             replaced: string | null;
             /** @description For which traffic the measurement supports the model. */
             supported: components["schemas"]["Supported"];
@@ -3959,6 +3959,28 @@ export interface components {
             /** @description Class or stream; of a claim about one trial, also that trial. */
             subject: string;
         };
+        /** @description Shaping of a stream by the kernel of the sending host (`--shape`). */
+        KernelShaping: {
+            /**
+             * Format: uint32
+             * @description Depth of the token bucket, bytes of such frames.
+             */
+            depth_octets: number;
+            /** @description Queueing discipline: `htb` or `tbf`. */
+            discipline: string;
+            /** @description Interface that has it. */
+            interface: string;
+            /**
+             * Format: int64
+             * @description Time for which the kernel holds packets that follow each other at the rate, nanoseconds.
+             */
+            lead_ns: number;
+            /**
+             * Format: uint32
+             * @description Rate, bytes per second of frames without their check sequences.
+             */
+            octets_per_second: number;
+        };
         /** @description Latency by the definitions of RFC 1242 and RFC 4689, over all frames, nanoseconds. */
         LatencyByDefinition: {
             /** @description First bit in to first bit out (bit-forwarding devices). */
@@ -4083,7 +4105,7 @@ export interface components {
             /** @description Location error at the initiator. */
             sender: components["schemas"]["LocationErrors"];
         };
-        /** @description Location errors by moment, nanoseconds. */
+        /** @description Location errors by time stamp, nanoseconds. */
         LocationErrors: {
             /** @description User-space time stamp minus the best time stamp of arrivals. */
             arrival: components["schemas"]["Summary"];
@@ -4129,17 +4151,17 @@ export interface components {
         LoopDirection: {
             /**
              * Format: double
-             * @description Mean delay of the emulation minus the mean delay of the same packets in the emulator: what this machine added around the
-             *     emulator. It is part of the delays of the emulation. `null` where it is not known.
+             * @description Mean delay that the hosts and links of the lab added around the emulator, nanoseconds: the mean delay of the emulation minus the
+             *     mean delay of the same packets in the emulator. It is included in the delays of the emulation. `null` if unknown.
              */
             added_ns: number | null;
             /** @description Autocorrelation of delay. */
             autocorrelation: components["schemas"]["LoopLag"][];
-            /** @description With `variable`, the clock offset of the path is unknown: the delays of both runs are those above the minimum of each. */
+            /** @description With `variable`, the clock offset of the path is unknown: the delays of each run are those above its minimum. */
             delay_kind: components["schemas"]["DelayKind"] | null;
             /** @description `forward`, `reverse` or `round_trip`. */
             direction: string;
-            /** @description Each figure, and the distances of the distributions of delay. */
+            /** @description Each figure, and the distances between the distributions of delay. */
             figures: components["schemas"]["LoopFigure"][];
             /** @description Loss periods (RFC 3357), by their length. */
             loss_periods: components["schemas"]["LoopLossPeriod"][];
@@ -4152,38 +4174,38 @@ export interface components {
         LoopFigure: {
             /**
              * Format: double
-             * @description Emulation minus path, or the distance of both.
+             * @description Emulation minus path; of a distance, the distance itself.
              */
             difference: number | null;
             /**
              * Format: double
-             * @description Of the emulation; `null` for a distance.
+             * @description Value of the emulation; `null` for a distance.
              */
             emulation: number | null;
             /**
-             * @description Its place in a direction of the measurement document, such as `delay_ns.p99`; `autocorrelation` of delays of consecutive
-             *     packets; or a distance of the distributions of delay: `kolmogorov_smirnov` (a share) or `wasserstein_ns`.
+             * @description Its path in a direction of the measurement document, such as `delay_ns.p99`; `autocorrelation` of delays of consecutive
+             *     packets; or a distance between the distributions of delay: `kolmogorov_smirnov` (from 0 to 1) or `wasserstein_ns`.
              */
             figure: string;
             /**
              * Format: double
-             * @description The difference of the second half of the run of the path from its first, without its sign: what time and chance do to the
-             *     path itself. `null` where it is not known.
+             * @description Absolute difference between the two halves of the run of the path: how much the path itself changes with time and by chance.
+             *     `null` if unknown.
              */
             halves: number | null;
-            /** @description 95 % confidence interval of the difference; `null` where the data do not allow one. */
+            /** @description 95 % confidence interval of the difference; `null` if there are too few independent values. */
             interval: number[] | null;
             /**
              * Format: double
-             * @description Of the path; `null` for a distance.
+             * @description Value of the path; `null` for a distance.
              */
             path: number | null;
-            /** @description What the difference shows; `null`: the figure is not judged. */
+            /** @description Result of the comparison; `null`: the figure is not judged. */
             result: components["schemas"]["LoopResult"] | null;
             /**
              * Format: double
-             * @description Up to which difference the figure is reproduced. 0: up to what chance does, which is an interval that includes 0. `null`:
-             *     the figure is not judged.
+             * @description Largest difference at which the figure counts as reproduced. 0: the interval of the difference must include 0. `null`: the
+             *     figure is not judged.
              */
             tolerance: number | null;
         };
@@ -4193,7 +4215,7 @@ export interface components {
             command: string;
             /**
              * Format: int64
-             * @description Time since the start of the phase, nanoseconds, of the two measurements.
+             * @description Time since the start of the phase, nanoseconds; only while one of the two measurements runs.
              */
             elapsed_ns: number;
             /** @description Reason why the loop failed or is incomplete. */
@@ -4210,7 +4232,7 @@ export interface components {
              * @description Identifier.
              */
             id: number;
-            /** @description Phase, of a loop that ended the last one. */
+            /** @description Phase; of a loop that has ended, the last phase. */
             phase: components["schemas"]["LoopPhase"];
             /** @description Request of the measurement; `null` if the loop started from a run. */
             request: components["schemas"]["MeasurementRequest"] | null;
@@ -4227,47 +4249,47 @@ export interface components {
             stream: number;
             /** @description Target of the path. */
             target: string;
-            /** @description Verdict; `null` until the loop is closed. */
+            /** @description Verdict; `null` until both measurements are compared. */
             verdict: components["schemas"]["LoopVerdict"] | null;
         };
         /** @description The autocorrelation of delay at a lag. */
         LoopLag: {
             /**
              * Format: double
-             * @description Of the emulation.
+             * @description Autocorrelation of the emulation.
              */
             emulation: number | null;
             /**
              * Format: int64
-             * @description The lag at the mean interval of the stream, nanoseconds.
+             * @description Lag at the mean interval of the stream, nanoseconds.
              */
             lag_ns: number;
             /**
              * Format: uint32
-             * @description The lag, packets.
+             * @description Lag, packets.
              */
             packets: number;
             /**
              * Format: double
-             * @description Of the path.
+             * @description Autocorrelation of the path.
              */
             path: number | null;
         };
-        /** @description Loss periods of a length. */
+        /** @description Loss periods of one length. */
         LoopLossPeriod: {
             /**
              * Format: uint64
-             * @description The same of the emulation.
+             * @description Number of periods of this length in the emulation.
              */
             emulation: number;
             /**
              * Format: uint64
-             * @description Consecutive packets that were lost.
+             * @description Length: number of consecutive lost packets.
              */
             packets: number;
             /**
              * Format: uint64
-             * @description Periods of that length on the path.
+             * @description Number of periods of this length on the path.
              */
             path: number;
         };
@@ -4284,9 +4306,9 @@ export interface components {
         };
         /** @description Phase of a closed loop. */
         LoopPhase: "measuring" | "modelling" | "emulating" | "measuring_again" | "comparing";
-        /** @description What the difference of a figure shows. */
+        /** @description Result of the comparison of a figure. */
         LoopResult: "within" | "undecided" | "differs";
-        /** @description What the data show of the emulation. */
+        /** @description Verdict of a closed loop. */
         LoopVerdict: "reproduced" | "undecided" | "not_reproduced";
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
@@ -5944,37 +5966,37 @@ export interface components {
         };
         /** @description A family of models, and how well it predicts blocks of time that it was not fitted to. */
         ModelCandidate: {
-            /** @description The families of delay and loss, as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`. */
+            /** @description The families of delay and loss, such as `correlated + bursts`, `regimes 3`, or `bottleneck + correlated + none`. */
             family: string;
             /**
              * Format: double
-             * @description The sum over all blocks of the log-likelihood, less that of independent delays with the measured distribution. The smallest
-             *     family within two standard errors of the best one is chosen. `null` where the family cannot be fitted to all blocks.
+             * @description The log-likelihood of all blocks, minus that of independent delays with the measured distribution. The smallest family within
+             *     two standard errors of the best one is chosen. `null` if the family cannot be fitted to all blocks.
              */
             held_out_log_likelihood: number | null;
-            /** @description Whether it was chosen, or is the best of those that a trace replaces. */
+            /** @description Whether it was chosen; with a trace, whether it was tried last. */
             is_chosen: boolean;
-            /** @description Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless a check refused it. */
+            /** @description Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check. */
             misfit: string | null;
         };
         /** @description A parameter of a model. */
         ModelParameter: {
             /**
-             * @description 95 %, by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and from the extremes of
-             *     the delays. `null` where the measurement does not bound it.
+             * @description 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
+             *     from the extremes of the delays. `null` if the measurement does not bound it.
              */
             interval: number[] | null;
             /**
-             * @description `delay.correlation_time_ns`; `loss.probability`; `loss.good_ns` and `loss.bad_ns` (mean time in each state), `loss.good_ratio` and
-             *     `loss.bad_ratio` (loss ratio in each state); `regime_1.sojourn_ns` (mean time), `regime_1.loss_ratio`,
-             *     `regime_1.correlation_time_ns`, `regime_1.share` (of time), and so on; `bottleneck.rate_bit_per_s` (of IP packets),
-             *     `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a full queue is
-             *     transmitted).
+             * @description `delay.correlation_time_ns`, or `loss.probability`. Mean time in each state of the loss: `loss.good_ns` and `loss.bad_ns`. Loss ratio in
+             *     each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
+             *     `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
+             *     (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
+             *     full queue is transmitted).
              */
             name: string;
             /**
              * Format: double
-             * @description In the unit of the name.
+             * @description Value, in the unit that the name ends with.
              */
             value: number;
         };
@@ -6240,6 +6262,13 @@ export interface components {
             port: number;
             /** @constant */
             severity: "note";
+        } | {
+            /** @constant */
+            code: "queue-not-restored";
+            /** @description The interface. */
+            interface: string;
+            /** @constant */
+            severity: "warning";
         } | {
             /** @constant */
             code: "emulation-not-saved";
@@ -7356,6 +7385,8 @@ export interface components {
             /** @description Name and version of the program. */
             software: string;
         };
+        /** @description Service level of a stream, by which the sending host marks its packets. */
+        Service: "guaranteed" | "controlled-load" | "best-effort";
         /** @description Test setup of a benchmark. */
         Setup: {
             /** @description Cases (device configurations) and the commands that set them. */
@@ -7891,12 +7922,12 @@ export interface components {
         Supported: {
             /**
              * @description Whether only an upper bound of the correlation time of delays is known, because delays are independent at the measured spacing. In
-             *     the scenario they are then independent at shorter spacings too, as far as packet order allows.
+             *     the scenario they are then independent at shorter spacings too, as far as packet order permits.
              */
             is_correlation_time_bound: boolean;
             /**
              * Format: double
-             * @description Load in bit/s of IP packets: up to that of the measured packets, or to the rate of a bottleneck that packets close to each other
+             * @description Largest load in bit/s of IP packets: that of the measured packets, or the rate of a bottleneck that pairs or trains of packets
              *     showed.
              */
             load_bit_per_s: number;
@@ -8033,6 +8064,8 @@ export interface components {
              * @description Mean time between departures, nanoseconds, including silence of the model.
              */
             interval_ns: number;
+            /** @description Shaping by the kernel of the sending host (`--shape`). */
+            kernel_shaping?: components["schemas"]["KernelShaping"] | null;
             /** @description Traffic model, as for `--traffic`. */
             model: string;
             /**
@@ -8057,10 +8090,17 @@ export interface components {
              * @default null
              */
             payload_octets_min: number | null;
+            /**
+             * Format: uint8
+             * @description Priority of the packets within the sending host, which a VLAN maps to the one of IEEE 802.1p.
+             */
+            priority?: number | null;
             /** @description Protocol of the probes, as text. */
             protocol: string;
             /** @description Seed of random schedules, six unsigned 32-bit integers. */
             seed: number[] | null;
+            /** @description Service level that set the marks (`--service`). */
+            service?: components["schemas"]["Service"] | null;
             /**
              * Format: uint8
              * @description Requested TTL or hop limit; `null` for the default of the system.
