@@ -20,6 +20,8 @@ pub const HEADER_LEN: usize = 48;
 const MAGIC: [u8; 4] = *b"QTCP";
 /// The version of this layout.
 const VERSION: u8 = 1;
+/// The latest time stamp, units of 100 ns: nanoseconds since 1970 fit 63 bits.
+const MAX_STAMP: i64 = i64::MAX / 100;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,8 @@ impl Packet {
         header[40..48].copy_from_slice(&self.session.to_be_bytes());
     }
 
-    /// Reads the header at the beginning of `payload`; `None` if it is no test packet, or if a time stamp is before 1970.
+    /// Reads the header at the beginning of `payload`; `None` if it is no test packet, or if a time stamp is
+    /// before 1970 or after 2262.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER_LEN] = payload.first_chunk()?;
         if header[0..4] != MAGIC || header[4] != VERSION || header[6..8] != [0, 0] {
@@ -76,7 +79,9 @@ impl Packet {
             2 => PacketKind::Termination,
             _ => return None,
         };
-        let stamp = |from: usize| Some(i64::from_be_bytes(field(header, from)?)).filter(|stamp| *stamp >= 0);
+        let stamp = |from: usize| {
+            Some(i64::from_be_bytes(field(header, from)?)).filter(|stamp| (0..=MAX_STAMP).contains(stamp))
+        };
         Some(Self {
             kind,
             sequence: u64::from_be_bytes(field(header, 8)?),
@@ -101,8 +106,8 @@ mod tests {
     const PACKET: Packet = Packet {
         kind: PacketKind::Measured,
         sequence: 0x0102,
-        sent: 0x1122_3344_5566_7788,
-        user: 0x0102_0304_0506_0708,
+        sent: 0x0022_3344_5566_7788,
+        user: 0x0002_0304_0506_0708,
         session: 0xfedc_ba98_7654_3210,
     };
 
@@ -112,8 +117,8 @@ mod tests {
         let mut header = [0xff; HEADER_LEN];
         PACKET.write(&mut header);
         let expected: [u8; HEADER_LEN] = [
-            b'Q', b'T', b'C', b'P', 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
-            0x77, 0x88, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54,
+            b'Q', b'T', b'C', b'P', 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0x22, 0x33, 0x44, 0x55, 0x66,
+            0x77, 0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 6, 7, 8, 0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54,
             0x32, 0x10,
         ];
         assert_eq!(header, expected);
@@ -126,7 +131,8 @@ mod tests {
         let mut header = [0; HEADER_LEN];
         PACKET.write(&mut header);
         assert_eq!(Packet::read(&header[..HEADER_LEN - 1]), None);
-        for (place, value) in [(0, b'q'), (4, 2), (5, 3), (6, 1), (7, 1), (16, 0x80), (32, 0x80)] {
+        for (place, value) in [(0, b'q'), (4, 2), (5, 3), (6, 1), (7, 1), (16, 0x80), (16, 0x02), (32, 0x80)]
+        {
             let mut wrong = header;
             wrong[place] = value;
             assert_eq!(Packet::read(&wrong), None, "octet {place}");

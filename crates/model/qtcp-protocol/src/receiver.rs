@@ -15,6 +15,9 @@ pub const MAX_DRAIN: Duration = Duration::from_secs(60);
 /// The same for a user who interrupts the program.
 pub const MAX_DRAIN_INTERRUPTED: Duration = Duration::from_secs(3);
 
+/// Packets behind the last one that arrived which are listed as lost, if the receiver expects no number.
+const MAX_TAIL: u64 = 1 << 20;
+
 /// What is received.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverPlan {
@@ -96,7 +99,7 @@ impl Numbers {
             self.words.resize(place.saturating_add(1), 0);
         }
         let Some(word) = self.words.get_mut(place) else { return false };
-        let bit = 1 << (number % 64);
+        let bit: u64 = 1 << (number % 64);
         let is_new = *word & bit == 0;
         *word |= bit;
         self.count += u64::from(is_new);
@@ -157,8 +160,18 @@ impl Receiver {
         let shown = self.numbers.highest.map_or(0, |highest| highest + 1);
         let end = self.drain.map(|drain| drain.end);
         match (end, self.total) {
-            (Some(ReceiverEnd::Termination | ReceiverEnd::Done), Some(total)) => shown.max(total),
+            (Some(ReceiverEnd::Termination | ReceiverEnd::Done), Some(total)) => {
+                shown.max(total.min(self.plausible(shown)))
+            }
             _ => shown,
+        }
+    }
+
+    /// What a sender may say that it sent: a list of lost packets takes memory.
+    const fn plausible(&self, shown: u64) -> u64 {
+        match self.plan.quota {
+            Quota::Packets(packets) => self.plan.calibration.saturating_add(packets),
+            Quota::Time(_) => shown.saturating_add(MAX_TAIL),
         }
     }
 
@@ -492,5 +505,8 @@ mod tests {
         assert_eq!(receiver.packet(&packet(MAX_PACKETS - 1), at(0)), Taken::New);
         receiver.message(&SenderMessage::Done { packets: Some(u64::MAX) }, at(0));
         assert_eq!(receiver.expected(), MAX_PACKETS);
+        let mut receiver = with(plan(), 0..3);
+        receiver.message(&SenderMessage::Done { packets: Some(MAX_PACKETS) }, at(0));
+        assert_eq!(receiver.expected(), 1_000, "it expects no more");
     }
 }

@@ -64,7 +64,7 @@ pub enum SenderInput {
     Continue,
     /// There is nobody who could continue: standard input has ended.
     NobodyContinues,
-    /// The receiver has ended the test, by its message or by closing the connection.
+    /// The receiver has ended the test, by its message.
     ReceiverEnded,
     /// The network or the receiving host rejected a packet.
     Rejected,
@@ -412,6 +412,7 @@ mod tests {
     #[test]
     fn rejections_are_judged() {
         let mut sender = ready(plan());
+        assert!(matches!(sender.poll(at(0)), SenderStep::Write(_)));
         sender.handle(SenderInput::Rejected, at(0));
         assert_eq!(sender.poll(at(1)), SenderStep::Wait(Some(at(1_000))));
         assert_eq!(sender.clone().poll(at(1_000)), SenderStep::Ended(SenderEnd::Rejected));

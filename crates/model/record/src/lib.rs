@@ -5,7 +5,7 @@
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
-//! own error, [`emulation`] the emulator's,
+//! own error, [`emulation`] the emulator's, [`qtcp`] those of a live Qtcp test,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
 //! measurement, [`quantity`] those of a benchmark, and [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
@@ -33,6 +33,7 @@ pub mod note;
 pub mod plausible;
 mod port_direction;
 mod probe_direction;
+pub mod qtcp;
 pub mod quantity;
 pub mod respond;
 mod singleton;
@@ -67,6 +68,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("model", schemars::schema_for!(fidelity::PathModel)),
         ("loop", schemars::schema_for!(closed_loop::ClosedLoop)),
         ("manifest", schemars::schema_for!(manifest::Manifest)),
+        ("qtcp-receiver", schemars::schema_for!(qtcp::QtcpReceiver)),
+        ("qtcp-sender", schemars::schema_for!(qtcp::QtcpSender)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]
