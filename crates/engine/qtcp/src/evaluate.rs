@@ -34,7 +34,7 @@ pub fn evaluate(received: &Received, method: Method, calibration: u64, user_stam
         .map(|arrival| entry(arrival, received, [departure_stamps, arrival_stamps]))
         .collect();
     let mut log = raw.clone();
-    let outcome = to_log(&mut log, method, calibration.min(received.expected), false)
+    let outcome = to_log(&mut log, method, stated(&raw, calibration), false)
         .unwrap_or_else(|refusal| SkewOutcome { notes: vec![refusal.to_string()], ..SkewOutcome::default() });
     let lost = lost(&raw, received.expected);
     let all = phase(&raw, &log, &lost, 0);
@@ -111,6 +111,20 @@ fn entry(arrival: &Arrival, received: &Received, [departures, arrivals]: [QtcpSt
         received: kernel.unwrap_or(arrival.user_arrival_ns).div_euclid(UNIT_NS),
         size: arrival.size,
         sequence: arrival.sequence,
+    }
+}
+
+/// The number of calibration packets as the fit counts them, so that it uses those with a number below `calibration`: it counts from the
+/// first that arrived if none is missing after it. 0 if none of them arrived.
+fn stated(raw: &[Entry], calibration: u64) -> u64 {
+    let numbers = distinct(raw.iter().map(|entry| entry.sequence));
+    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return 0 };
+    let span = last - first + 1;
+    let has_gaps = span > numbers.len() as u64;
+    match calibration.checked_sub(*first) {
+        None | Some(0) => 0,
+        Some(_) if has_gaps => calibration.min(span),
+        Some(below) => below.min(span),
     }
 }
 
@@ -275,6 +289,20 @@ mod tests {
         all.offsets[9] = None;
         all.arrivals[9].kernel_arrival_ns = None;
         assert_eq!(of(&all, false), (20, 3_750, QtcpStamps::Packet));
+    }
+
+    /// The fit counts the calibration packets that are left when the first ones were lost.
+    #[test]
+    fn lost_calibration_packets_are_counted() {
+        let of = |numbers: &[u64]| {
+            let raw: Vec<Entry> =
+                numbers.iter().map(|sequence| Entry { sequence: *sequence, ..Entry::default() }).collect();
+            stated(&raw, 10)
+        };
+        assert_eq!(of(&(0..30).collect::<Vec<_>>()), 10);
+        assert_eq!(of(&(4..30).collect::<Vec<_>>()), 6);
+        assert_eq!(of(&[4, 5, 7, 20]), 10);
+        assert_eq!((of(&[0, 1, 2]), of(&[10, 11]), of(&[])), (3, 0, 0));
     }
 
     /// A test in which nothing arrived has no figures and no losses.
