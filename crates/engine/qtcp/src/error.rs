@@ -103,10 +103,10 @@ pub enum Rejection {
     #[error("nobody takes packets at this port")]
     Unexplained,
     /// No socket is open at the receiver's port.
-    #[error("{} reports that nobody takes packets at this port", reporter(*.0))]
+    #[error("{by} reports that nobody takes packets at this port", by = reporter(*.0))]
     PortClosed(Option<IpAddr>),
     /// A router or a packet filter rejects them.
-    #[error("{} reports that the receiver cannot be reached (ICMP type {1}, code {2})", reporter(*.0))]
+    #[error("{by} reports that the receiver cannot be reached (ICMP type {1}, code {2})", by = reporter(*.0))]
     Unreachable(Option<IpAddr>, u8, u8),
 }
 
@@ -123,6 +123,39 @@ impl fmt::Display for PathMtu {
         match self.0 {
             0 => f.write_str("the path does not take packets of this size"),
             mtu => write!(f, "the path has an MTU of {mtu} bytes"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each error names the place, the reason and the remedy.
+    #[test]
+    fn errors_name_place_and_reason() {
+        let address = "192.0.2.1:5003".parse().unwrap();
+        let reporter = Some("192.0.2.9".parse().unwrap());
+        for (error, says) in [
+            (QtcpError::Busy { address }, "(192.0.2.1:5003): it serves another sender; wait"),
+            (
+                QtcpError::NoReceiver { address, why: NoAnswer::Failed(address, "refused".into()) },
+                "TCP to 192.0.2.1:5003: refused, for 30 s; start `romer qtcp -r`",
+            ),
+            (
+                QtcpError::Rejected { address, why: Rejection::PortClosed(reporter), packets: 7 },
+                "192.0.2.9 reports that nobody takes packets at this port, after 7 packets; start",
+            ),
+            (
+                QtcpError::Rejected { address, why: Rejection::Unreachable(None, 3, 13), packets: 7 },
+                "this host reports that the receiver cannot be reached (ICMP type 3, code 13)",
+            ),
+            (
+                QtcpError::TooLarge { size: 1_500, mtu: PathMtu(1_500) },
+                "(-l 1500): the path has an MTU of 1500 bytes; use",
+            ),
+        ] {
+            assert!(error.to_string().contains(says), "{error}");
         }
     }
 }

@@ -265,11 +265,11 @@ mod tests {
         let evaluation =
             evaluate(&received((0..400).filter(|n| n % 50 != 49)), Method::LeastAbsolute, 100, false);
         let QtcpReceiver { all, measured, skew_ppm, .. } = &evaluation.document;
-        assert!((skew_ppm.unwrap() - 40.0).abs() < 0.1, "{skew_ppm:?}");
+        assert!((skew_ppm.unwrap() - 40.0).abs() < 0.5, "{skew_ppm:?}");
         assert_eq!((all.packets, all.lost, measured.packets, measured.lost), (392, 8, 294, 6));
         let [of_all, of_measured] = [all, measured].map(|phase| phase.queuing_delay_ns.unwrap());
-        assert!(of_all.min.abs() < 300.0 && (of_measured.min - 1e6).abs() < 1_000.0, "{of_measured:?}");
-        assert!((of_measured.max - 6e6).abs() < 1_000.0, "{of_measured:?}");
+        assert!(of_all.min.abs() < 300.0 && (of_measured.min - 1e6).abs() < 6_000.0, "{of_measured:?}");
+        assert!((of_measured.max - 6e6).abs() < 6_000.0, "{of_measured:?}");
         assert!((measured.rate_octets_per_s.unwrap() - 3_200.0).abs() < 100.0);
         assert_eq!(evaluation.statistics.lost, [49, 99, 149, 199, 249, 299, 349, 399]);
         assert_eq!(evaluation.statistics.calibration, Some(100));

@@ -157,8 +157,13 @@ impl<'a> Session<'a> {
                 // A host without IPv6.
                 Err(_) if address.is_ipv6() && !sockets.is_empty() => {}
                 Err(error) => {
-                    let remedy = "use a free port on both hosts (-p)";
-                    return Err(EndpointError::host("listen at", address.to_string(), remedy, error).into());
+                    return Err(EndpointError::host(
+                        "listen at",
+                        address.to_string(),
+                        "use a free port on both hosts (-p)",
+                        error,
+                    )
+                    .into());
                 }
             }
         }

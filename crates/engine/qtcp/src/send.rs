@@ -156,7 +156,7 @@ impl Session<'_> {
             }
             match next.take().unwrap_or_else(|| self.machine.poll(monotonic_now())) {
                 SenderStep::Wait(_) if self.machine.is_waiting() && self.control.is_none() => {
-                    self.connect()?
+                    self.connect()?;
                 }
                 SenderStep::Wait(until) => self.wait(until)?,
                 SenderStep::Write(message) => {

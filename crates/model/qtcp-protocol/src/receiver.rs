@@ -231,9 +231,12 @@ impl Receiver {
         }
     }
 
-    /// The control connection of the test was closed, or failed.
+    /// The control connection of the test was closed, or failed. If no packet has arrived, another sender may come.
     pub fn control_lost(&mut self) {
         self.has_control = false;
+        if self.numbers.count == 0 && self.drain.is_none() {
+            (self.offer, self.session) = (None, None);
+        }
     }
 
     /// The user, or the memory of the host, ends the test.
@@ -419,6 +422,19 @@ mod tests {
         receiver.control_lost();
         assert_eq!(receiver.poll(at(36_000_000)), ReceiverStep::Wait(None));
         assert_eq!(receiver.packet(&packet(3), at(36_000_000)), Taken::New);
+    }
+
+    /// A sender that went away before its first packet does not block the receiver; one whose packets have arrived does.
+    #[test]
+    fn another_sender_may_come() {
+        let other = TestOffer { session: SESSION + 1, ..offer() };
+        let mut receiver = offered(plan());
+        assert_eq!(receiver.offered(other), ReceiverMessage::Busy);
+        receiver.control_lost();
+        assert!(matches!(receiver.offered(other), ReceiverMessage::Ready { .. }));
+        let mut receiver = with(plan(), 0..1);
+        receiver.control_lost();
+        assert_eq!(receiver.offered(other), ReceiverMessage::Busy);
     }
 
     /// Packets that a queue holds while `DONE` overtakes them are received; what is missing then was lost.

@@ -93,8 +93,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show or export a run: summary, HTML, JSON, CSV
     Report(ReportArgs),
-    /// Convert and collate the files of Qtcp
-    Qtcp(QtcpArgs),
+    /// Measure queuing delay as Qtcp does; convert and collate its files
+    Qtcp(Box<QtcpArgs>),
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario, or check a scenario against a measurement

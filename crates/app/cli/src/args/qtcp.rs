@@ -174,7 +174,7 @@ mod tests {
     fn parsed(words: &str) -> Result<QtcpArgs, String> {
         match read(words.split(' ').map(OsString::from)) {
             Ok(Invocation::Run(cli)) => match cli.command {
-                Command::Qtcp(arguments) => Ok(arguments),
+                Command::Qtcp(arguments) => Ok(*arguments),
                 other => panic!("{other:?}"),
             },
             Ok(Invocation::Show(_)) => panic!("{words}: help"),

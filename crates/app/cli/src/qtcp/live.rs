@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use romer_analyze::qtcp::method;
+use romer_endpoint::circumstances;
 use romer_endpoint::names::{Family, Target};
 use romer_exchange::qtcp::{Selection, normalise, write};
 use romer_host::ending;
@@ -61,7 +62,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
     terminal.end_line();
     let document = outcome?;
     if terminal.has_words {
-        output::print(&sender_summary(&document));
+        output::print(&output::to_ascii(&sender_summary(&document)));
     }
     write_json(arguments, &document)?;
     Ok(if document.end == QtcpSenderEnd::Interrupted { Exit::Interrupted } else { Exit::Success })
@@ -89,7 +90,8 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     let _evaluating = ending::Stage::begin(ending::EVALUATION);
     let evaluation = evaluate(&received, method(arguments.skew), calibration, arguments.user_stamps);
     if terminal.has_words {
-        output::print(&receiver_summary(&evaluation, arguments.no_losses));
+        let summary = receiver_summary(&evaluation, arguments.no_losses);
+        output::print(&output::to_ascii(&summary));
     }
     if !arguments.quiet {
         for note in notes(&evaluation.document) {
@@ -137,7 +139,7 @@ fn sender_plan(arguments: &QtcpArgs) -> Result<SenderPlan, Failure> {
     let bucket =
         TokenBucket::new(rate, depth).ok_or_else(|| Failure::own("a token bucket is out of range"))?;
     Ok(SenderPlan {
-        session: u64::from_be_bytes(romer_endpoint::random()),
+        session: u64::from_be_bytes(circumstances::random()),
         size,
         bucket,
         calibration,
