@@ -53,15 +53,15 @@ pub(crate) struct QtcpArgs {
     /// Receive a test
     #[arg(short = 'r', help_heading = LIVE)]
     pub(crate) receive: bool,
-    /// Port of the packets (UDP) and of the control connection (TCP), the same on both hosts [default: 5003]
+    /// Port of packets (UDP) and control (TCP), on both hosts [default: 5003]
     #[arg(short = 'p', help_heading = LIVE, value_name = "PORT", value_parser = values::qtcp_port, allow_hyphen_values = true,
         conflicts_with_all = ["prefix", "folder"])]
     pub(crate) port: Option<u16>,
-    /// Number of packets, or seconds with an s (30s), besides calibration packets; on both hosts [default: 2048]
+    /// Packets, or seconds with an s, besides calibration [default: 2048]
     #[arg(short = 'n', help_heading = LIVE, value_name = "N|Ns", value_parser = values::qtcp_quota, allow_hyphen_values = true,
         conflicts_with_all = ["prefix", "folder"])]
     pub(crate) quota: Option<Quota>,
-    /// Do not wait for the other end on the control connection; start the receiver first
+    /// Do not wait for the other end; start the receiver first
     #[arg(short = 'W', help_heading = LIVE, conflicts_with_all = ["prefix", "folder"])]
     pub(crate) no_wait: bool,
     /// Payload of a packet in bytes, more than 48 [default: 1472]
@@ -72,15 +72,15 @@ pub(crate) struct QtcpArgs {
     #[arg(short = 'B', help_heading = SENDER, value_name = "BYTES", value_parser = values::qtcp_depth, allow_hyphen_values = true,
         requires = "transmit")]
     pub(crate) depth: Option<u64>,
-    /// Token rate in units of 1000 bytes per second, or in bytes per second with a B (4312B) [default: 100]
+    /// Token rate in 1000 bytes per second; in bytes with a B (4312B) [default: 100]
     #[arg(short = 'R', help_heading = SENDER, value_name = "N|NB", value_parser = values::qtcp_rate, allow_hyphen_values = true,
         requires = "transmit")]
     pub(crate) rate: Option<u64>,
-    /// Continue without a confirmation after the calibration packets
+    /// Continue after the calibration packets without a confirmation
     #[arg(short = 'y', help_heading = SENDER, requires = "transmit")]
     pub(crate) no_pause: bool,
     /// Send payloads that are easy to compress
-    #[arg(short = 'i', help_heading = SENDER, requires = "transmit")]
+    #[arg(short = 'i', help_heading = SENDER, hide_short_help = true, requires = "transmit")]
     pub(crate) compressible: bool,
     /// Service of the reservation: GR or CL (needs RSVP, which this version does not have)
     #[arg(short = 'S', help_heading = SENDER, hide_short_help = true, value_name = "SERVICE", requires = "transmit")]
@@ -103,13 +103,13 @@ pub(crate) struct QtcpArgs {
     #[arg(short = 'f', help_heading = RECEIVER, value_name = "PREFIX", value_parser = Format::QTCP_FILES.target(), requires = "receive")]
     pub(crate) files: Option<String>,
     /// Write the .raw file after normalisation
-    #[arg(short = 'N', help_heading = RECEIVER, requires = "files")]
+    #[arg(short = 'N', help_heading = RECEIVER, hide_short_help = true, requires = "files")]
     pub(crate) normalised: bool,
     /// Do not list lost packets on the terminal
-    #[arg(short = 'P', help_heading = RECEIVER, requires = "receive")]
+    #[arg(short = 'P', help_heading = RECEIVER, hide_short_help = true, requires = "receive")]
     pub(crate) no_losses: bool,
     /// Use the time stamps of the programs, not those of the kernels
-    #[arg(short = 'u', help_heading = RECEIVER, requires = "receive")]
+    #[arg(short = 'u', help_heading = RECEIVER, hide_short_help = true, requires = "receive")]
     pub(crate) user_stamps: bool,
     /// Convert PREFIX.raw to PREFIX.log; the name may be given with its .raw
     #[arg(short = 'F', help_heading = FILES, value_name = "PREFIX")]
@@ -117,7 +117,7 @@ pub(crate) struct QtcpArgs {
     /// Collate the .sta files of a folder
     #[arg(short = 'A', help_heading = FILES, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Number of calibration packets at the start, to which the skew is fitted; on both hosts [default: 0, all packets]
+    /// Calibration packets at the start, to which the skew is fitted [default: 0]
     #[arg(short = 'c', value_name = "N", value_parser = values::qtcp_calibration, allow_hyphen_values = true, conflicts_with = "folder")]
     pub(crate) calibration: Option<u64>,
     /// Skew correction: 0 none, 1 least squares, 2 least absolute deviation, 3 as 2 with clock steps
@@ -125,39 +125,39 @@ pub(crate) struct QtcpArgs {
         allow_hyphen_values = true, conflicts_with_all = ["folder", "transmit"])]
     pub(crate) skew: u8,
     /// Write a dummy entry for each lost packet to the .log: times of 0, and the maximum latency
-    #[arg(short = 'd', conflicts_with_all = ["folder", "transmit"])]
+    #[arg(short = 'd', hide_short_help = true, conflicts_with_all = ["folder", "transmit"])]
     pub(crate) dummies: bool,
     /// Write every Nth packet to the .log: those with a number divisible by N
-    #[arg(short = 'q', value_name = "N", value_parser = values::every_nth, default_value = "1", allow_hyphen_values = true,
+    #[arg(short = 'q', hide_short_help = true, value_name = "N", value_parser = values::every_nth, default_value = "1", allow_hyphen_values = true,
         conflicts_with_all = ["folder", "transmit"])]
     pub(crate) every: u64,
     /// Unit of the time stamps in the .raw file [default: 100ns]
-    #[arg(long, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true,
+    #[arg(long, hide_short_help = true, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true,
         conflicts_with_all = ["folder", "transmit", "receive"])]
     pub(crate) unit: Option<Duration>,
     /// Accept packets of 48 bytes or less, which Qtcp cannot send
-    #[arg(long, conflicts_with_all = ["folder", "transmit", "receive"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["folder", "transmit", "receive"])]
     pub(crate) any_size: bool,
     /// If a latency is not received minus sent, use the latency and ignore the receive time stamp
-    #[arg(long, conflicts_with_all = ["folder", "transmit", "receive"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["folder", "transmit", "receive"])]
     pub(crate) trust_latency: bool,
     /// Correct also a skew above 500 ppm, which real clocks do not have
-    #[arg(long, conflicts_with_all = ["folder", "transmit", "receive"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["folder", "transmit", "receive"])]
     pub(crate) any_skew: bool,
     /// Convert also files that are already normalised
-    #[arg(long, conflicts_with_all = ["folder", "transmit", "receive"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["folder", "transmit", "receive"])]
     pub(crate) again: bool,
     /// Write the table as CSV; - is standard output
     #[arg(long, value_name = "FILE", value_parser = Format::TABLE.target(), conflicts_with_all = ["prefix", "transmit", "receive"])]
     pub(crate) csv: Option<String>,
     /// Write the results of a live test as JSON; - is standard output
-    #[arg(long, help_heading = LIVE, value_name = "FILE", value_parser = Format::DOCUMENT.target(), conflicts_with_all = ["prefix", "folder"])]
+    #[arg(long, help_heading = LIVE, hide_short_help = true, value_name = "FILE", value_parser = Format::DOCUMENT.target(), conflicts_with_all = ["prefix", "folder"])]
     pub(crate) json: Option<String>,
     /// An option of Qtcp that its documentation does not explain
     #[arg(short = 'a', hide = true, value_name = "N", num_args = 0..=1, default_missing_value = "", allow_hyphen_values = true)]
     pub(crate) unexplained: Option<String>,
     /// Overwrite existing files
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
     /// Print no text summary
     #[arg(long)]

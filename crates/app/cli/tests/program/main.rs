@@ -38,6 +38,7 @@ mod nat;
 mod neighbours;
 mod offline;
 mod qtcp_files;
+mod qtcp_live;
 mod queue;
 mod rates;
 mod recorded;
