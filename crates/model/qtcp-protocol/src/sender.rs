@@ -227,6 +227,10 @@ impl Sender {
             (SenderInput::Interrupted, Phase::Sending | Phase::Paused) => {
                 self.terminate(SenderEnd::Interrupted, now);
             }
+            // Normal after the last packet.
+            (SenderInput::ReceiverEnded | SenderInput::Rejected, Phase::Sending) if self.is_over() => {
+                self.phase = Phase::Ended(SenderEnd::AllSent);
+            }
             (SenderInput::ReceiverEnded, Phase::Sending | Phase::Paused | Phase::Rejecting(_)) => {
                 self.phase = Phase::Ended(SenderEnd::ReceiverEnded);
             }
@@ -249,6 +253,21 @@ impl Sender {
         }
     }
 
+    /// When the next packet is due.
+    fn due(&self) -> Option<Timestamp<Monotonic>> {
+        self.pace.map(|pace| pace.due())
+    }
+
+    /// Whether no further packet is to be sent.
+    fn is_over(&self) -> bool {
+        let has_all = match (self.plan.quota, self.measured_from, self.due()) {
+            (Quota::Packets(packets), ..) => self.sequence >= self.plan.calibration.saturating_add(packets),
+            (Quota::Time(time), Some(from), Some(due)) => due - from >= time,
+            (Quota::Time(_), ..) => false,
+        };
+        has_all || self.sequence >= crate::MAX_PACKETS
+    }
+
     fn next_packet(&mut self, now: Timestamp<Monotonic>) -> SenderStep {
         if !self.is_calibrated && self.sequence >= self.plan.calibration {
             self.is_calibrated = true;
@@ -260,12 +279,8 @@ impl Sender {
             }
             return SenderStep::Write(SenderMessage::Calibrated);
         }
-        let due = self.pace.map_or(now, |pace| pace.due());
-        let is_over = match self.plan.quota {
-            Quota::Packets(packets) => self.sequence >= self.plan.calibration.saturating_add(packets),
-            Quota::Time(time) => self.measured_from.is_some_and(|from| due - from >= time),
-        };
-        if is_over || self.sequence >= crate::MAX_PACKETS {
+        let due = self.due().unwrap_or(now);
+        if self.is_over() {
             self.terminate(SenderEnd::AllSent, now);
             return self.poll(now);
         }
@@ -274,7 +289,7 @@ impl Sender {
     }
 
     fn terminate(&mut self, end: SenderEnd, now: Timestamp<Monotonic>) {
-        let due = self.pace.map_or(now, |pace| pace.due());
+        let due = self.due().unwrap_or(now);
         // A low token rate does not delay the end.
         let due = due.min(now + MAX_TERMINATION_GAP);
         self.phase = Phase::Terminating(0, due, end);
@@ -426,6 +441,20 @@ mod tests {
         assert!(matches!(sender.poll(at(0)), SenderStep::Send { kind: PacketKind::Termination, .. }));
         sender.handle(SenderInput::Rejected, at(0));
         assert_eq!(sender.poll(at(0)), SenderStep::Ended(SenderEnd::AllSent));
+    }
+
+    /// A receiver that has all packets ends a test that is whole, also if its message precedes the next step of the sender.
+    #[test]
+    fn ends_after_the_last_packet_are_normal() {
+        for input in [SenderInput::ReceiverEnded, SenderInput::Rejected] {
+            let mut sender = ready(plan());
+            for _ in 0..3 {
+                while !matches!(sender.poll(at(0)), SenderStep::Send { .. }) {}
+                sender.sent(at(0));
+            }
+            sender.handle(input, at(1));
+            assert_eq!(sender.poll(at(1)), SenderStep::Ended(SenderEnd::AllSent), "{input:?}");
+        }
     }
 
     /// A packet that was not sent is requested again.
