@@ -9,7 +9,8 @@ use romer_record::SOFTWARE;
 use romer_record::qtcp::{QTCP_RECEIVER, QtcpDelay, QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpStamps};
 
 use crate::receive::{Arrival, Received};
-use crate::{rfc3339, send};
+use crate::send;
+use crate::time::rfc3339;
 
 /// The entries and figures of a test.
 #[derive(Clone, Debug)]

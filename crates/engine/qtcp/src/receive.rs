@@ -15,9 +15,9 @@ use romer_qtcp_protocol::{
 };
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::console::{Console, Key, Notice};
 use crate::control::Conversation;
 use crate::error::QtcpError;
-use crate::{Console, Key, Notice};
 
 /// The longest wait without a look at the user.
 const SLICE: Duration = Duration::from_millis(100);

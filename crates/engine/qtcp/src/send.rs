@@ -20,9 +20,10 @@ use romer_record::qtcp::{QTCP_SENDER, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpT
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::console::{Console, Key, Notice};
 use crate::control::Conversation;
 use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
-use crate::{Console, Key, Notice, rfc3339};
+use crate::time::rfc3339;
 
 /// Nanoseconds of a unit of the time stamps in packets.
 const UNIT_NS: i64 = 100;

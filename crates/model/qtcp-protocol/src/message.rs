@@ -9,7 +9,7 @@ use core::str::FromStr;
 use romer_units::Duration;
 use thiserror::Error;
 
-use crate::{MAX_PACKETS, Quota};
+use crate::limits::{MAX_PACKETS, Quota};
 
 /// The longest line, octets.
 pub const MAX_LINE: usize = 2_048;

@@ -2,8 +2,9 @@
 
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::limits::{MAX_PACKETS, Quota};
 use crate::message::{ReceiverMessage, SenderMessage, TestOffer};
-use crate::{MAX_PACKETS, Packet, PacketKind, Quota};
+use crate::packet::{Packet, PacketKind};
 
 /// How long after the end, or after the latest packet, packets that are still on the path may arrive. A queue of the path may hold
 /// them while the control connection takes another queue.

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use romer_traffic::TokenBucket;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::limits::{MAX_PACKETS, Quota, TERMINATION_PACKETS};
 use crate::message::{SenderMessage, TestOffer};
 use crate::pace::Pace;
-use crate::{PacketKind, Quota, TERMINATION_PACKETS};
+use crate::packet::PacketKind;
 
 /// How long a sender waits for a receiver. Reservations take up to 30 s (Qtcp, Waiting for RSVP Reservations).
 pub const RECEIVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -265,7 +266,7 @@ impl Sender {
             (Quota::Time(time), Some(from), Some(due)) => due - from >= time,
             (Quota::Time(_), ..) => false,
         };
-        has_all || self.sequence >= crate::MAX_PACKETS
+        has_all || self.sequence >= MAX_PACKETS
     }
 
     fn next_packet(&mut self, now: Timestamp<Monotonic>) -> SenderStep {

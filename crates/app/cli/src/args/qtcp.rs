@@ -66,50 +66,51 @@ pub(crate) struct QtcpArgs {
     pub(crate) no_wait: bool,
     /// Payload of a packet in bytes, more than 48 [default: 1472]
     #[arg(short = 'l', help_heading = SENDER, value_name = "BYTES", value_parser = values::qtcp_payload, allow_hyphen_values = true,
-        requires = "transmit")]
+        conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) payload: Option<u32>,
     /// Token bucket depth in bytes, at least -l [default: that of -l]
     #[arg(short = 'B', help_heading = SENDER, value_name = "BYTES", value_parser = values::qtcp_depth, allow_hyphen_values = true,
-        requires = "transmit")]
+        conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) depth: Option<u64>,
     /// Token rate in 1000 bytes per second; in bytes with a B (4312B) [default: 100]
     #[arg(short = 'R', help_heading = SENDER, value_name = "N|NB", value_parser = values::qtcp_rate, allow_hyphen_values = true,
-        requires = "transmit")]
+        conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) rate: Option<u64>,
     /// Continue after the calibration packets without a confirmation
-    #[arg(short = 'y', help_heading = SENDER, requires = "transmit")]
+    #[arg(short = 'y', help_heading = SENDER, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) no_pause: bool,
     /// Send payloads that are easy to compress
-    #[arg(short = 'i', help_heading = SENDER, hide_short_help = true, requires = "transmit")]
+    #[arg(short = 'i', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) compressible: bool,
     /// Service of the reservation: GR or CL (needs RSVP, which this version does not have)
-    #[arg(short = 'S', help_heading = SENDER, hide_short_help = true, value_name = "SERVICE", requires = "transmit")]
+    #[arg(short = 'S', help_heading = SENDER, hide_short_help = true, value_name = "SERVICE", conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) service: Option<ServiceArg>,
     /// Shape controlled load to the token rate (needs RSVP)
-    #[arg(short = 'e', help_heading = SENDER, hide_short_help = true, requires = "transmit")]
+    #[arg(short = 'e', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) shape: bool,
     /// Make a reservation only, and send no packets (needs RSVP)
-    #[arg(short = 'v', help_heading = SENDER, hide_short_help = true, requires = "transmit")]
+    #[arg(short = 'v', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) reserve_only: bool,
     /// Minimum policed size of the reservation in bytes (needs RSVP)
     #[arg(short = 'm', help_heading = SENDER, hide_short_help = true, value_name = "BYTES", value_parser = values::qtcp_depth,
-        allow_hyphen_values = true, requires = "transmit")]
+        allow_hyphen_values = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) min_policed: Option<u64>,
     /// Maximum datagram size of the reservation in bytes (needs RSVP)
     #[arg(short = 'M', help_heading = SENDER, hide_short_help = true, value_name = "BYTES", value_parser = values::qtcp_depth,
-        allow_hyphen_values = true, requires = "transmit")]
+        allow_hyphen_values = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) max_datagram: Option<u64>,
     /// Write PREFIX.sta, PREFIX.raw and PREFIX.log at the end
-    #[arg(short = 'f', help_heading = RECEIVER, value_name = "PREFIX", value_parser = Format::QTCP_FILES.target(), requires = "receive")]
+    #[arg(short = 'f', help_heading = RECEIVER, value_name = "PREFIX", value_parser = Format::QTCP_FILES.target(), conflicts_with_all = ["transmit", "prefix", "folder"])]
     pub(crate) files: Option<String>,
     /// Write the .raw file after normalisation
-    #[arg(short = 'N', help_heading = RECEIVER, hide_short_help = true, requires = "files")]
+    #[arg(short = 'N', help_heading = RECEIVER, hide_short_help = true, requires = "files",
+        conflicts_with_all = ["transmit", "prefix", "folder"])]
     pub(crate) normalised: bool,
     /// Do not list lost packets on the terminal
-    #[arg(short = 'P', help_heading = RECEIVER, hide_short_help = true, requires = "receive")]
+    #[arg(short = 'P', help_heading = RECEIVER, hide_short_help = true, conflicts_with_all = ["transmit", "prefix", "folder"])]
     pub(crate) no_losses: bool,
     /// Use the time stamps of the programs, not those of the kernels
-    #[arg(short = 'u', help_heading = RECEIVER, hide_short_help = true, requires = "receive")]
+    #[arg(short = 'u', help_heading = RECEIVER, hide_short_help = true, conflicts_with_all = ["transmit", "prefix", "folder"])]
     pub(crate) user_stamps: bool,
     /// Convert PREFIX.raw to PREFIX.log; the name may be given with its .raw
     #[arg(short = 'F', help_heading = FILES, value_name = "PREFIX")]
@@ -199,8 +200,11 @@ mod tests {
     #[test]
     fn wrong_lines_are_refused() {
         for (words, says) in [
-            ("romer qtcp -r -l 64", "missing option (-t <ADDR>)"),
-            ("romer qtcp -t h -f x", "missing option (-r)"),
+            ("romer qtcp -r -l 64", "cannot be combined"),
+            ("romer qtcp -t h -f x", "cannot be combined"),
+            ("romer qtcp -t h -N", "cannot be combined"),
+            ("romer qtcp -F x -l 64", "cannot be combined"),
+            ("romer qtcp -r -N", "missing option (-f <PREFIX>)"),
             ("romer qtcp -t h -r", "cannot be combined"),
             ("romer qtcp -t h -k 1", "cannot be combined"),
             ("romer qtcp -F x -n 5", "cannot be combined"),
