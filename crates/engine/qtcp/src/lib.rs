@@ -1,5 +1,5 @@
-//! A live test as Qtcp runs it: [`send`] and [`receive`] drive the state machines of `romer-qtcp-protocol` with sockets and clocks, and
-//! [`evaluate`] makes the files' entries and the document of what was received.
+//! A live test as Qtcp runs it: [`send()`] and [`receive()`] drive the state machines of `romer-qtcp-protocol` with sockets and clocks, and
+//! [`evaluate()`] makes the files' entries and the document of what was received.
 //!
 //! | module | contents |
 //! | --- | --- |

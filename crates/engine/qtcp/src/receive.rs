@@ -125,6 +125,8 @@ struct Session<'a> {
     arrivals: Vec<Arrival>,
     offsets: Vec<Option<u32>>,
     address: Option<SocketAddr>,
+    /// Copies that are still recorded.
+    copies_left: u64,
     ignored: u64,
     has_ended: bool,
 }
@@ -133,8 +135,9 @@ impl<'a> Session<'a> {
     fn open(options: &ReceiveOptions, console: &'a mut dyn Console) -> Result<Self, QtcpError> {
         let plan = options.plan;
         let mut arrivals: Vec<Arrival> = Vec::new();
+        let mut room = MAX_PACKETS;
         if let Quota::Packets(packets) = plan.quota {
-            let room = packets.saturating_add(plan.calibration).min(MAX_PACKETS);
+            room = packets.saturating_add(plan.calibration).min(MAX_PACKETS);
             let octets = room.saturating_mul(size_of::<Arrival>() as u64);
             arrivals
                 .try_reserve_exact(usize::try_from(room).unwrap_or(usize::MAX))
@@ -181,6 +184,7 @@ impl<'a> Session<'a> {
             arrivals,
             offsets: Vec::new(),
             address: None,
+            copies_left: room,
             ignored: 0,
             has_ended: false,
         })
@@ -255,7 +259,12 @@ impl<'a> Session<'a> {
                     self.ignored += 1;
                     continue;
                 }
-                Taken::New | Taken::Duplicate => {}
+                Taken::Duplicate if self.copies_left == 0 => {
+                    self.ignored += 1;
+                    continue;
+                }
+                Taken::Duplicate => self.copies_left -= 1,
+                Taken::New => {}
             }
             self.address.get_or_insert(datagram.peer);
             if self.arrivals.try_reserve(1).is_err() {
@@ -315,7 +324,7 @@ impl<'a> Session<'a> {
                 return;
             };
             if let SenderMessage::Stamps { first, offsets } = &message {
-                store(&mut self.offsets, *first, offsets);
+                store(&mut self.offsets, *first, offsets, self.machine.expected());
             }
             self.machine.message(&message, monotonic_now());
             self.has_ended |= matches!(message, SenderMessage::Done { .. });
@@ -334,9 +343,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Stores the offsets of consecutive packets from number `first` on; numbers beyond the largest log are ignored.
-fn store(known: &mut Vec<Option<u32>>, first: u64, offsets: &[Option<u32>]) {
-    let room = MAX_PACKETS.saturating_sub(first);
+/// Stores the offsets of consecutive packets from number `first` on, of those below `expected`.
+fn store(known: &mut Vec<Option<u32>>, first: u64, offsets: &[Option<u32>], expected: u64) {
+    let room = expected.saturating_sub(first);
     let offsets = offsets.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(offsets);
     if offsets.is_empty() {
         return;
@@ -369,15 +378,17 @@ fn host(what: &'static str, error: HostError) -> QtcpError {
 mod tests {
     use super::*;
 
-    /// Offsets have the places of their packets; those of numbers that no log has take no memory.
+    /// Offsets have the places of their packets; those of packets that did not arrive take no memory.
     #[test]
     fn offsets_have_places() {
         let mut known = Vec::new();
-        store(&mut known, 2, &[Some(5), None]);
-        store(&mut known, 0, &[Some(1)]);
+        store(&mut known, 2, &[Some(5), None], 10);
+        store(&mut known, 0, &[Some(1)], 10);
         assert_eq!(known, [Some(1), None, Some(5), None]);
-        store(&mut known, MAX_PACKETS, &[Some(9)]);
-        store(&mut known, u64::MAX, &[Some(9)]);
+        store(&mut known, MAX_PACKETS - 1, &[Some(9)], 10);
+        store(&mut known, u64::MAX, &[Some(9)], 10);
         assert_eq!(known.len(), 4);
+        store(&mut known, 4, &[Some(6), Some(7), Some(8)], 5);
+        assert_eq!(known[4..], [Some(6)]);
     }
 }

@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(last, SenderStep::Ended(SenderEnd::AllSent));
     }
 
-    /// Nobody at the prompt ends the test, and the receiver is told by termination packets.
+    /// Nobody at the prompt ends the test, by termination packets.
     #[test]
     fn nobody_at_the_prompt_ends_the_test() {
         let mut sender = ready(SenderPlan { calibration: 1, ..plan() });

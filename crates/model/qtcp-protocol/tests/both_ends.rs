@@ -195,10 +195,10 @@ fn any_losses_end() {
             };
             let ends = run(losses, plan(1_000), seed);
             assert_eq!(ends.sender, SenderEnd::AllSent, "{losses:?}, seed {seed}");
-            let is_told = matches!(ends.receiver, ReceiverEnd::Done | ReceiverEnd::Termination);
-            assert_eq!(is_told, bits & 4 == 0 || bits & 3 == 0, "{losses:?}, seed {seed}");
+            let is_informed = matches!(ends.receiver, ReceiverEnd::Done | ReceiverEnd::Termination);
+            assert_eq!(is_informed, bits & 4 == 0 || bits & 3 == 0, "{losses:?}, seed {seed}");
             assert!(
-                ends.received <= ends.expected && (!is_told || ends.expected == 50),
+                ends.received <= ends.expected && (!is_informed || ends.expected == 50),
                 "{ends:?}, seed {seed}"
             );
         }
