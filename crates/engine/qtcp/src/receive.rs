@@ -27,6 +27,8 @@ const ROUNDS: usize = 16;
 const MAX_STRANGERS: usize = 8;
 /// How long such a connection may take.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Packets behind the last one that arrived of which time stamps are stored: queues of the path may hold that many.
+const QUEUED: u64 = 1 << 16;
 /// Octets of the receive buffer that is requested.
 const RECEIVE_BUFFER: u32 = 16 << 20;
 
@@ -324,7 +326,7 @@ impl<'a> Session<'a> {
                 return;
             };
             if let SenderMessage::Stamps { first, offsets } = &message {
-                store(&mut self.offsets, *first, offsets, self.machine.expected());
+                store(&mut self.offsets, *first, offsets, self.machine.expected().saturating_add(QUEUED));
             }
             self.machine.message(&message, monotonic_now());
             self.has_ended |= matches!(message, SenderMessage::Done { .. });
