@@ -110,7 +110,7 @@ fn whole_tests_arrive_whole() {
     assert!(!sent.kernel_stamps || known == 220, "{known}");
     let evaluation = evaluate(&received, Method::None, 20, false);
     assert_eq!((evaluation.document.all.packets, evaluation.document.measured.packets), (220, 200));
-    assert!(evaluation.raw.iter().all(|entry| entry.received > entry.sent), "one clock");
+    assert!(evaluation.raw.iter().all(|entry| entry.received >= entry.sent), "one clock");
 }
 
 /// A receiver that expects fewer packets ends the test of both.
@@ -159,7 +159,8 @@ fn second_senders_are_refused() {
         let second = send(&to(SenderPlan { session: 78, ..sender_plan(20, 200) }), &mut console);
         assert!(matches!(second, Err(QtcpError::Busy { .. })), "{second:?}");
         stop.store(true, Ordering::Release);
-        assert_eq!(first.join().unwrap().unwrap().end, QtcpSenderEnd::Interrupted);
+        let first = first.join().unwrap().unwrap();
+        assert!(first.partial && first.end != QtcpSenderEnd::AllSent, "{first:?}");
         assert_eq!(receiver.join().unwrap().arrivals.len(), 20);
     });
 }
