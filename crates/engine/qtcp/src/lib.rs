@@ -7,11 +7,14 @@
 //! | `receive` | UDP packets with kernel time stamps, the listener of the control connection, and the log in memory |
 //! | `evaluate` | queuing delays without skew, lost numbers, and figures of both phases and of the measured one |
 //! | `control` | lines over a TCP connection, without blocking |
+//! | `payload` | what payloads have behind their header |
+//! | `console` | the terminal of a test, which the caller provides |
 
 mod console;
 mod control;
 mod error;
 mod evaluate;
+mod payload;
 mod receive;
 mod send;
 mod time;

@@ -17,12 +17,12 @@ use romer_qtcp_protocol::{
 };
 use romer_record::SOFTWARE;
 use romer_record::qtcp::{QTCP_SENDER, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpTraffic};
-use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::console::{Console, Key, Notice};
 use crate::control::Conversation;
 use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
+use crate::payload::{fill, filling};
 use crate::time::rfc3339;
 
 /// Nanoseconds of a unit of the time stamps in packets.
@@ -51,8 +51,6 @@ const OUTSTANDING: usize = 1 << 16;
 const UNKNOWN: u32 = u32::MAX;
 /// The number by which time stamps of termination packets are known.
 const TERMINATION_ID: u32 = u32::MAX;
-/// Shift of the filling from packet to packet, and where it begins again. Both are prime.
-const FILLING: [u64; 2] = [257, 4_093];
 
 /// What is sent, and where.
 #[derive(Clone, Debug)]
@@ -563,23 +561,6 @@ fn sent(
     }
 }
 
-/// Octets that are hard to compress, for payloads of `size` octets from any shift on.
-fn filling(session: u64, size: usize) -> Vec<u8> {
-    let [low, high] = [session & 0xffff_ffff, session >> 32].map(|half| u32::try_from(half).unwrap_or(0));
-    let random = RandomStream::new(Seed([low, high, 0, 0, 0, 0]), [0, 0]);
-    let octets = size + usize::try_from(FILLING[1]).unwrap_or(0);
-    (0..).flat_map(|ordinal| random.block(ordinal)).flat_map(u32::to_be_bytes).take(octets).collect()
-}
-
-/// Fills a payload; without a filling it has zeros behind its header.
-fn fill(payload: &mut [u8], filling: &[u8], sequence: u64) {
-    let shift = usize::try_from(sequence.wrapping_mul(FILLING[0]) % FILLING[1]).unwrap_or(0);
-    if let (Some(body), Some(filling)) = (payload.get_mut(HEADER_LEN..), filling.get(shift..)) {
-        let length = body.len().min(filling.len());
-        body[..length].copy_from_slice(&filling[..length]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -592,23 +573,5 @@ mod tests {
         assert_eq!((phase.rate_packets_per_s, phase.rate_octets_per_s), (Some(5.0), Some(320.0)));
         assert_eq!(sent(1, 64, at(5), at(5)).rate_octets_per_s, None);
         assert_eq!(sent(0, 64, None, at(5)).duration_ns, None);
-    }
-
-    /// Payloads are filled whole, and differ from packet to packet; compressible ones are zeros.
-    #[test]
-    fn payloads_are_filled() {
-        let pool = filling(7, 200);
-        let bodies: Vec<Vec<u8>> = (0..2)
-            .map(|sequence| {
-                let mut payload = vec![0; 200];
-                fill(&mut payload, &pool, sequence);
-                payload.split_off(HEADER_LEN)
-            })
-            .collect();
-        assert_ne!(bodies[0], bodies[1]);
-        assert!(bodies.iter().all(|body| body.iter().filter(|octet| **octet == 0).count() < 20));
-        let mut payload = vec![0; 200];
-        fill(&mut payload, &[], 3);
-        assert_eq!(payload, vec![0; 200]);
     }
 }
