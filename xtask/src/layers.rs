@@ -12,9 +12,21 @@ use crate::workspace::{Package, Workspace};
 const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
 /// The crates of `model` in order: each depends only on those before it.
-const MODEL: [&str; 13] = [
-    "units", "wire", "rsvp", "record", "clock", "metrics", "fit", "passages", "traffic", "impair", "session",
-    "method", "scenario",
+const MODEL: [&str; 14] = [
+    "units",
+    "wire",
+    "rsvp",
+    "record",
+    "clock",
+    "metrics",
+    "fit",
+    "passages",
+    "traffic",
+    "qtcp-protocol",
+    "impair",
+    "session",
+    "method",
+    "scenario",
 ];
 
 /// The last crates of `model`, which the tests of every other crate may use.

@@ -28,6 +28,7 @@ mod packet_log;
 mod packets_file;
 mod ping;
 mod qtcp_files;
+mod qtcp_live;
 mod quantity;
 mod rates;
 mod reflector_machine;
@@ -116,6 +117,7 @@ pub const TARGETS: &[Target] = targets! {
     packets_file: 50,
     ping: 50,
     qtcp_files: 2,
+    qtcp_live: 1,
     rates: 1,
     run_documents: 100,
     traffic: 20,

@@ -1,5 +1,7 @@
 //! `romer qtcp`.
 
+mod live;
+
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
@@ -24,13 +26,19 @@ const LARGEST_STA: u64 = 64 << 20;
 /// The most .sta files of a folder.
 const MOST_FILES: usize = 10_000;
 
-/// Converts a file or collates a folder, and gives the exit code.
+/// Runs one end of a live test, converts a file or collates a folder, and gives the exit code.
 pub(crate) fn run(arguments: &QtcpArgs) -> Result<Exit, Failure> {
-    match (&arguments.prefix, &arguments.folder) {
-        (Some(prefix), _) => convert(prefix, arguments),
-        (None, Some(folder)) => collate(folder, arguments),
-        // clap sees to it that there is one of them.
-        (None, None) => Err(Failure::own("nothing to do")),
+    if arguments.unexplained.is_some() {
+        return Err(Failure::usage(
+            "option not supported (-a): the documentation of Qtcp names it and does not state its meaning; remove it",
+        ));
+    }
+    match (&arguments.transmit, &arguments.prefix, &arguments.folder) {
+        (Some(target), ..) => live::transmit(target, arguments),
+        (None, Some(prefix), _) => convert(prefix, arguments),
+        (None, None, Some(folder)) => collate(folder, arguments),
+        // clap ensures that one of the four is given.
+        (None, None, None) => live::run_receiver(arguments),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use romer_host::thread::MOST_CPUS;
+use romer_qtcp_protocol::{HEADER_LEN, MAX_PACKETS, Quota};
 use romer_units::{Duration, Rate, Size};
 
 /// What `--duration forever` means: until it is interrupted, or for this long.
@@ -55,6 +56,42 @@ pub(crate) fn calibration_packets(text: &str) -> Result<u64, String> {
 /// How many packets were sent for calibration; 0, as Qtcp has it, where none were.
 pub(crate) fn qtcp_calibration(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { calibration_packets(text) }
+}
+
+/// A port of a live test of Qtcp.
+pub(crate) fn qtcp_port(text: &str) -> Result<u16, String> {
+    parse_integer(text, 1, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+}
+
+/// How many packets are measured, or for how many seconds (Qtcp, `-n`).
+pub(crate) fn qtcp_quota(text: &str) -> Result<Quota, String> {
+    /// A week.
+    const MAX_SECONDS: u64 = 7 * 86_400;
+    let Some(seconds) = text.strip_suffix('s') else {
+        return parse_integer(text, 1, MAX_PACKETS).map(Quota::Packets);
+    };
+    let seconds = parse_integer(seconds, 1, MAX_SECONDS)?;
+    Ok(Quota::Time(Duration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))))
+}
+
+/// The payload of a packet: it has room for the header (Qtcp, `-l`), and fits UDP over IPv4.
+pub(crate) fn qtcp_payload(text: &str) -> Result<u32, String> {
+    parse_integer(text, HEADER_LEN as u64 + 1, 65_507).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// The depth of a token bucket in bytes.
+pub(crate) fn qtcp_depth(text: &str) -> Result<u64, String> {
+    parse_integer(text, 1, 1 << 30)
+}
+
+/// A token rate in bytes per second, given in thousands of them, or with a `B` (Qtcp, `-R`).
+pub(crate) fn qtcp_rate(text: &str) -> Result<u64, String> {
+    /// 1000 Gbit/s.
+    const MAX_RATE: u64 = 125_000_000_000;
+    match text.strip_suffix('B') {
+        Some(bytes) => parse_integer(bytes, 1, MAX_RATE),
+        None => parse_integer(text, 1, MAX_RATE / 1_000).map(|thousands| thousands * 1_000),
+    }
 }
 
 /// Every how manieth.

@@ -5,7 +5,7 @@
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
-//! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic,
+//! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic, [`qtcp`] those of a live Qtcp test,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
 //! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, and [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
@@ -34,6 +34,7 @@ pub mod note;
 pub mod plausible;
 mod port_direction;
 mod probe_direction;
+pub mod qtcp;
 pub mod quantity;
 pub mod respond;
 pub mod service;
@@ -71,6 +72,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("manifest", schemars::schema_for!(manifest::Manifest)),
         ("noise-sink", schemars::schema_for!(noise::NoiseSink)),
         ("noise-source", schemars::schema_for!(noise::NoiseSource)),
+        ("qtcp-receiver", schemars::schema_for!(qtcp::QtcpReceiver)),
+        ("qtcp-sender", schemars::schema_for!(qtcp::QtcpSender)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]

@@ -29,6 +29,14 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
+    /// A bucket of `depth` octets that is filled with `octets_per_second`; `None` if the depth is not 1 B to 1 GiB, or the rate is 0 or
+    /// above 1000 Gbit/s.
+    pub fn new(octets_per_second: u64, depth: u64) -> Option<Self> {
+        let bits_per_second = octets_per_second.checked_mul(8)?;
+        let is_legal = (1..=FASTEST).contains(&bits_per_second) && (1..=DEEPEST).contains(&depth);
+        is_legal.then_some(Self { bits_per_second, depth })
+    }
+
     /// Bits of payload a second.
     pub const fn bits_per_second(self) -> u64 {
         self.bits_per_second
@@ -46,7 +54,7 @@ impl TokenBucket {
 
     /// When packet number `ordinal` of `size` octets leaves; `None` where that leaves the range of time. The source
     /// is greedy, so that the bucket never overflows once the first packet has waited.
-    pub(crate) fn offset(self, ordinal: u64, size: u32) -> Option<Duration> {
+    pub fn offset(self, ordinal: u64, size: u32) -> Option<Duration> {
         let sent = (u128::from(ordinal) + 1).checked_mul(u128::from(size))?;
         let wait = sent.saturating_sub(u128::from(self.depth));
         let nanos = wait.checked_mul(SCALE)?.div_ceil(u128::from(self.bits_per_second));
@@ -54,8 +62,18 @@ impl TokenBucket {
     }
 
     /// The time in which the bucket earns a packet of `size` octets: the gap between packets, rounded up.
-    pub(crate) fn interval(self, size: u32) -> Duration {
-        let nanos = (u128::from(size) * SCALE).div_ceil(u128::from(self.bits_per_second)).max(1);
+    pub fn interval(self, size: u32) -> Duration {
+        self.earning(size.into())
+    }
+
+    /// The time in which an empty bucket becomes full, rounded up.
+    pub fn fill_time(self) -> Duration {
+        self.earning(self.depth)
+    }
+
+    /// The time in which the bucket earns so many octets, rounded up.
+    fn earning(self, octets: u64) -> Duration {
+        let nanos = (u128::from(octets) * SCALE).div_ceil(u128::from(self.bits_per_second)).max(1);
         Duration::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 
@@ -144,6 +162,16 @@ mod tests {
         for (text, size) in [("1Mbit,64B", 64), ("1Mbit,1472B", 1_472), ("1Mbit,64KiB", 1_472)] {
             assert_eq!(bucket(text).own_size(), size);
         }
+    }
+
+    /// A rate in octets and a depth make the same bucket as their text, within the limits.
+    #[test]
+    fn buckets_are_made_of_numbers() {
+        assert_eq!(TokenBucket::new(16_000, 64), Some(bucket("16kBps,64B")));
+        for (rate, depth) in [(0, 64), (16_000, 0), (FASTEST / 8 + 1, 64), (u64::MAX, 64), (1, DEEPEST + 1)] {
+            assert_eq!(TokenBucket::new(rate, depth), None, "{rate} {depth}");
+        }
+        assert_eq!(TokenBucket::new(1_000, 250).unwrap().fill_time(), Duration::from_millis(250));
     }
 
     #[test]

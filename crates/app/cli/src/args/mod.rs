@@ -97,8 +97,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show or export a run: summary, HTML, JSON, CSV
     Report(ReportArgs),
-    /// Convert and collate the files of Qtcp
-    Qtcp(QtcpArgs),
+    /// Measure queuing delay as Qtcp does; convert and collate its files
+    Qtcp(Box<QtcpArgs>),
     /// Reserve bandwidth for a flow with RSVP
     Rsvp(RsvpArgs),
     /// Emulate a network between two ports: loss, delay, rate

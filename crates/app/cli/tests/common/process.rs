@@ -76,8 +76,16 @@ pub(crate) struct Process {
 impl Process {
     /// Starts `command`.
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    /// Starts `command` with a standard input, to which [`Process::enter`] writes.
+    pub(crate) fn start_with_input(command: &mut Command) -> Self {
+        Self::spawn(command.stdin(Stdio::piped()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout }
     }
@@ -89,6 +97,11 @@ impl Process {
         full.write_all(&[b'x'; 1 << 16]).unwrap();
         command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
         (command.spawn().unwrap(), unread)
+    }
+
+    /// Writes a line to its standard input.
+    pub(crate) fn enter(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Its number.

@@ -39,6 +39,7 @@ mod neighbours;
 mod noise;
 mod offline;
 mod qtcp_files;
+mod qtcp_live;
 mod queue;
 mod rates;
 mod recorded;

@@ -120,7 +120,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The file's text: the delays are those of `log`, normalised and without skew, in microseconds.
+    /// The file's text: the delays are those of `log`, normalised and without skew, in microseconds. With calibration packets, the
+    /// counts and delays of the measured phase follow those of both phases.
     pub fn text(&self, log: &[Entry]) -> String {
         let mut text = String::new();
         let mut line = |key: &str, value: &dyn std::fmt::Display| {
@@ -150,6 +151,16 @@ impl Statistics {
         }
         for (name, value) in delays(log) {
             line(name, &format!("{value:.1}"));
+        }
+        if let Some(calibration) = self.calibration {
+            let measured: Vec<Entry> =
+                log.iter().filter(|entry| entry.sequence >= calibration).copied().collect();
+            let numbers: BTreeSet<u64> = measured.iter().map(|entry| entry.sequence).collect();
+            line("measured received", &numbers.len());
+            line("measured lost", &self.lost.iter().filter(|lost| **lost >= calibration).count());
+            for (name, value) in delays(&measured) {
+                line(&format!("measured {name}"), &format!("{value:.1}"));
+            }
         }
         for (key, numbers) in [(LOST_KEY, &self.lost), (INSTRUMENT_DROP_KEY, &self.unread)] {
             for sequence in numbers {
@@ -457,6 +468,26 @@ mod tests {
             ("delay max us", "5.0"),
             ("delay median us", "3.0"),
             ("skew ppm", "-12.2500"),
+        ] {
+            assert_eq!(read.value(key), Some(value), "{key}");
+        }
+    }
+
+    /// With calibration packets the figures of the measured phase are there beside those of both.
+    #[test]
+    fn measured_phase_has_its_figures() {
+        let statistics =
+            Statistics { received: 3, lost: vec![1, 4], calibration: Some(2), ..Statistics::default() };
+        let entry = |sequence, latency| Entry { sent: 0, received: latency, size: 64, sequence };
+        let read = file("a.sta", &statistics.text(&[entry(0, 0), entry(2, 50), entry(3, 30), entry(3, 40)]));
+        for (key, value) in [
+            ("calibration packets", "2"),
+            ("received", "3"),
+            ("delay min us", "0.0"),
+            ("measured received", "2"),
+            ("measured lost", "1"),
+            ("measured delay min us", "3.0"),
+            ("measured delay max us", "5.0"),
         ] {
             assert_eq!(read.value(key), Some(value), "{key}");
         }

@@ -1,0 +1,577 @@
+//! The sender of a test.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::SystemTime;
+
+use romer_endpoint::EndpointError;
+use romer_host::HostError;
+use romer_host::clock::{monotonic_now, realtime_now};
+use romer_host::pacing::Pacer;
+use romer_host::socket::{Outgoing, PathErrorKind, SocketOptions, StampingSocket, TransmitEvents, wait_any};
+use romer_host::stream::{self, Origin};
+use romer_qtcp_protocol::message::STAMPS_PER_LINE;
+use romer_qtcp_protocol::{
+    HEADER_LEN, Packet, PacketKind, Quota, ReceiverMessage, Sender, SenderEnd, SenderInput, SenderMessage,
+    SenderPlan, SenderStep, TestOffer,
+};
+use romer_record::SOFTWARE;
+use romer_record::qtcp::{QTCP_SENDER, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpTraffic};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use crate::console::{Console, Key, Notice};
+use crate::control::Conversation;
+use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
+use crate::payload::{fill, filling};
+use crate::time::rfc3339;
+
+/// Nanoseconds of a unit of the time stamps in packets.
+const UNIT_NS: i64 = 100;
+/// The longest wait without a look at the user and the control connection.
+const SLICE: Duration = Duration::from_millis(50);
+/// Before a departure that is nearer than this nobody waits for the control connection.
+const NEAR: Duration = Duration::from_millis(20);
+/// Before a departure that is nearer than this there is no time to look at anything else ...
+const TOO_NEAR: Duration = Duration::from_micros(200);
+/// ... but after this many packets.
+const BURST: u32 = 64;
+/// Between two attempts to connect.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// How long one attempt to connect may take.
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long the kernel's last time stamps may take.
+const LAST_STAMPS: Duration = Duration::from_millis(200);
+/// How long the control connection may take to transfer the time stamps and `DONE`, and after an interruption.
+const TRANSFER: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(1)];
+/// How long the receiver may then take to close the connection, and after an interruption.
+const CLOSING: [Duration; 2] = [Duration::from_secs(2), Duration::from_millis(500)];
+/// Departures whose time stamps may be outstanding.
+const OUTSTANDING: usize = 1 << 16;
+/// A departure whose kernel time stamp is unknown.
+const UNKNOWN: u32 = u32::MAX;
+/// The number by which time stamps of termination packets are known.
+const TERMINATION_ID: u32 = u32::MAX;
+
+/// What is sent, and where.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The addresses of the receiver, in the order in which they are tried; at least one.
+    pub addresses: Vec<SocketAddr>,
+    /// The traffic.
+    pub plan: SenderPlan,
+    /// Payloads of zeros, which are easy to compress.
+    pub compressible: bool,
+}
+
+/// Runs the sender of a test to its end.
+///
+/// # Errors
+/// [`QtcpError`].
+pub fn send(options: &SendOptions, console: &mut dyn Console) -> Result<QtcpSender, QtcpError> {
+    let Some(address) = options.addresses.first().copied() else {
+        return Err(EndpointError::Usage("no address (-t): the receiver has none; give one".into()).into());
+    };
+    console.show(Notice::WaitingForReceiver);
+    let session = Session {
+        options,
+        console,
+        machine: Sender::new(options.plan, monotonic_now()),
+        address,
+        attempts: 0,
+        control: None,
+        had_control: false,
+        lost_control: false,
+        attempted: None,
+        no_answer: NoAnswer::Silent,
+        wants_stamps: false,
+        stamps: vec![0; OUTSTANDING],
+        offsets: Vec::new(),
+        confirmations: Confirmations::default(),
+        rejection: Rejection::Unexplained,
+        first: [None; 2],
+        last: None,
+        latest: Duration::ZERO,
+        measured: 0,
+    };
+    session.run()
+}
+
+/// What the user entered that matters at the prompt.
+#[derive(Debug, Default)]
+struct Confirmations {
+    continues: bool,
+    has_ended: bool,
+    is_prompted: bool,
+}
+
+/// The socket of the packets, and what fills them.
+struct Transmitter {
+    socket: StampingSocket,
+    events: TransmitEvents,
+    pacer: Pacer,
+    payload: Vec<u8>,
+    filling: Vec<u8>,
+}
+
+struct Session<'a> {
+    options: &'a SendOptions,
+    console: &'a mut dyn Console,
+    machine: Sender,
+    address: SocketAddr,
+    attempts: usize,
+    control: Option<Conversation>,
+    had_control: bool,
+    lost_control: bool,
+    attempted: Option<Timestamp<Monotonic>>,
+    no_answer: NoAnswer,
+    wants_stamps: bool,
+    /// The program's time stamps of the latest departures, by sequence number.
+    stamps: Vec<i64>,
+    /// How much later the kernel's are, by sequence number.
+    offsets: Vec<u32>,
+    confirmations: Confirmations,
+    rejection: Rejection,
+    /// The first departure of both phases, and of the measured one.
+    first: [Option<Timestamp<Monotonic>>; 2],
+    last: Option<Timestamp<Monotonic>>,
+    latest: Duration,
+    measured: u64,
+}
+
+impl Session<'_> {
+    fn run(mut self) -> Result<QtcpSender, QtcpError> {
+        let started = SystemTime::now();
+        let mut transmitter: Option<Transmitter> = None;
+        let mut next = None;
+        loop {
+            let now = monotonic_now();
+            if self.console.is_interrupted() {
+                self.machine.handle(SenderInput::Interrupted, now);
+            }
+            self.read_keys(now);
+            self.read_control(now);
+            if let Some(transmitter) = &mut transmitter {
+                self.read_events(transmitter, now)?;
+            }
+            match next.take().unwrap_or_else(|| self.machine.poll(monotonic_now())) {
+                SenderStep::Wait(_) if self.machine.is_waiting() && self.control.is_none() => {
+                    self.connect()?;
+                }
+                SenderStep::Wait(until) => self.wait(until)?,
+                SenderStep::Write(message) => {
+                    if let Some(control) = &mut self.control {
+                        control.write(&message);
+                    }
+                }
+                SenderStep::Prompt => {
+                    self.confirmations.is_prompted = true;
+                    self.console.show(Notice::Prompt);
+                }
+                SenderStep::Send { due, kind, sequence } => {
+                    if transmitter.is_none() {
+                        transmitter = Some(self.open()?);
+                    }
+                    if let Some(transmitter) = &mut transmitter {
+                        next = self.send_packets(transmitter, due, kind, sequence)?;
+                    }
+                }
+                SenderStep::Ended(end) => {
+                    self.finish(transmitter.as_mut(), end)?;
+                    return self.outcome(end, started, transmitter.as_ref());
+                }
+            }
+        }
+    }
+
+    fn read_keys(&mut self, now: Timestamp<Monotonic>) {
+        while let Some(key) = self.console.key() {
+            match key {
+                Key::Line(line) if line.trim() == "c" => self.confirmations.continues = true,
+                Key::Line(_) => {}
+                Key::End => self.confirmations.has_ended = true,
+            }
+        }
+        if !self.confirmations.is_prompted {
+            return;
+        }
+        if self.confirmations.continues {
+            self.confirmations.is_prompted = false;
+            self.machine.handle(SenderInput::Continue, now);
+        } else if self.confirmations.has_ended {
+            self.confirmations.is_prompted = false;
+            self.machine.handle(SenderInput::NobodyContinues, now);
+        }
+    }
+
+    /// Tries the next address. After each was tried, the test may go on without a control connection.
+    fn connect(&mut self) -> Result<(), QtcpError> {
+        let addresses = &self.options.addresses;
+        let now = monotonic_now();
+        if let Some(last) = self.attempted.filter(|_| self.attempts.is_multiple_of(addresses.len()))
+            && now - last < RETRY_INTERVAL
+        {
+            return self.sleep(RETRY_INTERVAL - (now - last));
+        }
+        if let Some(address) = addresses.get(self.attempts % addresses.len()) {
+            self.address = *address;
+        }
+        self.attempts += 1;
+        self.attempted = Some(now);
+        let connected = stream::connect(self.address, &Origin::default(), CONNECT_TIMEOUT);
+        match connected.and_then(Conversation::new) {
+            Ok(mut control) => {
+                control.write(&SenderMessage::Test(self.options.plan.offer()));
+                self.control = Some(control);
+            }
+            Err(error) => {
+                self.no_answer = NoAnswer::Failed(self.address, error.to_string());
+                if self.attempts.is_multiple_of(self.options.addresses.len()) {
+                    self.machine.handle(SenderInput::NoControl, monotonic_now());
+                }
+            }
+        }
+        if !self.machine.is_waiting() {
+            self.console.show(Notice::NoControl);
+        }
+        Ok(())
+    }
+
+    fn read_control(&mut self, now: Timestamp<Monotonic>) {
+        let Some(control) = &mut self.control else { return };
+        control.flush();
+        while let Some(line) = control.next_line() {
+            match line.parse::<ReceiverMessage>() {
+                Ok(ReceiverMessage::Ready { kernel_stamps }) => {
+                    self.had_control = true;
+                    self.wants_stamps = kernel_stamps;
+                    self.machine.handle(SenderInput::Ready, now);
+                }
+                Ok(ReceiverMessage::Busy) => self.machine.handle(SenderInput::Busy, now),
+                Ok(ReceiverMessage::Ended { .. }) => self.machine.handle(SenderInput::ReceiverEnded, now),
+                Err(error) => {
+                    self.no_answer = NoAnswer::Failed(self.address, error.to_string());
+                    self.lose_control();
+                    return;
+                }
+            }
+        }
+        if self.control.as_ref().is_some_and(|control| !control.is_open()) {
+            self.no_answer = NoAnswer::Closed(self.address);
+            self.lose_control();
+        }
+    }
+
+    fn lose_control(&mut self) {
+        self.control = None;
+        if self.had_control && !self.lost_control {
+            self.lost_control = true;
+            self.console.show(Notice::ControlLost);
+        }
+    }
+
+    /// Waits for the control connection, and for what the caller looks at after this.
+    fn wait(&mut self, until: Option<Timestamp<Monotonic>>) -> Result<(), QtcpError> {
+        let left = until.map_or(SLICE, |until| (until - monotonic_now()).min(SLICE));
+        self.sleep(left)
+    }
+
+    fn sleep(&mut self, time: Duration) -> Result<(), QtcpError> {
+        let control: Vec<BorrowedFd<'_>> = self.control.iter().map(AsFd::as_fd).collect();
+        wait_any(&control, None, Some(time)).map_err(|error| self.host("wait for", error))?;
+        Ok(())
+    }
+
+    fn host(&self, what: &'static str, error: HostError) -> QtcpError {
+        EndpointError::host(what, self.address.to_string(), "see `romer doctor`", error).into()
+    }
+
+    fn open(&mut self) -> Result<Transmitter, QtcpError> {
+        let any: SocketAddr = if self.address.is_ipv4() {
+            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        let stamped = SocketOptions { dont_fragment: true, path_errors: true, ..SocketOptions::default() };
+        let socket = match StampingSocket::bind(any, &stamped) {
+            Ok(socket) => socket,
+            Err(_) => {
+                self.console.show(Notice::NoKernelStamps);
+                let plain = SocketOptions { kernel_stamps: false, ..stamped };
+                StampingSocket::bind(any, &plain).map_err(|error| self.host("open a socket to", error))?
+            }
+        };
+        let plan = &self.options.plan;
+        let size = usize::try_from(plan.size).unwrap_or(usize::MAX);
+        Ok(Transmitter {
+            socket,
+            events: TransmitEvents::new(256),
+            pacer: Pacer::start(plan.bucket.interval(plan.size)),
+            payload: vec![0; size],
+            filling: if self.options.compressible { Vec::new() } else { filling(plan.session, size) },
+        })
+    }
+
+    /// Sends the packet that is due, and those after it for which there is no time to look at anything else. Gives a step that the
+    /// machine gives only once, if it came to one.
+    fn send_packets(
+        &mut self,
+        transmitter: &mut Transmitter,
+        mut due: Timestamp<Monotonic>,
+        mut kind: PacketKind,
+        mut sequence: u64,
+    ) -> Result<Option<SenderStep>, QtcpError> {
+        if due - monotonic_now() > NEAR {
+            self.wait(Some(due - NEAR))?;
+            return Ok(None);
+        }
+        for _ in 0..BURST {
+            if !self.send_packet(transmitter, due, kind, sequence)? {
+                return Ok(None);
+            }
+            let now = monotonic_now();
+            match self.machine.poll(now) {
+                SenderStep::Send { due: next, kind: next_kind, sequence: next_sequence }
+                    if next - now < TOO_NEAR =>
+                {
+                    (due, kind, sequence) = (next, next_kind, next_sequence);
+                }
+                step @ (SenderStep::Write(_) | SenderStep::Prompt) => return Ok(Some(step)),
+                SenderStep::Send { .. } | SenderStep::Wait(_) | SenderStep::Ended(_) => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends one packet; whether it left.
+    fn send_packet(
+        &mut self,
+        transmitter: &mut Transmitter,
+        due: Timestamp<Monotonic>,
+        kind: PacketKind,
+        sequence: u64,
+    ) -> Result<bool, QtcpError> {
+        let wake = transmitter.pacer.wait_until(due);
+        fill(&mut transmitter.payload, &transmitter.filling, sequence);
+        let user = realtime_now().as_nanos() / UNIT_NS;
+        let packet = Packet { kind, sequence, sent: user, user, session: self.options.plan.session };
+        if let Some(header) = transmitter.payload.first_chunk_mut::<HEADER_LEN>() {
+            packet.write(header);
+        }
+        let is_termination = kind == PacketKind::Termination;
+        let id = if is_termination { TERMINATION_ID } else { u32::try_from(sequence).unwrap_or(0) };
+        let outgoing = Outgoing::new(&transmitter.payload, self.address, id);
+        match transmitter.socket.send(&outgoing) {
+            Ok(_) => {
+                self.machine.sent(wake.at);
+                if !is_termination {
+                    self.note_departure(kind, sequence, user, wake.at, wake.late);
+                }
+                Ok(true)
+            }
+            Err(error) if is_full(&error) => {
+                self.sleep(Duration::from_millis(1))?;
+                Ok(false)
+            }
+            Err(error) if error.is_too_long() => Err(self.too_large(0)),
+            Err(error) if error.errno() == Some(HostError::UNTAKEN) => {
+                self.machine.handle(SenderInput::Rejected, monotonic_now());
+                Ok(false)
+            }
+            Err(error) => Err(self.host("send to", error)),
+        }
+    }
+
+    fn note_departure(
+        &mut self,
+        kind: PacketKind,
+        sequence: u64,
+        user: i64,
+        at: Timestamp<Monotonic>,
+        late: Duration,
+    ) {
+        let place = usize::try_from(sequence).unwrap_or(0);
+        if let Some(stamp) = self.stamps.get_mut(place % OUTSTANDING) {
+            *stamp = user;
+        }
+        if self.wants_stamps {
+            self.offsets.resize(place + 1, UNKNOWN);
+        }
+        self.first[0].get_or_insert(at);
+        if kind == PacketKind::Measured {
+            self.first[1].get_or_insert(at);
+            self.measured += 1;
+        }
+        self.last = Some(at);
+        self.latest = self.latest.max(late);
+        if self.machine.packets().is_multiple_of(100) {
+            self.console.show(Notice::Dot);
+        }
+    }
+
+    fn too_large(&self, mtu: u32) -> QtcpError {
+        QtcpError::TooLarge { size: self.options.plan.size, mtu: PathMtu(mtu) }
+    }
+
+    /// Takes the kernel's time stamps, and the errors of the path.
+    fn read_events(
+        &mut self,
+        transmitter: &mut Transmitter,
+        now: Timestamp<Monotonic>,
+    ) -> Result<(), QtcpError> {
+        loop {
+            let count = transmitter.socket.transmit_events(&mut transmitter.events);
+            if count.map_err(|error| self.host("read the time stamps of packets to", error))? == 0 {
+                return Ok(());
+            }
+            for stamp in transmitter.events.stamps() {
+                let place = usize::try_from(stamp.id).unwrap_or(usize::MAX);
+                let user = self.stamps.get(place % OUTSTANDING).copied().unwrap_or(0);
+                let offset = u32::try_from(stamp.kernel.as_nanos() / UNIT_NS - user);
+                if let (Some(known), Ok(offset)) = (self.offsets.get_mut(place), offset) {
+                    *known = offset;
+                }
+            }
+            for error in transmitter.events.path_errors() {
+                let by = error.reporter;
+                self.rejection = match error.kind {
+                    PathErrorKind::TooLong { mtu } => return Err(self.too_large(mtu)),
+                    PathErrorKind::PortUnreachable => Rejection::PortClosed(by),
+                    PathErrorKind::Unreachable => {
+                        Rejection::Unreachable(by, error.icmp_type, error.icmp_code)
+                    }
+                    PathErrorKind::TimeExceeded | PathErrorKind::Other => continue,
+                };
+                self.machine.handle(SenderInput::Rejected, now);
+            }
+        }
+    }
+
+    /// Transfers the time stamps and `DONE`, and closes the control connection.
+    fn finish(&mut self, transmitter: Option<&mut Transmitter>, end: SenderEnd) -> Result<(), QtcpError> {
+        let hurry = usize::from(end == SenderEnd::Interrupted);
+        if let Some(transmitter) = transmitter {
+            let deadline = monotonic_now() + LAST_STAMPS;
+            while self.wants_stamps && self.offsets.last() == Some(&UNKNOWN) && monotonic_now() < deadline {
+                self.read_events(transmitter, monotonic_now())?;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        let Some(mut control) = self.control.take() else { return Ok(()) };
+        for (line, first) in self.offsets.chunks(STAMPS_PER_LINE).zip((0..).step_by(STAMPS_PER_LINE)) {
+            let offsets =
+                line.iter().map(|offset| Some(*offset).filter(|offset| *offset != UNKNOWN)).collect();
+            control.write(&SenderMessage::Stamps { first, offsets });
+        }
+        control.write(&SenderMessage::Done { packets: Some(self.machine.packets()) });
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(5));
+        let deadline = monotonic_now() + TRANSFER[hurry];
+        while !control.flush() && monotonic_now() < deadline {
+            pause();
+        }
+        control.finish();
+        // Closed with unread octets, it would be reset, and DONE might be lost.
+        let deadline = monotonic_now() + CLOSING[hurry];
+        while control.is_open() && monotonic_now() < deadline {
+            if control.next_line().is_none() {
+                pause();
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(
+        &self,
+        end: SenderEnd,
+        started: SystemTime,
+        transmitter: Option<&Transmitter>,
+    ) -> Result<QtcpSender, QtcpError> {
+        let address = self.address;
+        let packets = self.machine.packets();
+        let end = match end {
+            SenderEnd::AllSent => QtcpSenderEnd::AllSent,
+            SenderEnd::ReceiverEnded => QtcpSenderEnd::ReceiverEnded,
+            SenderEnd::Interrupted => QtcpSenderEnd::Interrupted,
+            SenderEnd::Rejected => {
+                return Err(QtcpError::Rejected { address, why: self.rejection, packets });
+            }
+            SenderEnd::NobodyContinued => return Err(QtcpError::NobodyContinued),
+            SenderEnd::NoReceiver => {
+                return Err(QtcpError::NoReceiver { address, why: self.no_answer.clone() });
+            }
+            SenderEnd::Busy => return Err(QtcpError::Busy { address }),
+        };
+        let size = self.options.plan.size;
+        Ok(QtcpSender {
+            schema: QTCP_SENDER.into(),
+            software: SOFTWARE.into(),
+            address: address.to_string(),
+            session: format!("{:016x}", self.options.plan.session),
+            started: rfc3339(started),
+            ended: rfc3339(SystemTime::now()),
+            partial: end != QtcpSenderEnd::AllSent,
+            end,
+            requested: traffic(&self.options.plan.offer()),
+            all: sent(packets, size, self.first[0], self.last),
+            measured: sent(self.measured, size, self.first[1], self.last),
+            control: self.had_control && !self.lost_control,
+            kernel_stamps: transmitter.is_some_and(|transmitter| transmitter.socket.has_kernel_stamps()),
+            max_departure_error_ns: self.latest.as_nanos(),
+        })
+    }
+}
+
+/// Whether a queue of this host is full, so that the packet can be sent later.
+fn is_full(error: &HostError) -> bool {
+    let would_block =
+        matches!(error, HostError::System { source, .. } if source.kind() == std::io::ErrorKind::WouldBlock);
+    would_block || error.errno() == Some(HostError::NO_ROOM)
+}
+
+/// The traffic of an offer, as documents have it.
+pub(crate) fn traffic(offer: &TestOffer) -> QtcpTraffic {
+    let (packets, duration_ns) = match offer.quota {
+        Quota::Packets(packets) => (Some(packets), None),
+        Quota::Time(time) => (None, Some(time.as_nanos())),
+    };
+    QtcpTraffic {
+        payload_octets: offer.size,
+        token_rate_octets_per_s: offer.rate,
+        bucket_depth_octets: offer.depth,
+        calibration_packets: offer.calibration,
+        packets,
+        duration_ns,
+    }
+}
+
+/// What was sent from the first departure to the last: the last packet ends the time, and its octets are not of it.
+fn sent(
+    packets: u64,
+    size: u32,
+    first: Option<Timestamp<Monotonic>>,
+    last: Option<Timestamp<Monotonic>>,
+) -> QtcpSent {
+    let duration = first.zip(last).map(|(first, last)| last - first).filter(|time| *time > Duration::ZERO);
+    #[expect(clippy::cast_precision_loss, reason = "a test has far fewer than 2^53 packets")]
+    let per_second = duration.map(|time| packets.saturating_sub(1) as f64 / time.as_secs_f64());
+    QtcpSent {
+        packets,
+        duration_ns: duration.map(Duration::as_nanos),
+        rate_octets_per_s: per_second.map(|rate| rate * f64::from(size)),
+        rate_packets_per_s: per_second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rate has one packet less than were sent, over the time between the first and the last.
+    #[test]
+    fn rate_is_between_first_and_last() {
+        let at = |seconds: i64| Some(Timestamp::from_nanos(seconds * 1_000_000_000));
+        let phase = sent(11, 64, at(5), at(7));
+        assert_eq!((phase.rate_packets_per_s, phase.rate_octets_per_s), (Some(5.0), Some(320.0)));
+        assert_eq!(sent(1, 64, at(5), at(5)).rate_octets_per_s, None);
+        assert_eq!(sent(0, 64, None, at(5)).duration_ns, None);
+    }
+}

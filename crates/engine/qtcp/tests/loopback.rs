@@ -1,0 +1,166 @@
+//! Both ends on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
+
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use romer_clock::skew::Method;
+use romer_qtcp::{
+    Console, Key, Notice, QtcpError, ReceiveOptions, Received, SendOptions, evaluate, receive, send,
+};
+use romer_qtcp_protocol::{Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
+use romer_record::qtcp::{QtcpSender, QtcpSenderEnd};
+use romer_traffic::TokenBucket;
+
+/// A user who enters what a channel gives, and whose notices go to another.
+struct User<'a> {
+    keys: Receiver<Key>,
+    notices: Sender<Notice>,
+    interrupted: &'a AtomicBool,
+}
+
+impl Console for User<'_> {
+    fn show(&mut self, notice: Notice) {
+        // A test need not look.
+        let _ = self.notices.send(notice);
+    }
+
+    fn key(&mut self) -> Option<Key> {
+        self.keys.try_recv().ok()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire)
+    }
+}
+
+/// A port that is free for UDP and TCP.
+fn free_port() -> u16 {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    drop(TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).unwrap());
+    port
+}
+
+fn sender_plan(calibration: u64, packets: u64) -> SenderPlan {
+    SenderPlan {
+        session: 77,
+        size: 64,
+        bucket: TokenBucket::new(200_000, 64).unwrap(),
+        calibration,
+        quota: Quota::Packets(packets),
+        pause: true,
+        wait: true,
+    }
+}
+
+fn receiver_plan(packets: u64) -> ReceiverPlan {
+    ReceiverPlan { calibration: 20, quota: Quota::Packets(packets), kernel_stamps: true, wait: true }
+}
+
+/// Runs both ends. `at_prompt` is entered after the sender's prompt.
+fn run(
+    plan: SenderPlan,
+    receiving: ReceiverPlan,
+    at_prompt: Key,
+) -> (Result<QtcpSender, QtcpError>, Received) {
+    let port = free_port();
+    let never = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (ready, is_ready) = channel();
+        let (_silent, no_keys) = channel();
+        let mut receiver = User { keys: no_keys, notices: ready, interrupted: &never };
+        let receiver =
+            scope.spawn(move || receive(&ReceiveOptions { port, plan: receiving }, &mut receiver).unwrap());
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let (enter, keys) = channel();
+        let (notices, seen) = channel();
+        let mut user = User { keys, notices, interrupted: &never };
+        let sender = scope.spawn(move || {
+            let options = SendOptions {
+                addresses: vec![(Ipv4Addr::LOCALHOST, port).into()],
+                plan,
+                compressible: false,
+            };
+            send(&options, &mut user)
+        });
+        while let Ok(notice) = seen.recv() {
+            if notice == Notice::Prompt {
+                enter.send(at_prompt.clone()).unwrap();
+            }
+        }
+        (sender.join().unwrap(), receiver.join().unwrap())
+    })
+}
+
+/// A whole test arrives whole, in order and with its announcement; the kernel's departures are known of all packets, if it takes any.
+#[test]
+fn whole_tests_arrive_whole() {
+    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), Key::Line("c".into()));
+    let sent = sent.unwrap();
+    assert_eq!((sent.end, sent.all.packets, sent.measured.packets), (QtcpSenderEnd::AllSent, 220, 200));
+    assert_eq!(received.end, ReceiverEnd::Quota);
+    assert_eq!(received.session, Some(77));
+    assert_eq!(received.offer.unwrap().calibration, 20);
+    let numbers: Vec<u64> = received.arrivals.iter().map(|arrival| arrival.sequence).collect();
+    assert_eq!(numbers, (0..220).collect::<Vec<_>>());
+    assert!(received.arrivals.iter().all(|arrival| arrival.size == 64));
+    let known = received.offsets.iter().filter(|offset| offset.is_some()).count();
+    assert!(!sent.kernel_stamps || known == 220, "{known}");
+    let evaluation = evaluate(&received, Method::None, 20, false);
+    assert_eq!((evaluation.document.all.packets, evaluation.document.measured.packets), (220, 200));
+    assert!(evaluation.raw.iter().all(|entry| entry.received >= entry.sent), "one clock");
+}
+
+/// A receiver that expects fewer packets ends the test of both.
+#[test]
+fn receivers_end_both() {
+    let (sent, received) = run(sender_plan(20, 1_000_000), receiver_plan(30), Key::Line("c".into()));
+    let sent = sent.unwrap();
+    assert_eq!((sent.end, sent.partial), (QtcpSenderEnd::ReceiverEnded, true));
+    assert_eq!((received.end, received.expected), (ReceiverEnd::Quota, 50));
+}
+
+/// Without anybody at the prompt the sender fails, and the receiver has the calibration packets.
+#[test]
+fn nobody_at_the_prompt_is_an_error() {
+    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), Key::End);
+    assert!(matches!(sent, Err(QtcpError::NobodyContinued)), "{sent:?}");
+    assert_eq!(received.arrivals.len(), 20);
+    assert!(matches!(received.end, ReceiverEnd::Termination | ReceiverEnd::Done));
+}
+
+/// A second sender is refused while the first one has the receiver.
+#[test]
+fn second_senders_are_refused() {
+    let port = free_port();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let user = || {
+            let ((_, keys), (notices, seen)) = (channel(), channel());
+            (User { keys, notices, interrupted: &stop }, seen)
+        };
+        let (mut console, ready) = user();
+        let options = ReceiveOptions { port, plan: receiver_plan(1_000_000) };
+        let receiver = scope.spawn(move || receive(&options, &mut console).unwrap());
+        while ready.recv().unwrap() != Notice::WaitingForSender {}
+        let to = |plan| SendOptions {
+            addresses: vec![(Ipv4Addr::LOCALHOST, port).into()],
+            plan,
+            compressible: true,
+        };
+        // It waits at its prompt.
+        let (mut console, seen) = user();
+        let first = to(sender_plan(20, 200));
+        let first = scope.spawn(move || send(&first, &mut console));
+        while seen.recv().unwrap() != Notice::Prompt {}
+        let (mut console, _) = user();
+        let second = send(&to(SenderPlan { session: 78, ..sender_plan(20, 200) }), &mut console);
+        assert!(matches!(second, Err(QtcpError::Busy { .. })), "{second:?}");
+        stop.store(true, Ordering::Release);
+        let first = first.join().unwrap().unwrap();
+        assert!(first.partial && first.end != QtcpSenderEnd::AllSent, "{first:?}");
+        assert_eq!(receiver.join().unwrap().arrivals.len(), 20);
+    });
+}
