@@ -63,7 +63,7 @@ fn receiver_plan(packets: u64) -> ReceiverPlan {
 fn run(
     plan: SenderPlan,
     receiving: ReceiverPlan,
-    at_prompt: Key,
+    at_prompt: &Key,
 ) -> (Result<QtcpSender, QtcpError>, Received) {
     let port = free_port();
     let never = AtomicBool::new(false);
@@ -97,7 +97,7 @@ fn run(
 /// A whole test arrives whole, in order and with its announcement; the kernel's departures are known of all packets, if it takes any.
 #[test]
 fn whole_tests_arrive_whole() {
-    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), Key::Line("c".into()));
+    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), &Key::Line("c".into()));
     let sent = sent.unwrap();
     assert_eq!((sent.end, sent.all.packets, sent.measured.packets), (QtcpSenderEnd::AllSent, 220, 200));
     assert_eq!(received.end, ReceiverEnd::Quota);
@@ -116,7 +116,7 @@ fn whole_tests_arrive_whole() {
 /// A receiver that expects fewer packets ends the test of both.
 #[test]
 fn receivers_end_both() {
-    let (sent, received) = run(sender_plan(20, 1_000_000), receiver_plan(30), Key::Line("c".into()));
+    let (sent, received) = run(sender_plan(20, 1_000_000), receiver_plan(30), &Key::Line("c".into()));
     let sent = sent.unwrap();
     assert_eq!((sent.end, sent.partial), (QtcpSenderEnd::ReceiverEnded, true));
     assert_eq!((received.end, received.expected), (ReceiverEnd::Quota, 50));
@@ -125,7 +125,7 @@ fn receivers_end_both() {
 /// Without anybody at the prompt the sender fails, and the receiver has the calibration packets.
 #[test]
 fn nobody_at_the_prompt_is_an_error() {
-    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), Key::End);
+    let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), &Key::End);
     assert!(matches!(sent, Err(QtcpError::NobodyContinued)), "{sent:?}");
     assert_eq!(received.arrivals.len(), 20);
     assert!(matches!(received.end, ReceiverEnd::Termination | ReceiverEnd::Done));

@@ -218,7 +218,7 @@ fn sender_summary(document: &QtcpSender) -> String {
     match document.end {
         QtcpSenderEnd::AllSent => {}
         QtcpSenderEnd::ReceiverEnded => {
-            text.push_str("The receiver ended the test before all packets were sent.\n")
+            text.push_str("The receiver ended the test before all packets were sent.\n");
         }
         QtcpSenderEnd::Interrupted => text.push_str("Partial: the test was interrupted.\n"),
     }
