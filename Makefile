@@ -20,7 +20,7 @@ LONG_FUZZ_SECONDS ?= 600
 LONG_API_CASES ?= 1000
 
 # How long `make fuzz` searches each target.
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 10
 
 # The order of that search: the same in CI as here. `make soak` searches in another order each time.
 FUZZ_SEED ?= 1
