@@ -224,6 +224,7 @@ mod tests {
             "capture-b",
             "hand-over",
             "key-file",
+            "marks",
             "plan",
             "reverse",
             "resume",

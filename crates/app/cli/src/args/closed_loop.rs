@@ -29,7 +29,7 @@ pub(crate) struct LoopArgs {
     #[arg(value_name = "TARGET", value_parser = values::parsed::<Target>, required_unless_present = "run")]
     pub(crate) target: Option<Target>,
     /// Folder of a finished run, instead of a measurement
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["target", "TrafficArgs", "direction", "dscp", "stamp_only"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["target", "count", "interval", "duration", "size", "model", "packet_size", "bundle", "departure_jitter", "seed", "direction", "dscp", "stamp_only"])]
     pub(crate) run: Option<PathBuf>,
     /// Stream of the run, counted from 0
     #[arg(long, value_name = "N", default_value = "0", requires = "run", value_parser = values::stream_number, allow_hyphen_values = true)]

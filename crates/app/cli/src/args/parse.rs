@@ -356,7 +356,7 @@ mod tests {
             // A letter too many in a name of other commands; `--realtime` of this one is three letters away.
             (
                 ["romer", "measure", "h", "--reate", "5"],
-                "did you mean --rate of `romer emulate`, `romer lab case` or `romer respond`?",
+                "did you mean --rate of `romer emulate`, `romer lab case`, `romer noise source` or `romer respond`?",
             ),
             (["romer", "respond", "--listen", "h", "--reate=5"], "did you mean --rate?"),
             (["romer", "measure", "h", "--itnerval", "5ms"], "did you mean --interval?"),
@@ -431,6 +431,7 @@ mod tests {
             // Bits, bytes or packets per second.
             ("rate of emulate", Bare::NeedsUnit),
             ("rate of case", Bare::NeedsUnit),
+            ("rate of source", Bare::NeedsUnit),
             ("rate of respond", Bare::Accepted),
             ("token-rate", Bare::NeedsUnit),
             ("line-rate", Bare::NeedsUnit),
