@@ -18,9 +18,9 @@ const NO_CONTROL: &str = "tcp dport 5003 drop";
 const NO_TERMINATION: &str = "udp dport 5003 @th,104,8 2 drop";
 
 fn filter(lab: &Lab, rules: &[&str]) {
-    let rules = rules.join("\n");
-    let chain = format!("chain input {{ type filter hook input priority 0\n{rules}\n}}");
-    lab.filter("B", &format!("table ip test {{ {chain} }}"));
+    let rules: String = rules.iter().map(|rule| format!("{rule}; ")).collect();
+    let chain = format!("chain input {{ type filter hook input priority 0; {rules}}}");
+    lab.filter("B", &format!("table ip test {{ {chain}; }}"));
 }
 
 /// A receiver on host B that is ready. It writes its files and its document with the prefix `got` in `folder`.
