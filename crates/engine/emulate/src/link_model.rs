@@ -19,11 +19,12 @@ use romer_impair::trace::{self, Opportunities, Trace};
 use romer_record::document::ProbeDirection;
 use romer_record::fidelity::{LinkModel, LinkRecording};
 use romer_record::warning::ModelWarning;
-use romer_scenario::LARGEST;
+use romer_scenario::{LARGEST, quoted};
 use romer_units::Duration;
 
 use crate::error::EmulateError;
-use crate::model_fit::{Fitted, quoted};
+use crate::model_fit::Fitted;
+use crate::predictive_check::real;
 use crate::scenario::LARGEST_TRACE;
 
 /// The queue before a recorded link: that of a mahimahi trace.
@@ -179,8 +180,8 @@ pub fn model(
     let flow = if only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     let _ = write!(
         fitted.text,
-        "[about]\ntitle = \"Recorded: {}\"\nsource = \"romer model\"\n{flow}",
-        quoted(name)
+        "[about]\ntitle = {}\nsource = \"romer model\"\n{flow}",
+        quoted(&format!("Recorded: {name}"))
     );
     let mut links = Vec::new();
     let directions =
@@ -247,11 +248,6 @@ fn timeline(tables: [Option<&RateTable>; 2], text: &mut String) -> Result<(), St
 fn rate(bit_per_s: u64) -> String {
     let limit = bit_per_s.max(NOTHING);
     format!("{{ limit = \"{limit}bit\", layer = \"l3\", queue = {{ bytes = \"{QUEUE}\" }} }}")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
-const fn real(nanos: i64) -> f64 {
-    nanos as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates and counts of a table are below 2^53")]

@@ -346,12 +346,6 @@ fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
     )
 }
 
-/// A name as a scenario has it between quotation marks.
-pub(crate) fn quoted(text: &str) -> String {
-    let escaped = |c: char| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c]);
-    text.chars().filter(|c| !c.is_control()).flat_map(escaped).collect()
-}
-
 /// The table of the traffic that the measurement supports in both directions.
 fn supported(directions: &[DirectionModel]) -> String {
     let all = || directions.iter().map(|model| model.supported);
