@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::SystemTime;
 
 use romer_endpoint::EndpointError;
+use romer_exchange::qtcp::UNIT_NS;
 use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::pacing::Pacer;
@@ -25,8 +26,6 @@ use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
 use crate::payload::{fill, filling};
 use crate::time::rfc3339;
 
-/// Nanoseconds of a unit of the time stamps in packets.
-const UNIT_NS: i64 = 100;
 /// The longest wait without a look at the user and the control connection.
 const SLICE: Duration = Duration::from_millis(50);
 /// Before a departure that is nearer than this nobody waits for the control connection.
