@@ -141,9 +141,7 @@ fn close(
     if !quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&text(&closed, folder, arguments.output.color));
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&closed)?, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &closed, arguments.output.force)?;
     match (arguments.limit, closed.verdict) {
         (None, _) | (Some(LoopLimit::Fidelity), LoopVerdict::Reproduced) => Ok(Exit::Success),
         (Some(LoopLimit::Fidelity), verdict) => Err(Failure::with_exit(

@@ -150,10 +150,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if prose && !arguments.output.json_to_stdout() {
         output::print(&output::to_ascii(&text::summary(&document, &told)));
     }
-    if let Some(file) = &arguments.output.json {
-        let text = output::document_text(&document)?;
-        output::write_document(file, &text, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &document, arguments.output.force)?;
     if let Some(kept) = &kept {
         let config = &options.scenario.scenario.config;
         kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1), is_followed)?;

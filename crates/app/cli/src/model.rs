@@ -91,7 +91,7 @@ fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Res
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
-    document(arguments, &found)?;
+    output::write_json(arguments.output.json.as_deref(), &found, arguments.output.force)?;
     let shown = escape::terminal(&scenario.to_string_lossy());
     pass(&found, &shown).map_err(|why| Failure::with_exit(Exit::LimitFailed, why))
 }
@@ -307,7 +307,7 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
     }
     let has_failed = !misfits.is_empty();
     model.warnings.extend(misfits);
-    document(arguments, &model)?;
+    output::write_json(arguments.output.json.as_deref(), &model, force)?;
     if has_failed && arguments.limit.is_some() {
         let why = format!(
             "the scenario does not reproduce the measurement (--limit fidelity): {shown}; compare the checks above"
@@ -315,10 +315,4 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
         return Err(Failure::with_exit(Exit::LimitFailed, why));
     }
     Ok(Exit::Success)
-}
-
-fn document(arguments: &ModelArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
-    let Some(file) = &arguments.output.json else { return Ok(()) };
-    let text = output::document_text(document)?;
-    output::write_document(file, &text, arguments.output.force)
 }

@@ -122,10 +122,7 @@ fn conclude(counts: &CountsArgs, document: &impl serde::Serialize, text: &str) -
     if !counts.is_silent() {
         output::print(text);
     }
-    match &counts.json {
-        Some(file) => output::write_document(file, &output::document_text(document)?, counts.force),
-        None => Ok(()),
-    }
+    output::write_json(counts.json.as_deref(), document, counts.force)
 }
 
 /// A mean over a time; `None` where there was none.

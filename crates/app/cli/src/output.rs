@@ -215,6 +215,18 @@ pub(crate) fn document_text(document: &impl serde::Serialize) -> Result<String, 
     Ok(text)
 }
 
+/// Writes a document as JSON to the target of `--json`, where there is one ([`write_document`]).
+pub(crate) fn write_json(
+    target: Option<&str>,
+    document: &impl serde::Serialize,
+    force: bool,
+) -> Result<(), Failure> {
+    match target {
+        Some(target) => write_document(target, &document_text(document)?, force),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,9 +52,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
             output::write_with(target, force, |out| io::copy(&mut file, out).map(drop))?;
         }
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&document)?, force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &document, force)?;
     let Some(target) = &arguments.svg else { return Ok(()) };
     check_folder(target, force)?;
     let into = escape::terminal(&target.to_string_lossy());

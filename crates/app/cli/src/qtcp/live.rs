@@ -64,7 +64,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
     if terminal.has_words {
         output::print(&output::to_ascii(&sender_summary(&document)));
     }
-    write_json(arguments, &document)?;
+    output::write_json(arguments.json.as_deref(), &document, arguments.force)?;
     Ok(if document.end == QtcpSenderEnd::Interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     if let Some(prefix) = &arguments.files {
         write_files(files(prefix), &evaluation, arguments)?;
     }
-    write_json(arguments, &evaluation.document)?;
+    output::write_json(arguments.json.as_deref(), &evaluation.document, arguments.force)?;
     let is_interrupted = evaluation.document.end == QtcpReceiverEnd::Interrupted;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Success })
 }
@@ -166,13 +166,6 @@ fn check_packets(calibration: u64, quota: Quota) -> Result<(), Failure> {
 fn check_output(arguments: &QtcpArgs) -> Result<(), Failure> {
     output::check_open(!arguments.quiet || arguments.json.as_deref() == Some("-"))?;
     output::check_target(arguments.json.as_deref(), arguments.force)
-}
-
-fn write_json(arguments: &QtcpArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
-    match &arguments.json {
-        Some(target) => output::write_document(target, &output::document_text(document)?, arguments.force),
-        None => Ok(()),
-    }
 }
 
 /// Writes the .sta, .raw and .log files.
