@@ -146,7 +146,7 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
     let folder = runs::measurement_folder(runs, &request.run)?;
     let opened = Run::open(&folder)?;
     if opened.state() == State::Running {
-        return Err(Problem::conflict("running", "the run is being measured; wait for its end, or stop it"));
+        return Err(runs::unfinished());
     }
     let streams = &opened.manifest().streams;
     let stream = streams.get(usize::from(request.stream)).ok_or_else(|| {

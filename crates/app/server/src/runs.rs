@@ -204,6 +204,11 @@ fn unknown() -> Problem {
     Problem::not_found("there is no such run; the list has those that there are")
 }
 
+/// That a run has no results yet.
+pub(crate) fn unfinished() -> Problem {
+    Problem::conflict("running", "the run is being measured; wait for its end, or stop it")
+}
+
 /// The path of a folder among the runs, by its name, which leads nowhere else. The runs of a loop have the name of the loop and their own,
 /// with a slash between.
 pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
@@ -257,12 +262,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
     let run = Run::open(&folder)?;
     let measurements = match run.state() {
         State::Complete | State::Partial | State::Recovered => run.measurements().ok(),
-        State::Running => {
-            return Err(Problem::conflict(
-                "running",
-                "the run is being measured; wait for its end, or stop it",
-            ));
-        }
+        State::Running => return Err(unfinished()),
         State::Killed => None,
     };
     let (state_now, measurements) = match measurements {
@@ -308,7 +308,7 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
         return Ok(page);
     }
     if run.state() == State::Running {
-        return Err(Problem::conflict("running", "the run is being measured; wait for its end, or stop it"));
+        return Err(unfinished());
     }
     Ok(romer_analyze::page(&read(runs, name)?.streams))
 }
