@@ -22,7 +22,7 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
-use romer_store::{MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
+use romer_store::{MANIFEST_FILE, MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -241,7 +241,7 @@ pub(crate) fn name_among(runs: &Runs, folder: &Path) -> Option<String> {
 /// The folder of a measurement.
 pub(crate) fn measurement_folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     let folder = path(runs, name)?;
-    if untrusted::is_file(&folder.join("manifest.json")) {
+    if untrusted::is_file(&folder.join(MANIFEST_FILE)) {
         return Ok(folder);
     }
     Err(match stored_runs::kind(&folder) {
@@ -320,7 +320,7 @@ const MEASUREMENT_FILES: [&str; 6] = [
     "packets.parquet",
     "packets.log",
     stored_runs::EMULATED_FILE,
-    "manifest.json",
+    MANIFEST_FILE,
 ];
 
 /// Takes a run away.

@@ -7,7 +7,7 @@ use std::path::Path;
 use romer_record::Exit;
 use romer_record::emulation::Emulation;
 use romer_report::escape;
-use romer_store::untrusted;
+use romer_store::{MANIFEST_FILE, untrusted};
 
 use super::run_folder::{DOCUMENT, FIGURES, PAGE, SAMPLES, SCENARIO, kept_in};
 use super::text;
@@ -23,7 +23,7 @@ const MAX_FILE_OCTETS: u64 = 64 << 20;
 /// Whether an emulation is kept there, were it one that was killed.
 pub(crate) fn is_emulation(folder: &Path) -> bool {
     let has = |name: &str| untrusted::is_file(&folder.join(name));
-    !has("manifest.json") && (has(DOCUMENT) || (has(SAMPLES) && has(SCENARIO)))
+    !has(MANIFEST_FILE) && (has(DOCUMENT) || (has(SAMPLES) && has(SCENARIO)))
 }
 
 /// Shows the emulation in `folder`, and writes what is asked for.

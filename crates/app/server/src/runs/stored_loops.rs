@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use romer_loop::folder::{self, DOCUMENT, EMULATED, EMULATION, PATH, SAMPLES, SCENARIO};
 use romer_record::closed_loop::{ClosedLoop, LOOP};
-use romer_store::{Run, Runs, State, untrusted};
+use romer_store::{MANIFEST_FILE, Run, Runs, State, untrusted};
 
 use super::{
     FolderKind, MEASUREMENT_FILES, RunDocuments, RunListEntry, StoredLoop, name_among, remove, stored_runs,
@@ -33,7 +33,7 @@ pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
 /// The same of a folder that may be something else. A link is not followed.
 fn inner(folder: &Path, name: &str) -> Option<PathBuf> {
     let run = folder.join([PATH, EMULATED].into_iter().find(|known| *known == name)?);
-    (untrusted::is_folder(&run) && untrusted::is_file(&run.join("manifest.json"))).then_some(run)
+    (untrusted::is_folder(&run) && untrusted::is_file(&run.join(MANIFEST_FILE))).then_some(run)
 }
 
 fn document(folder: &Path) -> Result<Option<ClosedLoop>, Problem> {

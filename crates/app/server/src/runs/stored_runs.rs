@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::warning_text::WithWarningText;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
-use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
+use romer_store::{BenchmarkRun, MANIFEST_FILE, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -28,7 +28,7 @@ const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 
 /// What a folder is; `None` for a measurement, and for what is nothing of romer's.
 pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
-    if untrusted::is_file(&folder.join("manifest.json")) {
+    if untrusted::is_file(&folder.join(MANIFEST_FILE)) {
         return None;
     }
     if BenchmarkRun::plan(folder).is_ok() {
