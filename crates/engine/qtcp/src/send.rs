@@ -8,6 +8,7 @@ use romer_endpoint::EndpointError;
 use romer_exchange::qtcp::UNIT_NS;
 use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
+use romer_host::host_info::unspecified;
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, PathErrorKind, SocketOptions, StampingSocket, TransmitEvents, wait_any};
 use romer_host::stream::{self, Origin};
@@ -285,11 +286,7 @@ impl Session<'_> {
     }
 
     fn open(&mut self) -> Result<Transmitter, QtcpError> {
-        let any: SocketAddr = if self.address.is_ipv4() {
-            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
-        };
+        let any = SocketAddr::new(unspecified(self.address), 0);
         let stamped = SocketOptions { dont_fragment: true, path_errors: true, ..SocketOptions::default() };
         let socket = match StampingSocket::bind(any, &stamped) {
             Ok(socket) => socket,
