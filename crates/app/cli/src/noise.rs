@@ -73,7 +73,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         trace,
         rate: arguments.rate,
         layer: arguments.layer,
-        version: if target.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 },
+        version: IpVersion::from_address(target),
         seed,
     };
     let packets = Noise::new(&request).map_err(|error| invalid(&error))?;
