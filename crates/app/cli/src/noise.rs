@@ -1,7 +1,5 @@
 //! `romer noise`: cross traffic of a stated rate, and its sink.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use romer_endpoint::names::Family;
@@ -25,26 +23,13 @@ pub(crate) fn run(arguments: &NoiseArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a server is to end, and the exit code of its end.
-struct Ending([Arc<AtomicBool>; 2]);
-
-impl Ending {
-    fn has_come(&self) -> bool {
-        self.0.iter().any(|flag| flag.load(Ordering::Acquire))
-    }
-
-    fn exit(&self) -> Exit {
-        if self.0[0].load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success }
-    }
-}
-
 fn now() -> String {
     humantime::format_rfc3339_micros(SystemTime::now()).to_string()
 }
 
 fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
-    let ending = Ending(signals::ending()?);
+    let ending = signals::ending()?;
     let sink = noise::NoiseSink::bind(arguments.port, arguments.layer)?;
     if !arguments.output.is_silent() {
         output::print(&format!("receiving: UDP port {}\n", sink.port()));
@@ -84,7 +69,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         duration: arguments.duration,
         seed,
     };
-    let ending = Ending(signals::ending()?);
+    let ending = signals::ending()?;
     if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", arguments.rate));
     }
