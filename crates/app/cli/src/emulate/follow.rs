@@ -432,7 +432,7 @@ fn make_scratch() -> Result<PathBuf, Failure> {
     DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
         Failure::environment(format!(
             "cannot make a folder for measurements ({}): {error}; name a folder with --out, or set TMPDIR",
-            escape::terminal(&path.to_string_lossy())
+            escape::path(&path)
         ))
     })?;
     Ok(path)
