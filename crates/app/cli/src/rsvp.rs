@@ -16,6 +16,7 @@ use romer_rsvp::{
 };
 use romer_units::{Dscp, Duration};
 use romer_wire::ip::Ecn;
+use romer_wire::ip::protocol::UDP;
 use romer_wire::ipv4;
 
 use crate::args::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
@@ -24,8 +25,6 @@ use crate::measure::random_seed;
 use crate::signals::Ending;
 use crate::{output, signals};
 
-/// The IP protocol number of UDP.
-const UDP: u8 = 17;
 /// The option Router Alert (RFC 2113).
 const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 /// The code point of network control (RFC 4594).
