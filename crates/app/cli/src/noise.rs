@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use romer_endpoint::names::Family;
 use romer_endpoint::noise::{self, NoiseOptions, NoiseReceived, NoiseSent, PORT};
+use romer_host::clock::rfc3339;
 use romer_record::noise::{NOISE_SINK, NOISE_SOURCE, NoiseSink, NoiseSource};
 use romer_record::{Exit, SOFTWARE};
 use romer_report::count;
@@ -23,10 +24,6 @@ pub(crate) fn run(arguments: &NoiseArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn now() -> String {
-    humantime::format_rfc3339_micros(SystemTime::now()).to_string()
-}
-
 fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let ending = signals::ending()?;
@@ -34,7 +31,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     if !arguments.output.is_silent() {
         output::print(&format!("receiving: UDP port {}\n", sink.port()));
     }
-    let started = now();
+    let started = rfc3339(SystemTime::now());
     let received = sink.count(arguments.duration, &|| ending.has_come())?;
     let document = received_document(&received, sink.port(), started, arguments.layer);
     conclude(&arguments.output, &document, &received_text(&document))?;
@@ -73,7 +70,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
     if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", arguments.rate));
     }
-    let started = now();
+    let started = rfc3339(SystemTime::now());
     let departures = packets.map(|departure| (departure.offset, departure.size));
     let sent = noise::send(&options, departures, &|| ending.has_come())?;
     let document = NoiseSource {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_endpoint::names::Target;
+use romer_host::clock::rfc3339;
 use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, LoopObserver, PathRun, Talk};
 use romer_measure::{MeasureOptions, Observer};
 use romer_record::closed_loop::LoopVerdict;
@@ -20,7 +21,6 @@ use crate::jobs::{Hand, JobState, Jobs, Work};
 use crate::measurement_job::{self, MeasurementRequest, wrong};
 use crate::problem::Problem;
 use crate::runs::{self, name_among};
-use crate::time;
 
 /// Between two reports of progress.
 const REPORT_INTERVAL: StdDuration = StdDuration::from_millis(500);
@@ -128,7 +128,7 @@ pub(crate) fn start(loops: &Loops, runs: &Runs, asked: MeasurementRequest) -> Re
         stream: 0,
         command: options.command.clone(),
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         phase: LoopPhase::Measuring,
         elapsed_ns: 0,
         expected_ns: measurement_job::expected_ns(&options),
@@ -166,7 +166,7 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
         stream: request.stream,
         command: romer_endpoint::shell(&words),
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         phase: LoopPhase::Modelling,
         elapsed_ns: 0,
         expected_ns: None,

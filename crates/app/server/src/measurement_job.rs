@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::names::Target;
+use romer_host::clock::rfc3339;
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::document::{self, Measurement, ProbeDirection, StreamInterval};
@@ -28,7 +29,6 @@ use crate::limits;
 use crate::linked_emulation::LinkedEmulation;
 use crate::log_tail::{Follower, LiveStream};
 use crate::problem::{FieldError, Problem};
-use crate::time;
 use crate::warning_text::ExplainedWarning;
 
 /// Notes and targets that are kept of each.
@@ -171,7 +171,7 @@ pub(crate) fn start(
         request: MeasurementRequest { trace: None, ..asked },
         command,
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         expected_ns,
         run: None,
         notes: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use romer_endpoint::EndpointError;
 use romer_exchange::qtcp::UNIT_NS;
 use romer_host::HostError;
-use romer_host::clock::{monotonic_now, realtime_now};
+use romer_host::clock::{monotonic_now, realtime_now, rfc3339};
 use romer_host::host_info::unspecified;
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, PathErrorKind, SocketOptions, StampingSocket, TransmitEvents, wait_any};
@@ -25,7 +25,6 @@ use crate::console::{Console, Key, Notice};
 use crate::control::Conversation;
 use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
 use crate::payload::{fill, filling};
-use crate::time::rfc3339;
 
 /// The longest wait without a look at the user and the control connection.
 const SLICE: Duration = Duration::from_millis(50);
