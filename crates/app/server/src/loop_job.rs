@@ -307,12 +307,7 @@ fn measure(
     let location = Location::Folder { path: folder.path(), force: false };
     let options = MeasureOptions { location, ..options };
     let outcome = romer_measure::measure(&options, stop, &mut PathObserver { hand })?;
-    let incomplete = match (&outcome.not_kept, &outcome.responder_lost) {
-        (Some(error), _) => Some(error.to_string()),
-        (None, Some(gone)) => Some(gone.to_string()),
-        (None, None) => None,
-    };
-    Ok(match incomplete {
+    Ok(match measurement_job::shortfall(&outcome) {
         Some(error) => Some(Ending::Measured(error)),
         None if outcome.partial => Some(Ending::Stopped),
         None => None,
