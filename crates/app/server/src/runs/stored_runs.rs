@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::warning_text::WithWarningText;
+use romer_loop::folder::PAGE;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
 use romer_store::{BenchmarkRun, MANIFEST_FILE, Runs, put_bytes, untrusted};
 use serde::Deserialize;
@@ -123,7 +124,7 @@ pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDoc
 /// The page that lies in the folder.
 pub(super) fn report(folder: &Path, kind: FolderKind) -> Result<String, Problem> {
     let (file, who) = match kind {
-        FolderKind::Loop => (stored_loops::REPORT_FILE, "loop"),
+        FolderKind::Loop => (PAGE, "loop"),
         FolderKind::Benchmark | FolderKind::Emulation | FolderKind::Measurement => (REPORT_FILE, "benchmark"),
     };
     untrusted::read_text(&folder.join(file), MAX_DOCUMENT_OCTETS).map_err(|error| match error.kind() {
