@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use romer_endpoint::names::Family;
 use romer_endpoint::noise::{self, NoiseOptions, NoiseReceived, NoiseSent, PORT};
 use romer_host::clock::rfc3339;
 use romer_record::noise::{NOISE_SINK, NOISE_SOURCE, NoiseSink, NoiseSource};
@@ -13,7 +12,7 @@ use romer_units::{Duration, Layer, counted};
 
 use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
-use crate::measure::random_seed;
+use crate::measure::{family, random_seed};
 use crate::{output, signals, traffic};
 
 /// Sends or receives, and gives the exit code.
@@ -41,11 +40,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
 fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let trace = arguments.mix.trace_file().map(traffic::read).transpose()?;
-    let family = match (arguments.ipv4, arguments.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
+    let family = family(arguments.ipv4, arguments.ipv6);
     let port = arguments.target.port.unwrap_or(PORT);
     let addresses = arguments.target.addresses(family, port)?;
     let target = *addresses.first().ok_or_else(|| Failure::own("a name has no address (noise)"))?;
