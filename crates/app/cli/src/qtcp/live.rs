@@ -54,7 +54,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
         }
         (one, other) => one.or(other).unwrap_or(DEFAULT_PORT),
     };
-    check_output(arguments)?;
+    output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
     let addresses = target.addresses(Family::Any, port)?;
     let mut terminal = Terminal::start(arguments)?;
     let options = SendOptions { addresses, plan, compressible: arguments.compressible };
@@ -73,7 +73,7 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     let calibration = arguments.calibration.unwrap_or(0);
     let quota = arguments.quota.unwrap_or(Quota::Packets(DEFAULT_PACKETS));
     check_packets(calibration, quota)?;
-    check_output(arguments)?;
+    output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
     let files = |prefix: &str| ["sta", "raw", "log"].map(|ending| format!("{prefix}.{ending}"));
     if let Some(prefix) = &arguments.files {
         for file in files(prefix) {
@@ -161,11 +161,6 @@ fn check_packets(calibration: u64, quota: Quota) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-fn check_output(arguments: &QtcpArgs) -> Result<(), Failure> {
-    output::check_open(!arguments.quiet || arguments.json.as_deref() == Some("-"))?;
-    output::check_target(arguments.json.as_deref(), arguments.force)
 }
 
 /// Writes the .sta, .raw and .log files.
