@@ -8,9 +8,8 @@ use romer_analyze::reading;
 use romer_endpoint::names::Family;
 use romer_host::clock::Realtime;
 use romer_host::netns;
-use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
+use romer_measure::{MeasureOptions, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
-use romer_record::document::StreamInterval;
 use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
@@ -39,7 +38,7 @@ pub(crate) fn measure(
     let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
     let options = options(&folder.path().join("run"), count, interval, octets)?;
     let outcome =
-        netns::with_namespace(&hosts.near, || romer_measure::measure(&options, interrupted, &mut Silent))?
+        netns::with_namespace(&hosts.near, || romer_measure::measure(&options, interrupted, &mut ()))?
             .context("cannot measure")?;
     if outcome.partial {
         bail!(Interrupted);
@@ -75,15 +74,6 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         report_every: Duration::from_secs(3_600),
         ..MeasureOptions::new(streams, "romer-validation".into(), location)
     })
-}
-
-/// Hears everything and says nothing.
-struct Silent;
-
-impl Observer for Silent {
-    fn on_start(&mut self, _: &Path, _: usize) {}
-    fn on_note(&mut self, _: u16, _: &romer_record::note::Note) {}
-    fn on_interval(&mut self, _: &StreamInterval) {}
 }
 
 /// Round trips by the two kinds of stamps, of the same packets: (t4 - t1) - (t3 - t2), which is the sum of Chen et al. 2013's

@@ -155,10 +155,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
     if !output.quiet && !output.json_to_stdout() {
         output::print_summary(&concatenation::text(&found, &output::style(output.color)));
     }
-    if let Some(file) = &output.json {
-        let text = output::document_text(&found)?;
-        output::write_document(file, &text, output.force)?;
-    }
+    output::write_json(output.json.as_deref(), &found, output.force)?;
     Ok(Exit::Success)
 }
 

@@ -125,13 +125,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
                 output::print(&format!("{note}\n"));
             }
         }
-        if let Some(file) = &run.output.json {
-            output::write_document(
-                file,
-                &output::document_text(&forecast.document(&options))?,
-                run.output.force,
-            )?;
-        }
+        output::write_json(run.output.json.as_deref(), &forecast.document(&options), run.output.force)?;
         return Ok(Exit::Success);
     }
     let (kept, past) = match past {
@@ -173,9 +167,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         output::print_summary(&output::to_ascii(&text));
         output::print(&text::saved_to(kept.folder(), &document));
     }
-    if let Some(file) = &run.output.json {
-        output::write_document(file, &output::document_text(&document)?, run.output.force)?;
-    }
+    output::write_json(run.output.json.as_deref(), &document, run.output.force)?;
     if let Some(file) = &run.html {
         output::write_document(file, &page, run.output.force)?;
     }

@@ -96,10 +96,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if !quiet {
         output::print_summary(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
     }
-    if let Some(target) = &arguments.output.json {
-        let text = output::document_text(&proof)?;
-        output::write_document(target, &text, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &proof, arguments.output.force)?;
     Ok(if proof.passed { Exit::Success } else { Exit::LimitFailed })
 }
 

@@ -130,7 +130,7 @@ fn close(
     let closed = LabPath::up("loop", LAB_STEM)
         .and_then(|mut lab| romer_loop::close(&mut lab, folder, path, talk, &mut (), interrupted))
         .map_err(|error| {
-            let run = escape::terminal(&path.folder().to_string_lossy());
+            let run = escape::path(path.folder());
             let continued = format!("the path is measured: continue with `romer loop --run {run}`");
             Failure::from(error).and_then(&continued)
         })?;
@@ -141,9 +141,7 @@ fn close(
     if !quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&text(&closed, folder, arguments.output.color));
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&closed)?, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &closed, arguments.output.force)?;
     match (arguments.limit, closed.verdict) {
         (None, _) | (Some(LoopLimit::Fidelity), LoopVerdict::Reproduced) => Ok(Exit::Success),
         (Some(LoopLimit::Fidelity), verdict) => Err(Failure::with_exit(
@@ -156,7 +154,7 @@ fn close(
 /// The result for this terminal.
 pub(crate) fn text(closed: &ClosedLoop, folder: &LoopFolder, color: Color) -> String {
     let text = romer_report::closed_loop::text(closed, &output::style(color));
-    format!("{text}\nReport: {}\n", escape::terminal(&folder.page().to_string_lossy()))
+    format!("{text}\nReport: {}\n", escape::path(&folder.page()))
 }
 
 /// Why the limit on the verdict does not hold.

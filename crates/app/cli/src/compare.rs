@@ -75,10 +75,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
             &output::style(arguments.output.color),
         ));
     }
-    if let Some(file) = &arguments.output.json {
-        let text = output::document_text(&compared)?;
-        output::write_document(file, &text, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &compared, arguments.output.force)?;
     let shown = |limit: &romer_record::document::Limit| {
         Some(format!("the difference B - A is {}", comparison::limit_difference(limit)?))
     };

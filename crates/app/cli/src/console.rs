@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use romer_emulate::live::Control;
@@ -20,14 +19,14 @@ const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
 
 /// Serves until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &ConsoleArgs) -> Result<Exit, Failure> {
-    let [interrupted, terminated] = signals::ending()?;
+    let ending = signals::ending()?;
     let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
     output::print(&format!("console at {}\n", server.url()));
-    while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
+    while !ending.has_come() {
         std::thread::sleep(POLL_INTERVAL);
     }
     server.stop();
-    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
+    Ok(ending.exit())
 }
 
 /// Serves the page of an emulation whose scenario lies in `folder`.

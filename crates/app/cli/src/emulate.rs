@@ -12,7 +12,6 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_emulate::Opened;
@@ -56,7 +55,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if arguments.tui {
         tui::check()?;
     }
-    let [interrupted, terminated] = signals::ending()?;
+    let ending = signals::ending()?;
     let is_followed = followed.is_some();
     let may_change = arguments.api.is_some() || is_followed;
     let least_hold = if may_change { romer_server::LEAST_HOLD } else { Duration::ZERO };
@@ -105,12 +104,11 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         }
     }
     let picture = arguments.tui.then(EmulationPicture::new);
-    let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
+    let screen = picture.as_ref().map(|picture| Screen::take(picture, &ending.terminated)).transpose()?;
     let mut line = text::StatusLine::new(prose && screen.is_none() && io::stderr().is_terminal());
     let mut renewed = Instant::now();
     let mut refits = 0;
-    while !interrupted.load(Ordering::Acquire)
-        && !terminated.load(Ordering::Acquire)
+    while !ending.has_come()
         && !bridge.has_ended()
         && arguments.duration.is_none_or(|duration| begin.elapsed() < duration.to_std())
     {
@@ -150,10 +148,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if prose && !arguments.output.json_to_stdout() {
         output::print(&output::to_ascii(&text::summary(&document, &told)));
     }
-    if let Some(file) = &arguments.output.json {
-        let text = output::document_text(&document)?;
-        output::write_document(file, &text, arguments.output.force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &document, arguments.output.force)?;
     if let Some(kept) = &kept {
         let config = &options.scenario.scenario.config;
         kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1), is_followed)?;
@@ -170,7 +165,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     recorded.map_or(Ok(()), samples::written)?;
     followed.transpose()?;
-    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
+    Ok(ending.exit())
 }
 
 /// Prints what became of periods of a followed path, a line each, and gives how many there were.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
+use romer_report::escape;
 
 use crate::values;
 
@@ -68,10 +69,10 @@ impl Format {
         };
         Err(format!(
             "{} has the name of a {} file, and {} is written; name {}{also}",
-            shown(target),
+            escape::path(target),
             other.to_uppercase(),
             self.what,
-            shown(&instead)
+            escape::path(&instead)
         ))
     }
 }
@@ -126,10 +127,6 @@ const KNOWN: &[KnownExtension] = &[
 /// The ending of a name, in small letters.
 fn ending(path: &Path) -> Option<String> {
     path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())
-}
-
-fn shown(path: &Path) -> String {
-    romer_report::escape::terminal(&path.to_string_lossy())
 }
 
 /// Reads the name of what an option writes, and refuses that of another format.

@@ -29,7 +29,7 @@ pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Fail
 }
 
 fn read(path: &Path) -> Result<MarkTable, Failure> {
-    let shown = romer_report::escape::terminal(&path.to_string_lossy());
+    let shown = romer_report::escape::path(path);
     let text = untrusted::read_named(path, MAX_TABLE_OCTETS).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => Failure::with_exit(
             Exit::BadData,

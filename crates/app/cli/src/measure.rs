@@ -322,11 +322,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
     Ok(MeasureOptions {
         streams,
         direction: arguments.direction.into(),
-        family: match (arguments.ipv4, arguments.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
+        family: family(arguments.ipv4, arguments.ipv6),
         stamp_only: arguments.stamp_only,
         key: crate::respond::key(arguments.key_file.as_deref(), arguments.output.quiet)?,
         stamp: arguments.stamp.into(),
@@ -389,6 +385,15 @@ pub(crate) fn location(out: Option<&Path>, force: bool, name: &str) -> Result<Lo
     match out {
         Some(path) => Ok(Location::Folder { path: path.to_path_buf(), force }),
         None => Ok(Runs::of_user()?.location(name)),
+    }
+}
+
+/// The family that `-4` and `-6` state.
+pub(crate) const fn family(ipv4: bool, ipv6: bool) -> Family {
+    match (ipv4, ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     }
 }
 

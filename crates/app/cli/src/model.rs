@@ -91,8 +91,8 @@ fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Res
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
-    document(arguments, &found)?;
-    let shown = escape::terminal(&scenario.to_string_lossy());
+    output::write_json(arguments.output.json.as_deref(), &found, arguments.output.force)?;
+    let shown = escape::path(scenario);
     pass(&found, &shown).map_err(|why| Failure::with_exit(Exit::LimitFailed, why))
 }
 
@@ -125,7 +125,7 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     if scenario.is_dir() {
         return Err(Failure::usage(format!(
             "not a scenario (--against {}): it is a folder, and a scenario is a file; to compare two runs, use `romer compare RUN RUN`",
-            escape::terminal(&scenario.to_string_lossy())
+            escape::path(scenario)
         )));
     }
     // A file before a preset of its name.
@@ -263,7 +263,7 @@ fn kind(arguments: &ModelArgs) -> ModelKind {
 
 fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit, Failure> {
     let force = arguments.output.force;
-    let shown = escape::terminal(&file.to_string_lossy());
+    let shown = escape::path(file);
     output::check_target(file.to_str(), force)?;
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let Made { files, mut model, misfits } = match input {
@@ -307,7 +307,7 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
     }
     let has_failed = !misfits.is_empty();
     model.warnings.extend(misfits);
-    document(arguments, &model)?;
+    output::write_json(arguments.output.json.as_deref(), &model, force)?;
     if has_failed && arguments.limit.is_some() {
         let why = format!(
             "the scenario does not reproduce the measurement (--limit fidelity): {shown}; compare the checks above"
@@ -315,10 +315,4 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
         return Err(Failure::with_exit(Exit::LimitFailed, why));
     }
     Ok(Exit::Success)
-}
-
-fn document(arguments: &ModelArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
-    let Some(file) = &arguments.output.json else { return Ok(()) };
-    let text = output::document_text(document)?;
-    output::write_document(file, &text, arguments.output.force)
 }

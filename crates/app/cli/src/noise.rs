@@ -1,11 +1,9 @@
 //! `romer noise`: cross traffic of a stated rate, and its sink.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use romer_endpoint::names::Family;
 use romer_endpoint::noise::{self, NoiseOptions, NoiseReceived, NoiseSent, PORT};
+use romer_host::clock::rfc3339;
 use romer_record::noise::{NOISE_SINK, NOISE_SOURCE, NoiseSink, NoiseSource};
 use romer_record::{Exit, SOFTWARE};
 use romer_report::count;
@@ -14,7 +12,7 @@ use romer_units::{Duration, Layer, counted};
 
 use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
-use crate::measure::random_seed;
+use crate::measure::{family, random_seed};
 use crate::{output, signals, traffic};
 
 /// Sends or receives, and gives the exit code.
@@ -25,31 +23,14 @@ pub(crate) fn run(arguments: &NoiseArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a server is to end, and the exit code of its end.
-struct Ending([Arc<AtomicBool>; 2]);
-
-impl Ending {
-    fn has_come(&self) -> bool {
-        self.0.iter().any(|flag| flag.load(Ordering::Acquire))
-    }
-
-    fn exit(&self) -> Exit {
-        if self.0[0].load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success }
-    }
-}
-
-fn now() -> String {
-    humantime::format_rfc3339_micros(SystemTime::now()).to_string()
-}
-
 fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
-    let ending = Ending(signals::ending()?);
+    let ending = signals::ending()?;
     let sink = noise::NoiseSink::bind(arguments.port, arguments.layer)?;
     if !arguments.output.is_silent() {
         output::print(&format!("receiving: UDP port {}\n", sink.port()));
     }
-    let started = now();
+    let started = rfc3339(SystemTime::now());
     let received = sink.count(arguments.duration, &|| ending.has_come())?;
     let document = received_document(&received, sink.port(), started, arguments.layer);
     conclude(&arguments.output, &document, &received_text(&document))?;
@@ -59,11 +40,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
 fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let trace = arguments.mix.trace_file().map(traffic::read).transpose()?;
-    let family = match (arguments.ipv4, arguments.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
+    let family = family(arguments.ipv4, arguments.ipv6);
     let port = arguments.target.port.unwrap_or(PORT);
     let addresses = arguments.target.addresses(family, port)?;
     let target = *addresses.first().ok_or_else(|| Failure::own("a name has no address (noise)"))?;
@@ -73,7 +50,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         trace,
         rate: arguments.rate,
         layer: arguments.layer,
-        version: if target.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 },
+        version: IpVersion::from_address(target),
         seed,
     };
     let packets = Noise::new(&request).map_err(|error| invalid(&error))?;
@@ -84,11 +61,11 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         duration: arguments.duration,
         seed,
     };
-    let ending = Ending(signals::ending()?);
+    let ending = signals::ending()?;
     if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", arguments.rate));
     }
-    let started = now();
+    let started = rfc3339(SystemTime::now());
     let departures = packets.map(|departure| (departure.offset, departure.size));
     let sent = noise::send(&options, departures, &|| ending.has_come())?;
     let document = NoiseSource {
@@ -122,10 +99,7 @@ fn conclude(counts: &CountsArgs, document: &impl serde::Serialize, text: &str) -
     if !counts.is_silent() {
         output::print(text);
     }
-    match &counts.json {
-        Some(file) => output::write_document(file, &output::document_text(document)?, counts.force),
-        None => Ok(()),
-    }
+    output::write_json(counts.json.as_deref(), document, counts.force)
 }
 
 /// A mean over a time; `None` where there was none.

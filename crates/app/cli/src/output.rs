@@ -215,6 +215,25 @@ pub(crate) fn document_text(document: &impl serde::Serialize) -> Result<String, 
     Ok(text)
 }
 
+/// Refuses, before the work for it is done, a document to the target of `--json` and text to standard output that could not be
+/// written ([`check_open`], [`check_target`]). `quiet`: there is no text.
+pub(crate) fn check_json(target: Option<&str>, quiet: bool, force: bool) -> Result<(), Failure> {
+    check_open(!quiet || target == Some("-"))?;
+    check_target(target, force)
+}
+
+/// Writes a document as JSON to the target of `--json`, where there is one ([`write_document`]).
+pub(crate) fn write_json(
+    target: Option<&str>,
+    document: &impl serde::Serialize,
+    force: bool,
+) -> Result<(), Failure> {
+    match target {
+        Some(target) => write_document(target, &document_text(document)?, force),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

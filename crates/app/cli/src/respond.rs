@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         }
     }
     output::check_target(arguments.json.as_deref(), arguments.force)?;
-    let [interrupted, terminated] = signals::ending()?;
+    let ending = signals::ending()?;
     let asked = signals::asking()?;
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             list(responder.control_addresses())
         ));
     }
-    while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
+    while !ending.has_come() {
         if responder.has_failed() {
             return Err(Failure::own("a thread of the responder has ended (respond): see the message above"));
         }
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             unfinished.join(", ")
         )));
     }
-    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
+    Ok(ending.exit())
 }
 
 /// The key of `--key-file`, if one is given.

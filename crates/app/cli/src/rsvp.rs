@@ -2,8 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_host::HostError;
 use romer_host::clock::monotonic_now;
@@ -18,15 +16,15 @@ use romer_rsvp::{
 };
 use romer_units::{Dscp, Duration};
 use romer_wire::ip::Ecn;
+use romer_wire::ip::protocol::UDP;
 use romer_wire::ipv4;
 
 use crate::args::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
 use crate::failure::Failure;
 use crate::measure::random_seed;
+use crate::signals::Ending;
 use crate::{output, signals};
 
-/// The IP protocol number of UDP.
-const UDP: u8 = 17;
 /// The option Router Alert (RFC 2113).
 const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 /// The code point of network control (RFC 4594).
@@ -341,9 +339,9 @@ fn exchange(
     socket: &RawIpv4Socket,
     common: &RsvpSessionArgs,
 ) -> Result<Exit, Failure> {
-    let ends = signals::ending()?;
+    let ending = signals::ending()?;
     let over = monotonic_now() + common.duration;
-    let result = hold(end, first, socket, over, &ends);
+    let result = hold(end, first, socket, over, &ending);
     for step in end.stop() {
         if let Step::Send(packet) = step {
             transmit(socket, &packet);
@@ -357,7 +355,7 @@ fn hold(
     first: Vec<Step>,
     socket: &RawIpv4Socket,
     over: Moment,
-    [interrupted, terminated]: &[Arc<AtomicBool>; 2],
+    ending: &Ending,
 ) -> Result<Exit, Failure> {
     let mut steps = first;
     let mut buffer = vec![0; LARGEST_PACKET];
@@ -370,12 +368,9 @@ fn hold(
                 Step::Fail(failure) => return Err(failure),
             }
         }
-        if interrupted.load(Ordering::Acquire) {
-            return Ok(Exit::Interrupted);
-        }
         let now = monotonic_now();
-        if now >= over || terminated.load(Ordering::Acquire) {
-            return Ok(Exit::Success);
+        if now >= over || ending.has_come() {
+            return Ok(ending.exit());
         }
         let next = end.deadline().unwrap_or(over).min(over).min(now + POLL_INTERVAL);
         wait_any(&[socket.as_fd()], None, Some(next - now)).map_err(|error| {

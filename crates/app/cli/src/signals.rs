@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use romer_host::ending;
@@ -90,15 +90,33 @@ pub(crate) fn asking() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Flags for a server, which ends in good order by either: the first is set by an interrupt, the second by SIGTERM and by
-/// a closed terminal. It ends in time ([`end_in_time`]).
-pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
+/// The signals by which a server ends in good order.
+pub(crate) struct Ending {
+    /// An interrupt sets it.
+    interrupted: Arc<AtomicBool>,
+    /// SIGTERM and a closed terminal set it.
+    pub(crate) terminated: Arc<AtomicBool>,
+}
+
+impl Ending {
+    /// Whether the server is to end.
+    pub(crate) fn has_come(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire) || self.terminated.load(Ordering::Acquire)
+    }
+
+    /// The exit code of its end.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success }
+    }
+}
+
+/// The signals that end a server. It ends in time ([`end_in_time`]).
+pub(crate) fn ending() -> Result<Ending, Failure> {
     end_in_time(Exit::Fault)?;
-    let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
-    let [interrupted, terminated] = &flags;
+    let [interrupted, terminated] = [false, false].map(|flag| Arc::new(AtomicBool::new(flag)));
     for signal in ends() {
-        let flag = if signal == SIGINT { interrupted } else { terminated };
+        let flag = if signal == SIGINT { &interrupted } else { &terminated };
         flag::register(signal, Arc::clone(flag)).map_err(|error| refused(&error))?;
     }
-    Ok(flags)
+    Ok(Ending { interrupted, terminated })
 }

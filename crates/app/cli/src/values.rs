@@ -429,10 +429,6 @@ pub(crate) fn bit_rate(text: &str) -> Result<u64, String> {
     }
 }
 
-pub(crate) fn udp_port(text: &str) -> Result<u16, String> {
-    parse_integer(text, 1, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
-}
-
 pub(crate) fn ipv4(text: &str) -> Result<Ipv4Addr, String> {
     text.parse().map_err(|_| format!("{} is not an IPv4 address; write one such as 192.0.2.1", shown(text)))
 }

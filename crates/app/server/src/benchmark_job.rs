@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use romer_bench::limits::ResultLimit;
 use romer_bench::options::BenchOptions;
-use romer_bench::{BenchError, Progress, Watcher, rfc3339};
+use romer_bench::{BenchError, Progress, Watcher};
+use romer_host::clock::rfc3339;
 use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Judgement, Trial};
 use romer_record::document;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};

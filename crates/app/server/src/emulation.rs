@@ -12,6 +12,7 @@ use romer_emulate::live::{
     Control, DataPlane, DirectionSnapshot, FeedOptions, LiveBridge, LiveError, LiveOptions, SampleFeed,
     Snapshot,
 };
+use romer_host::clock::rfc3339;
 use romer_host::link::{Carried, Network};
 use romer_impair::Cause;
 use romer_port::{PortError, PortName};
@@ -403,7 +404,7 @@ impl Emulation {
             run,
             not_stored,
             running: self.is_running(),
-            started: time::rfc3339(self.control.started()),
+            started: rfc3339(self.control.started()),
             a,
             b,
             data_plane: self.control.data_plane().into(),
@@ -494,7 +495,7 @@ impl Emulation {
 
 fn applied(control: &Control) -> Applied {
     let current = control.scenario();
-    Applied { version: current.revision, at: time::rfc3339(current.since), toml: current.text.clone() }
+    Applied { version: current.revision, at: rfc3339(current.since), toml: current.text.clone() }
 }
 
 fn ended() -> Problem {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_endpoint::names::Target;
+use romer_host::clock::rfc3339;
 use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, LoopObserver, PathRun, Talk};
 use romer_measure::{MeasureOptions, Observer};
 use romer_record::closed_loop::LoopVerdict;
@@ -20,7 +21,6 @@ use crate::jobs::{Hand, JobState, Jobs, Work};
 use crate::measurement_job::{self, MeasurementRequest, wrong};
 use crate::problem::Problem;
 use crate::runs::{self, name_among};
-use crate::time;
 
 /// Between two reports of progress.
 const REPORT_INTERVAL: StdDuration = StdDuration::from_millis(500);
@@ -128,7 +128,7 @@ pub(crate) fn start(loops: &Loops, runs: &Runs, asked: MeasurementRequest) -> Re
         stream: 0,
         command: options.command.clone(),
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         phase: LoopPhase::Measuring,
         elapsed_ns: 0,
         expected_ns: measurement_job::expected_ns(&options),
@@ -146,7 +146,7 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
     let folder = runs::measurement_folder(runs, &request.run)?;
     let opened = Run::open(&folder)?;
     if opened.state() == State::Running {
-        return Err(Problem::conflict("running", "the run is being measured; wait for its end, or stop it"));
+        return Err(runs::unfinished());
     }
     let streams = &opened.manifest().streams;
     let stream = streams.get(usize::from(request.stream)).ok_or_else(|| {
@@ -166,7 +166,7 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
         stream: request.stream,
         command: romer_endpoint::shell(&words),
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         phase: LoopPhase::Modelling,
         elapsed_ns: 0,
         expected_ns: None,
@@ -307,12 +307,7 @@ fn measure(
     let location = Location::Folder { path: folder.path(), force: false };
     let options = MeasureOptions { location, ..options };
     let outcome = romer_measure::measure(&options, stop, &mut PathObserver { hand })?;
-    let incomplete = match (&outcome.not_kept, &outcome.responder_lost) {
-        (Some(error), _) => Some(error.to_string()),
-        (None, Some(gone)) => Some(gone.to_string()),
-        (None, None) => None,
-    };
-    Ok(match incomplete {
+    Ok(match measurement_job::shortfall(&outcome) {
         Some(error) => Some(Ending::Measured(error)),
         None if outcome.partial => Some(Ending::Stopped),
         None => None,

@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::names::Target;
-use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
+use romer_host::clock::rfc3339;
+use romer_measure::{MeasureOptions, MeasurementOutcome, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::document::{self, Measurement, ProbeDirection, StreamInterval};
 use romer_record::emulation::PortDirection;
@@ -28,7 +29,6 @@ use crate::limits;
 use crate::linked_emulation::LinkedEmulation;
 use crate::log_tail::{Follower, LiveStream};
 use crate::problem::{FieldError, Problem};
-use crate::time;
 use crate::warning_text::ExplainedWarning;
 
 /// Notes and targets that are kept of each.
@@ -171,7 +171,7 @@ pub(crate) fn start(
         request: MeasurementRequest { trace: None, ..asked },
         command,
         state: JobState::Running,
-        started: time::rfc3339(SystemTime::now()),
+        started: rfc3339(SystemTime::now()),
         expected_ns,
         run: None,
         notes: Vec::new(),
@@ -214,17 +214,18 @@ pub(crate) fn is_written(measurements: &Measurements, run: &str) -> bool {
     measurements.any_running(|job| job.run.as_deref() == Some(run))
 }
 
+/// Why a measurement is incomplete that was not interrupted.
+pub(crate) fn shortfall(outcome: &MeasurementOutcome) -> Option<String> {
+    let not_kept = outcome.not_kept.as_ref().map(ToString::to_string);
+    not_kept.or_else(|| outcome.responder_lost.as_ref().map(ToString::to_string))
+}
+
 impl Job {
-    fn end(&mut self, outcome: Result<romer_measure::MeasurementOutcome, EndpointError>) {
+    fn end(&mut self, outcome: Result<MeasurementOutcome, EndpointError>) {
         match outcome {
             Ok(outcome) => {
                 self.state = JobState::Done;
-                if let Some(gone) = &outcome.responder_lost {
-                    self.error = Some(gone.to_string());
-                }
-                if let Some(error) = &outcome.not_kept {
-                    self.error = Some(error.to_string());
-                }
+                self.error = shortfall(&outcome);
                 self.failed_limits = limits::broken(
                     &outcome.measurements().iter().map(limits_of).collect::<Vec<_>>(),
                     outcome.partial,

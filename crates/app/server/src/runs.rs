@@ -22,7 +22,7 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
-use romer_store::{MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
+use romer_store::{MANIFEST_FILE, MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -204,6 +204,11 @@ fn unknown() -> Problem {
     Problem::not_found("there is no such run; the list has those that there are")
 }
 
+/// That a run has no results yet.
+pub(crate) fn unfinished() -> Problem {
+    Problem::conflict("running", "the run is being measured; wait for its end, or stop it")
+}
+
 /// The path of a folder among the runs, by its name, which leads nowhere else. The runs of a loop have the name of the loop and their own,
 /// with a slash between.
 pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
@@ -236,7 +241,7 @@ pub(crate) fn name_among(runs: &Runs, folder: &Path) -> Option<String> {
 /// The folder of a measurement.
 pub(crate) fn measurement_folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     let folder = path(runs, name)?;
-    if untrusted::is_file(&folder.join("manifest.json")) {
+    if untrusted::is_file(&folder.join(MANIFEST_FILE)) {
         return Ok(folder);
     }
     Err(match stored_runs::kind(&folder) {
@@ -257,12 +262,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
     let run = Run::open(&folder)?;
     let measurements = match run.state() {
         State::Complete | State::Partial | State::Recovered => run.measurements().ok(),
-        State::Running => {
-            return Err(Problem::conflict(
-                "running",
-                "the run is being measured; wait for its end, or stop it",
-            ));
-        }
+        State::Running => return Err(unfinished()),
         State::Killed => None,
     };
     let (state_now, measurements) = match measurements {
@@ -308,7 +308,7 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
         return Ok(page);
     }
     if run.state() == State::Running {
-        return Err(Problem::conflict("running", "the run is being measured; wait for its end, or stop it"));
+        return Err(unfinished());
     }
     Ok(romer_analyze::page(&read(runs, name)?.streams))
 }
@@ -320,7 +320,7 @@ const MEASUREMENT_FILES: [&str; 6] = [
     "packets.parquet",
     "packets.log",
     stored_runs::EMULATED_FILE,
-    "manifest.json",
+    MANIFEST_FILE,
 ];
 
 /// Takes a run away.

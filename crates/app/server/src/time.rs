@@ -2,10 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(crate) fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_micros(time).to_string()
-}
-
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -57,5 +57,4 @@ pub use forecast::{Forecast, Informative, forecast, informative};
 pub use port_state::{PortFault, PortState};
 pub use run::{Journal, Progress, Watcher, run};
 pub use self_test::{affected_results, self_test};
-pub use setup::rfc3339;
 pub use volume::note as volume_note;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use romer_host::clock::monotonic_now;
+use romer_host::clock::{monotonic_now, rfc3339};
 use romer_host::ending::{self, Stage};
 use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{RemainingTrials, TrialRequest};
@@ -17,7 +17,7 @@ use crate::document::{Summed, outcome_of, summarize, sweep, trial};
 use crate::error::BenchError;
 use crate::numbers::{real, to_u64};
 use crate::options::{BenchOptions, Case};
-use crate::setup::{rfc3339, setup};
+use crate::setup::setup;
 use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
 use crate::tester_evidence::{RATE_TOLERANCE_FACTOR, TesterEvidence, unaccounted};

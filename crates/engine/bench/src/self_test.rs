@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use romer_host::clock::monotonic_now;
+use romer_host::clock::{monotonic_now, rfc3339};
 use romer_host::link::Network;
 use romer_host::netns;
 use romer_method::schedule::Pace;
@@ -30,7 +30,7 @@ use crate::check::check;
 use crate::document::trial;
 use crate::error::BenchError;
 use crate::options::{BenchOptions, Claims, StreamOptions};
-use crate::setup::{rfc3339, setup};
+use crate::setup::setup;
 use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
 use crate::tester_evidence::{RATE_TOLERANCE_FACTOR, TesterEvidence};

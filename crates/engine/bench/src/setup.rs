@@ -1,7 +1,5 @@
 //! On what a benchmark ran, as its document has it.
 
-use std::time::SystemTime;
-
 use romer_host::host_info;
 use romer_record::benchmark::Setup;
 
@@ -9,11 +7,6 @@ use crate::frames;
 use crate::numbers::real;
 use crate::options::BenchOptions;
 use crate::testbed::TestBed;
-
-/// A time of day as documents have it.
-pub fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_micros(time).to_string()
-}
 
 /// The options and the host.
 pub(crate) fn setup<B: TestBed>(options: &BenchOptions, bed: &B) -> Setup {

@@ -10,10 +10,8 @@ use romer_endpoint::names::Family;
 use romer_host::link::{LinkShaping, Network};
 use romer_host::{HostError, netns};
 use romer_lab::{Host, Topology};
-use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
+use romer_measure::{MeasureOptions, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
-use romer_record::document::StreamInterval;
-use romer_record::note::Note;
 use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::Request;
@@ -102,7 +100,7 @@ pub(crate) fn measured(
 ) -> Result<Vec<RoundTrip>, CalibrateError> {
     let folder = tempfile::tempdir().map_err(CalibrateError::Folder)?;
     let options = options(target, traffic, size, &folder.path().join("run"))?;
-    let outcome = romer_measure::measure(&options, stop, &mut Silent)?;
+    let outcome = romer_measure::measure(&options, stop, &mut ())?;
     if outcome.partial {
         return Err(CalibrateError::Interrupted);
     }
@@ -148,13 +146,4 @@ fn options(
         report_every: Duration::from_secs(3_600),
         ..MeasureOptions::new(streams, "romer calibrate".into(), location)
     })
-}
-
-/// Hears everything and says nothing.
-struct Silent;
-
-impl Observer for Silent {
-    fn on_start(&mut self, _: &Path, _: usize) {}
-    fn on_note(&mut self, _: u16, _: &Note) {}
-    fn on_interval(&mut self, _: &StreamInterval) {}
 }

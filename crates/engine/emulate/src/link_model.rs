@@ -16,14 +16,14 @@ use romer_exchange::csv::Fault;
 use romer_exchange::packed::{Records, Refusal, Source};
 use romer_exchange::rates::{self, RateTable};
 use romer_impair::trace::{self, Opportunities, Trace};
-use romer_record::document::ProbeDirection;
 use romer_record::fidelity::{LinkModel, LinkRecording};
 use romer_record::warning::ModelWarning;
-use romer_scenario::LARGEST;
+use romer_scenario::{LARGEST, quoted};
 use romer_units::Duration;
 
 use crate::error::EmulateError;
-use crate::model_fit::{Fitted, quoted};
+use crate::model_fit::{DIRECTIONS, Fitted, TABLES};
+use crate::predictive_check::real;
 use crate::scenario::LARGEST_TRACE;
 
 /// The queue before a recorded link: that of a mahimahi trace.
@@ -179,13 +179,11 @@ pub fn model(
     let flow = if only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     let _ = write!(
         fitted.text,
-        "[about]\ntitle = \"Recorded: {}\"\nsource = \"romer model\"\n{flow}",
-        quoted(name)
+        "[about]\ntitle = {}\nsource = \"romer model\"\n{flow}",
+        quoted(&format!("Recorded: {name}"))
     );
     let mut links = Vec::new();
-    let directions =
-        [(ProbeDirection::Forward, "forward", "a_to_b"), (ProbeDirection::Reverse, "reverse", "b_to_a")];
-    for ((direction, called, table), record) in directions.into_iter().zip(records) {
+    for ((direction, called, table), record) in DIRECTIONS.into_iter().zip(records) {
         let Some(record) = record else { continue };
         let setting = if only_udp { format!("flow.{table}") } else { table.to_owned() };
         match record {
@@ -222,7 +220,7 @@ fn timeline(tables: [Option<&RateTable>; 2], text: &mut String) -> Result<(), St
         let changed = steps.windows(2).filter(|pair| pair[0].bit_per_s != pair[1].bit_per_s);
         changed.map(|pair| (pair[1].at_ns, name, pair[1].bit_per_s)).collect::<Vec<_>>()
     };
-    let mut all: Vec<_> = tables.into_iter().zip(["a_to_b", "b_to_a"]).flat_map(changes).collect();
+    let mut all: Vec<_> = tables.into_iter().zip(TABLES).flat_map(changes).collect();
     all.sort_by_key(|(at, ..)| *at);
     for step in all.chunk_by(|a, b| a.0 == b.0) {
         let at = step.first().map_or(0, |(at, ..)| *at);
@@ -249,11 +247,6 @@ fn rate(bit_per_s: u64) -> String {
     format!("{{ limit = \"{limit}bit\", layer = \"l3\", queue = {{ bytes = \"{QUEUE}\" }} }}")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
-const fn real(nanos: i64) -> f64 {
-    nanos as f64
-}
-
 #[expect(clippy::cast_precision_loss, reason = "rates and counts of a table are below 2^53")]
 const fn whole(number: u64) -> f64 {
     number as f64
@@ -262,6 +255,7 @@ const fn whole(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use romer_impair::{Engine, Limits, Packet, PortId};
+    use romer_record::document::ProbeDirection;
 
     use super::*;
 

@@ -50,6 +50,11 @@ use crate::scenario::Opened;
 const STEPS_OF_SOJOURN: f64 = 50.0;
 /// Octets of an IP packet around the payload of UDP over IPv4.
 const IP_AND_UDP: u32 = 28;
+/// The tables of both directions in a scenario.
+pub(crate) const TABLES: [&str; 2] = ["a_to_b", "b_to_a"];
+/// Both directions: of probes, in documents, and their tables.
+pub(crate) const DIRECTIONS: [(ProbeDirection, &str, &str); 2] =
+    [(ProbeDirection::Forward, "forward", TABLES[0]), (ProbeDirection::Reverse, "reverse", TABLES[1])];
 /// The shortest step of a chain and the shortest correlation time, in seconds.
 const SHORTEST: f64 = 1e-6;
 /// The shortest step of regimes, in seconds.
@@ -294,9 +299,7 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
     let mut fitted =
         Fitted { text: String::new(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     let mut are_relative = false;
-    let tables =
-        [(ProbeDirection::Forward, "forward", "a_to_b"), (ProbeDirection::Reverse, "reverse", "b_to_a")];
-    for (number, (direction, name, table)) in tables.into_iter().enumerate() {
+    for (number, (direction, name, table)) in DIRECTIONS.into_iter().enumerate() {
         let (passages, ordered) = (source.ways[number], source.ordered[number]);
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
             fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
@@ -344,12 +347,6 @@ fn head(source: &FitInput<'_>, directions: &[DirectionModel]) -> String {
         source.year,
         supported(directions)
     )
-}
-
-/// A name as a scenario has it between quotation marks.
-pub(crate) fn quoted(text: &str) -> String {
-    let escaped = |c: char| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c]);
-    text.chars().filter(|c| !c.is_control()).flat_map(escaped).collect()
 }
 
 /// The table of the traffic that the measurement supports in both directions.

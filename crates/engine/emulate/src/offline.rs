@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use romer_host::clock::rfc3339;
 use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, PortId};
 use romer_record::emulation::{EMULATION, Emulation, PortDirection};
 use romer_record::warning::EmulationWarning;
@@ -135,10 +136,6 @@ impl<W: Write> OfflineRun<'_, W> {
     }
 }
 
-fn now() -> String {
-    humantime::format_rfc3339_micros(SystemTime::now()).to_string()
-}
-
 /// Runs a scenario over recorded arrivals and writes a line for each packet and copy, in order of arrival. Virtual time
 /// begins when the arrivals say that the network began; else at 0 or, where the first arrival is more than a day after 0,
 /// with it. All that is held leaves in the end; what can never leave is lost at the last arrival.
@@ -152,7 +149,7 @@ pub fn run(
     arrivals: &Arrivals,
     out: &mut impl Write,
 ) -> io::Result<Emulation> {
-    let started = now();
+    let started = rfc3339(SystemTime::now());
     let first = arrivals.packets.first().map_or(0, |arrival| arrival.time);
     let began = arrivals.began.filter(|began| *began <= first);
     let start = began.unwrap_or(if first > TIME_OF_DAY_THRESHOLD { first } else { 0 });
@@ -198,7 +195,7 @@ pub fn run(
         seed: seed.0,
         generator,
         started,
-        ended: now(),
+        ended: rfc3339(SystemTime::now()),
         ended_by: None,
         data_plane: "offline".into(),
         ports: BTreeMap::new(),

@@ -1,10 +1,11 @@
 //! Cross traffic: a source that sends datagrams at their times, and a sink that counts what arrives.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 
 use romer_host::HostError;
 use romer_host::clock::monotonic_now;
+use romer_host::host_info::unspecified;
 use romer_host::pacing::{Pacer, Wake};
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket, wait_any};
 use romer_units::random::{RandomStream, Seed};
@@ -77,11 +78,10 @@ pub fn send(
     is_ended: &dyn Fn() -> bool,
 ) -> Result<NoiseSent, EndpointError> {
     let NoiseOptions { target, dscp, layer, duration, seed } = *options;
-    let any: IpAddr =
-        if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket_options =
         SocketOptions { dscp, kernel_stamps: false, dont_fragment: true, ..SocketOptions::default() };
-    let socket = StampingSocket::bind(SocketAddr::new(any, 0), &socket_options).map_err(no_socket)?;
+    let any = SocketAddr::new(unspecified(target), 0);
+    let socket = StampingSocket::bind(any, &socket_options).map_err(no_socket)?;
     let content = content(seed);
     let headers = headers(target);
     let mut pacer = Pacer::start_sharing();

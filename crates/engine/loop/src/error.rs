@@ -1,7 +1,7 @@
 //! Why a loop is not closed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use romer_endpoint::EndpointError;
 use romer_lab::LabError;
@@ -32,7 +32,7 @@ pub enum FolderFault {
 #[derive(Debug, Error)]
 pub enum LoopError {
     /// The folder holds something, or is no folder.
-    #[error("the folder cannot be used (--out {}): {fault}", shown(folder))]
+    #[error("the folder cannot be used (--out {}): {fault}", escape::path(folder))]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -40,7 +40,7 @@ pub enum LoopError {
         fault: FolderFault,
     },
     /// A folder or file cannot be made.
-    #[error("cannot make a {what} ({}): {source}; name a folder that can be written", shown(path))]
+    #[error("cannot make a {what} ({}): {source}; name a folder that can be written", escape::path(path))]
     Make {
         /// `folder` or `file`.
         what: &'static str,
@@ -80,7 +80,7 @@ pub enum LoopError {
     #[error(
         "nothing to compare ({}): no direction has known delays or losses in both runs; see romer report {}",
         escape::terminal(path),
-        shown(emulated)
+        escape::path(emulated)
     )]
     NothingToCompare {
         /// The run of the path.
@@ -168,9 +168,4 @@ impl LoopError {
             Self::Store(error) => error.exit(),
         }
     }
-}
-
-/// A path as terminals can show it.
-fn shown(path: &Path) -> String {
-    escape::terminal(&path.to_string_lossy())
 }

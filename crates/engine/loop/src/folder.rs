@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use romer_host::clock::rfc3339;
 use romer_store::{Runs, put_bytes};
 
 use crate::error::{FolderFault, LoopError};
@@ -36,7 +37,7 @@ impl LoopFolder {
     /// # Errors
     /// [`LoopError::Store`].
     pub fn among(runs: &Runs, name: &str) -> Result<Self, LoopError> {
-        let now = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
+        let now = rfc3339(SystemTime::now());
         Ok(Self(runs.make_folder(&format!("loop-{name}"), &now)?))
     }
 

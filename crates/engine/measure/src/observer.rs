@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_record::document::StreamInterval;
 use romer_record::note::Note;
 
-/// Who is told how a measurement goes on.
+/// Who is told how a measurement goes on. `()` ignores it.
 pub trait Observer {
     /// The run is in this folder, and about to begin.
     fn on_start(&mut self, folder: &Path, streams: usize);
@@ -13,4 +13,12 @@ pub trait Observer {
     fn on_note(&mut self, stream: u16, note: &Note);
     /// What happened up to now.
     fn on_interval(&mut self, interval: &StreamInterval);
+}
+
+impl Observer for () {
+    fn on_start(&mut self, _folder: &Path, _streams: usize) {}
+
+    fn on_note(&mut self, _stream: u16, _note: &Note) {}
+
+    fn on_interval(&mut self, _interval: &StreamInterval) {}
 }

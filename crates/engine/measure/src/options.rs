@@ -141,7 +141,7 @@ impl MeasureOptions {
 
 /// Octets of IP and UDP header.
 pub(super) fn header_octets(address: SocketAddr) -> u32 {
-    if address.is_ipv4() { 28 } else { 48 }
+    IpVersion::from_address(address).headers()
 }
 
 /// The schedule of a stream to `address`, with the size that is asked for.
@@ -189,7 +189,7 @@ pub(super) fn schedule_of(
             natural + added
         )));
     }
-    let version = if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
+    let version = IpVersion::from_address(address);
     let request = Request { size: asked, version, ..stream.traffic.clone() };
     let schedule = checked(&request)?;
     let least = floor(stream, &schedule, way, keyed);

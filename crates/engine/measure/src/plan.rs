@@ -1,6 +1,6 @@
 //! What is to be sent to one address of a target, and the socket for it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use romer_endpoint::EndpointError;
@@ -83,8 +83,6 @@ pub(super) fn local_address(
     options: &MeasureOptions,
     target: SocketAddr,
 ) -> Result<SocketAddr, EndpointError> {
-    let any =
-        if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     match options.source {
         Some(source) if source.is_ipv4() != target.is_ipv4() => Err(EndpointError::Usage(format!(
             "the source is of another family than the target (--source): {source} cannot send to {}; give an address \
@@ -96,7 +94,7 @@ pub(super) fn local_address(
             "the source is the address of several hosts (--source): {source} is a network's broadcast address, or a group's, and no \
              host sends from there; give an address of this host, or leave it out"
         ))),
-        source => Ok(SocketAddr::new(source.unwrap_or(any), 0)),
+        source => Ok(SocketAddr::new(source.unwrap_or(host_info::unspecified(target)), 0)),
     }
 }
 

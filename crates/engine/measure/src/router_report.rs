@@ -2,7 +2,7 @@
 //! host's own refusal, so that who it was is asked with a datagram, whose error names its sender.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use romer_host::socket::{Outgoing, PathError, PathErrorKind, SocketOptions, StampingSocket, TransmitEvents};
 use romer_host::stream::Origin;
@@ -26,17 +26,14 @@ pub(super) fn asked(error: &io::Error, address: SocketAddr, from: &Origin) -> Op
         return None;
     }
     let own = host_info::route_to(address).ok()?.source;
-    let any = match address.ip() {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
     let options = SocketOptions {
         interface: from.interface.clone(),
         kernel_stamps: false,
         path_errors: true,
         ..SocketOptions::default()
     };
-    let socket = StampingSocket::bind(SocketAddr::new(from.address.unwrap_or(any), 0), &options).ok()?;
+    let source = from.address.unwrap_or(host_info::unspecified(address));
+    let socket = StampingSocket::bind(SocketAddr::new(source, 0), &options).ok()?;
     // Nothing that a reflector or a responder would answer.
     socket.send(&Outgoing::new(&[0], address, 0)).ok()?;
     let mut events = TransmitEvents::new(16);

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use romer_host::clock::rfc3339;
 use romer_units::Duration;
 
 /// Now.
@@ -11,6 +12,5 @@ pub(super) fn rfc3339_now() -> String {
 
 /// So much `later` than now.
 pub(super) fn rfc3339_after(later: Duration) -> String {
-    let time = SystemTime::now() + later.to_std();
-    humantime::format_rfc3339_micros(time).to_string()
+    rfc3339(SystemTime::now() + later.to_std())
 }

@@ -4,13 +4,13 @@ use romer_analyze::qtcp::{SkewOutcome, to_log};
 use romer_clock::skew::Method;
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS};
+use romer_host::clock::rfc3339;
 use romer_qtcp_protocol::ReceiverEnd;
 use romer_record::SOFTWARE;
 use romer_record::qtcp::{QTCP_RECEIVER, QtcpDelay, QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpStamps};
 
 use crate::receive::{Arrival, Received};
 use crate::send;
-use crate::time::rfc3339;
 
 /// The entries and figures of a test.
 #[derive(Clone, Debug)]

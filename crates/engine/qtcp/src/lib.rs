@@ -17,7 +17,6 @@ mod evaluate;
 mod payload;
 mod receive;
 mod send;
-mod time;
 
 pub use console::{Console, Key, Notice};
 pub use error::{NoAnswer, PathMtu, QtcpError, Rejection};

@@ -5,8 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::SystemTime;
 
 use romer_endpoint::EndpointError;
+use romer_exchange::qtcp::UNIT_NS;
 use romer_host::HostError;
-use romer_host::clock::{monotonic_now, realtime_now};
+use romer_host::clock::{monotonic_now, realtime_now, rfc3339};
+use romer_host::host_info::unspecified;
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, PathErrorKind, SocketOptions, StampingSocket, TransmitEvents, wait_any};
 use romer_host::stream::{self, Origin};
@@ -23,10 +25,7 @@ use crate::console::{Console, Key, Notice};
 use crate::control::Conversation;
 use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
 use crate::payload::{fill, filling};
-use crate::time::rfc3339;
 
-/// Nanoseconds of a unit of the time stamps in packets.
-const UNIT_NS: i64 = 100;
 /// The longest wait without a look at the user and the control connection.
 const SLICE: Duration = Duration::from_millis(50);
 /// Before a departure that is nearer than this nobody waits for the control connection.
@@ -286,11 +285,7 @@ impl Session<'_> {
     }
 
     fn open(&mut self) -> Result<Transmitter, QtcpError> {
-        let any: SocketAddr = if self.address.is_ipv4() {
-            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
-        };
+        let any = SocketAddr::new(unspecified(self.address), 0);
         let stamped = SocketOptions { dont_fragment: true, path_errors: true, ..SocketOptions::default() };
         let socket = match StampingSocket::bind(any, &stamped) {
             Ok(socket) => socket,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::PoisonError;
 
 use romer_endpoint::circumstances::clock_error;
+use romer_host::clock::rfc3339;
 use romer_record::SOFTWARE;
 use romer_record::event::Event;
 use romer_record::respond::{
@@ -43,8 +44,8 @@ impl Responder {
         Respond {
             schema: RESPOND.into(),
             software: SOFTWARE.into(),
-            started: humantime::format_rfc3339_micros(self.started).to_string(),
-            at: humantime::format_rfc3339_micros(self.stats.at()).to_string(),
+            started: rfc3339(self.started),
+            at: rfc3339(self.stats.at()),
             test_addresses: written(&self.test_addresses),
             control_addresses: written(&self.control_addresses),
             authenticated: self.authenticated,

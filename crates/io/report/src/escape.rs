@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Makes control characters visible (`\u{1b}`), so that a name cannot move the cursor, colour the screen or end
 /// the line. The marks that reorder text (the property `Bidi_Control` of Unicode) and the other separators of lines
@@ -16,6 +17,11 @@ pub fn terminal(text: &str) -> String {
         }
     }
     safe
+}
+
+/// As [`terminal`], of a path.
+pub fn path(path: &Path) -> String {
+    terminal(&path.to_string_lossy())
 }
 
 /// Makes text harmless inside an element or a quoted attribute of HTML and of SVG; control characters are made

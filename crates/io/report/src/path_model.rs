@@ -101,10 +101,10 @@ fn recorded(link: &LinkModel, unicode: bool) -> String {
         String::new()
     };
     format!(
-        "{}: {what} over {}, which repeats; {:.3} Mbit/s on average{outage}.",
+        "{}: {what} over {}, which repeats; {} on average{outage}.",
         capital(&link.direction),
         time(link.duration_ns, unicode),
-        link.mean_bit_per_s / 1e6
+        rate(link.mean_bit_per_s)
     )
 }
 
@@ -202,7 +202,7 @@ fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
     let is_rate = parameter.name.ends_with("_bit_per_s");
     let value = |value: f64| match (is_time, is_rate) {
         (true, _) => time(value, unicode),
-        (_, true) => format!("{:.3} Mbit/s", value / 1e6),
+        (_, true) => rate(value),
         _ => percent(value),
     };
     let interval = match parameter.interval {
@@ -212,6 +212,10 @@ fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
         None => " (not bounded by the measurement)".to_owned(),
     };
     format!("{}: {}{interval}", parameter_name(&parameter.name), value(parameter.value))
+}
+
+fn rate(bit_per_s: f64) -> String {
+    format!("{:.3} Mbit/s", bit_per_s / 1e6)
 }
 
 /// The name in words, without its unit.
@@ -245,8 +249,8 @@ fn supported(model: &DirectionModel, unicode: bool) -> String {
         ""
     };
     format!(
-        "supported by the measurement: packet spacings of {low} to {high}, {sizes}, load up to {:.3} Mbit/s{bound}",
-        range.load_bit_per_s / 1e6
+        "supported by the measurement: packet spacings of {low} to {high}, {sizes}, load up to {}{bound}",
+        rate(range.load_bit_per_s)
     )
 }
 

@@ -38,6 +38,8 @@ pub use error::StoreError;
 pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
 pub use reader::{LogFrame, LogReader, Recovered, recover};
-pub use run::{Finished, Location, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of};
+pub use run::{
+    Finished, Location, MANIFEST_FILE, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of,
+};
 pub use runs::{Listed, Runs};
 pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

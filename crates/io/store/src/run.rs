@@ -20,7 +20,8 @@ use crate::reader::recover;
 use crate::untrusted;
 use crate::writer::{LogFile, LogWriter};
 
-const MANIFEST_FILE: &str = "manifest.json";
+/// The manifest in a run's folder.
+pub const MANIFEST_FILE: &str = "manifest.json";
 const LOG_FILE: &str = "packets.log";
 const ROWS_FILE: &str = "packets.parquet";
 /// The file of the measurement documents in a run's folder.

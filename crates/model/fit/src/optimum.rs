@@ -1,7 +1,7 @@
 //! Maxima of functions, and the intervals that their curvature gives.
 
 /// The standard normal quantile of 97.5 %.
-const Z: f64 = 1.959_963_984_540_054;
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
 /// Half of the 95 % quantile of chi-squared with one degree of freedom.
 const PROFILE_DROP: f64 = 1.920_729_410_347;
 

@@ -7,6 +7,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use romer_units::Size;
@@ -29,6 +30,14 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
+    /// That of packets to `address`.
+    pub const fn from_address(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(_) => Self::V4,
+            SocketAddr::V6(_) => Self::V6,
+        }
+    }
+
     /// Octets of the headers of IP, without options or extensions, and of UDP.
     pub const fn headers(self) -> u32 {
         match self {

@@ -1,5 +1,7 @@
 //! The host's clocks, in integer nanoseconds.
 
+use std::time::SystemTime;
+
 use romer_units::{Clock, Duration, Monotonic, Timestamp};
 
 /// A reading of the host's real-time clock (`CLOCK_REALTIME`), nanoseconds since 1970-01-01 UTC.
@@ -35,6 +37,11 @@ pub struct Now {
     pub monotonic: Timestamp<Monotonic>,
     /// The clock of stamps, read a few tens of nanoseconds later.
     pub realtime: Realtime,
+}
+
+/// A time of day as documents have it: UTC by RFC 3339, in microseconds.
+pub fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_micros(time).to_string()
 }
 
 /// Reads the real-time clock.

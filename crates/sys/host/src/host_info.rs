@@ -260,16 +260,22 @@ pub struct Route {
     pub interface: Option<String>,
 }
 
+/// The unspecified address of the family of `target`: the kernel chooses the source of a socket that is bound to it.
+pub const fn unspecified(target: SocketAddr) -> IpAddr {
+    match target {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
 /// Asks the kernel for the route to `target`. Nothing is sent.
 ///
 /// # Errors
 /// There is none (`ENETUNREACH`), or the family is switched off (`EAFNOSUPPORT`).
 pub fn route_to(target: SocketAddr) -> Result<Route, HostError> {
-    let any: IpAddr =
-        if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let failed =
         |source| HostError::System { operation: "find a route to", subject: target.to_string(), source };
-    let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
+    let socket = UdpSocket::bind((unspecified(target), 0)).map_err(failed)?;
     socket.connect(target).map_err(failed)?;
     let source = socket.local_addr().map_err(failed)?.ip();
     let (level, name) = if target.is_ipv4() {

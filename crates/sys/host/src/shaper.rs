@@ -305,14 +305,18 @@ fn fixed(index: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
 }
 
 fn request(kind: u16, flags: u16, fixed: &[u8], name: &str, fill: &dyn Fn(&mut Draft)) -> Vec<u8> {
-    let mut draft = Draft::new(kind, flags, fixed);
-    let mut name = name.as_bytes().to_vec();
-    name.push(0);
-    draft.attribute(KIND, &name);
+    let mut draft = named(kind, flags, fixed, name);
     let options = draft.open(OPTIONS);
     fill(&mut draft);
     draft.close(options);
     draft.finish()
+}
+
+/// The beginning of a request for a part that is called `name`.
+fn named(kind: u16, flags: u16, fixed: &[u8], name: &str) -> Draft {
+    let mut draft = Draft::new(kind, flags, fixed);
+    draft.attribute(KIND, &[name.as_bytes(), &[0]].concat());
+    draft
 }
 
 /// `struct tc_ratespec`.
@@ -411,10 +415,7 @@ fn restoration(index: u32, former: Option<&Former>) -> Vec<Vec<u8>> {
     let mut requests = vec![Draft::new(DELETE_DISCIPLINE, asked, &fixed(index, HANDLE, ROOT, 0)).finish()];
     requests.extend(former.map(|former| {
         let header = fixed(index, former.handle, ROOT, 0);
-        let mut draft = Draft::new(NEW_DISCIPLINE, asked | CREATE | EXCLUSIVE, &header);
-        let mut name = former.kind.clone().into_bytes();
-        name.push(0);
-        draft.attribute(KIND, &name);
+        let mut draft = named(NEW_DISCIPLINE, asked | CREATE | EXCLUSIVE, &header, &former.kind);
         draft.attribute(OPTIONS, &former.options);
         draft.finish()
     }));

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use clap::{Args, Subcommand};
+use romer_qtcp_protocol::DEFAULT_PORT;
 use romer_units::Duration;
 
 use crate::values;
@@ -46,7 +47,7 @@ pub(crate) enum ServiceOption {
 #[derive(Debug, Args)]
 pub(crate) struct RsvpSessionArgs {
     /// UDP port of the flow at the receiver, and at the sender
-    #[arg(long, short = 'p', value_name = "N", default_value = "5003", value_parser = values::udp_port, allow_hyphen_values = true)]
+    #[arg(long, short = 'p', value_name = "N", default_value_t = DEFAULT_PORT, value_parser = values::port, allow_hyphen_values = true)]
     pub(crate) port: u16,
     /// Time until the reservation is removed
     #[arg(long, short = 't', value_name = "D", default_value = "forever", value_parser = values::duration, allow_hyphen_values = true)]

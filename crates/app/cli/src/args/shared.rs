@@ -67,8 +67,7 @@ impl OutputArgs {
     /// # Errors
     /// A standard output that is wanted and is not there; or a file that cannot be made ([`output::check_target`]).
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        output::check_open(!self.quiet || self.json_to_stdout())?;
-        output::check_target(self.json.as_deref(), self.force)
+        output::check_json(self.json.as_deref(), self.quiet, self.force)
     }
 }
 

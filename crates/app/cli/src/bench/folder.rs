@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use romer_bench::Journal;
 use romer_bench::options::BenchOptions;
-use romer_bench::{Journal, rfc3339};
+use romer_host::clock::rfc3339;
 use romer_record::Exit;
 use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};

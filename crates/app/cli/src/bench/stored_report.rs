@@ -49,9 +49,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     if let Some(file) = &arguments.csv {
         output::write_document(file, &romer_report::benchmark::csv(&document), force)?;
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&document)?, force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &document, force)?;
     match &arguments.svg {
         Some(folder) => figures(&document, folder, force),
         None => Ok(()),

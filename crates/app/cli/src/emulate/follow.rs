@@ -23,9 +23,8 @@ use romer_emulate::live::{Control, LiveError};
 use romer_emulate::model_fit::{ModelKind, Modelled};
 use romer_endpoint::names::Target;
 use romer_impair::Nanos;
-use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions, check_sizes};
-use romer_record::document::{ProbeDirection, StreamInterval};
-use romer_record::note::Note;
+use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
+use romer_record::document::ProbeDirection;
 use romer_record::warning::RefitEvent;
 use romer_record::{Fate, Passage};
 use romer_report::escape;
@@ -118,20 +117,11 @@ impl Plan {
 
     /// Measures a period. An error is that of the measurement, or nothing where it only has no answers.
     fn measure(&self, folder: &Path, stop: &AtomicBool) -> Result<Evaluated, Option<String>> {
-        let outcome = romer_measure::measure(&self.options(folder), stop, &mut Silent)
+        let outcome = romer_measure::measure(&self.options(folder), stop, &mut ())
             .map_err(|error| Some(error.to_string()))?;
         let lost = outcome.responder_lost.as_ref().map(ToString::to_string);
         outcome.streams.into_iter().next().filter(|stream| arrived(stream) > 0).ok_or(lost)
     }
-}
-
-/// Hears everything and says nothing: what matters of a period is an event.
-struct Silent;
-
-impl Observer for Silent {
-    fn on_start(&mut self, _: &Path, _: usize) {}
-    fn on_note(&mut self, _: u16, _: &Note) {}
-    fn on_interval(&mut self, _: &StreamInterval) {}
 }
 
 /// The packets that arrived, of the direction with the most.
@@ -442,7 +432,7 @@ fn make_scratch() -> Result<PathBuf, Failure> {
     DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
         Failure::environment(format!(
             "cannot make a folder for measurements ({}): {error}; name a folder with --out, or set TMPDIR",
-            escape::terminal(&path.to_string_lossy())
+            escape::path(&path)
         ))
     })?;
     Ok(path)

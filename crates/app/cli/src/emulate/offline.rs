@@ -79,10 +79,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
         document.warnings.push(EmulationWarning::NoArrivals);
     }
-    if let Some(file) = json {
-        let text = output::document_text(&document)?;
-        output::write_document(file, &text, wanted.force)?;
-    }
+    output::write_json(json, &document, wanted.force)?;
     let mut words = summary(&document);
     if let Some(kept) = &kept {
         kept.finish(&document, Some(&opened.scenario.config), false)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use romer_record::Exit;
 use romer_record::emulation::Emulation;
 use romer_report::escape;
-use romer_store::untrusted;
+use romer_store::{MANIFEST_FILE, untrusted};
 
 use super::run_folder::{DOCUMENT, FIGURES, PAGE, SAMPLES, SCENARIO, kept_in};
 use super::text;
@@ -23,7 +23,7 @@ const MAX_FILE_OCTETS: u64 = 64 << 20;
 /// Whether an emulation is kept there, were it one that was killed.
 pub(crate) fn is_emulation(folder: &Path) -> bool {
     let has = |name: &str| untrusted::is_file(&folder.join(name));
-    !has("manifest.json") && (has(DOCUMENT) || (has(SAMPLES) && has(SCENARIO)))
+    !has(MANIFEST_FILE) && (has(DOCUMENT) || (has(SAMPLES) && has(SCENARIO)))
 }
 
 /// Shows the emulation in `folder`, and writes what is asked for.
@@ -52,9 +52,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
             output::write_with(target, force, |out| io::copy(&mut file, out).map(drop))?;
         }
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&document)?, force)?;
-    }
+    output::write_json(arguments.output.json.as_deref(), &document, force)?;
     let Some(target) = &arguments.svg else { return Ok(()) };
     check_folder(target, force)?;
     let into = escape::terminal(&target.to_string_lossy());

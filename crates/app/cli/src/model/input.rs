@@ -54,7 +54,7 @@ impl ModelInput {
         if let Some(reverse) = arguments.reverse.as_deref().filter(|_| arguments.inputs.len() > 1) {
             return Err(Failure::usage(format!(
                 "too many inputs (--reverse {}): it is the other direction of one packet log, and {} are given; model one of them",
-                shown(reverse),
+                escape::path(reverse),
                 arguments.inputs.len()
             )));
         }
@@ -73,8 +73,8 @@ impl RecordedLink {
                 let record = LinkRecord::read(other)?.ok_or_else(|| {
                     Failure::usage(format!(
                         "no recorded rates (--reverse {}): {} has the rates of a link; name a table of rates or a mahimahi trace",
-                        shown(other),
-                        shown(file)
+                        escape::path(other),
+                        escape::path(file)
                     ))
                 })?;
                 Some(record)
@@ -96,7 +96,7 @@ impl MeasuredRun {
                 if is_given {
                     return Err(Failure::usage(format!(
                         "{option} is for packet logs ({} is a run): a run has both its directions and their clocks; leave it out",
-                        shown(path)
+                        escape::path(path)
                     )));
                 }
             }
@@ -117,8 +117,4 @@ impl MeasuredRun {
         let stream = self.streams.get(usize::from(number));
         stream.ok_or_else(|| Failure::no_stream(number, &self.name, self.streams.len()))
     }
-}
-
-fn shown(path: &Path) -> String {
-    escape::terminal(&path.to_string_lossy())
 }

@@ -54,7 +54,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
         }
         (one, other) => one.or(other).unwrap_or(DEFAULT_PORT),
     };
-    check_output(arguments)?;
+    output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
     let addresses = target.addresses(Family::Any, port)?;
     let mut terminal = Terminal::start(arguments)?;
     let options = SendOptions { addresses, plan, compressible: arguments.compressible };
@@ -64,7 +64,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
     if terminal.has_words {
         output::print(&output::to_ascii(&sender_summary(&document)));
     }
-    write_json(arguments, &document)?;
+    output::write_json(arguments.json.as_deref(), &document, arguments.force)?;
     Ok(if document.end == QtcpSenderEnd::Interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
@@ -73,7 +73,7 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     let calibration = arguments.calibration.unwrap_or(0);
     let quota = arguments.quota.unwrap_or(Quota::Packets(DEFAULT_PACKETS));
     check_packets(calibration, quota)?;
-    check_output(arguments)?;
+    output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
     let files = |prefix: &str| ["sta", "raw", "log"].map(|ending| format!("{prefix}.{ending}"));
     if let Some(prefix) = &arguments.files {
         for file in files(prefix) {
@@ -101,7 +101,7 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     if let Some(prefix) = &arguments.files {
         write_files(files(prefix), &evaluation, arguments)?;
     }
-    write_json(arguments, &evaluation.document)?;
+    output::write_json(arguments.json.as_deref(), &evaluation.document, arguments.force)?;
     let is_interrupted = evaluation.document.end == QtcpReceiverEnd::Interrupted;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Success })
 }
@@ -161,18 +161,6 @@ fn check_packets(calibration: u64, quota: Quota) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-fn check_output(arguments: &QtcpArgs) -> Result<(), Failure> {
-    output::check_open(!arguments.quiet || arguments.json.as_deref() == Some("-"))?;
-    output::check_target(arguments.json.as_deref(), arguments.force)
-}
-
-fn write_json(arguments: &QtcpArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
-    match &arguments.json {
-        Some(target) => output::write_document(target, &output::document_text(document)?, arguments.force),
-        None => Ok(()),
-    }
 }
 
 /// Writes the .sta, .raw and .log files.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use romer_loop::folder::{self, DOCUMENT, EMULATED, EMULATION, PATH, SAMPLES, SCENARIO};
+use romer_loop::folder::{self, DOCUMENT, EMULATED, EMULATION, PAGE, PATH, SAMPLES, SCENARIO};
 use romer_record::closed_loop::{ClosedLoop, LOOP};
-use romer_store::{Run, Runs, State, untrusted};
+use romer_store::{MANIFEST_FILE, Run, Runs, State, untrusted};
 
 use super::{
     FolderKind, MEASUREMENT_FILES, RunDocuments, RunListEntry, StoredLoop, name_among, remove, stored_runs,
@@ -15,9 +15,6 @@ use crate::problem::Problem;
 use crate::request_guard::LARGEST_BODY;
 use crate::scenario;
 use crate::warning_text::WithWarningText;
-
-/// The page of a loop.
-pub(super) const REPORT_FILE: &str = folder::PAGE;
 
 /// Whether a folder is that of a loop.
 pub(super) fn is_loop(folder: &Path) -> bool {
@@ -33,7 +30,7 @@ pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
 /// The same of a folder that may be something else. A link is not followed.
 fn inner(folder: &Path, name: &str) -> Option<PathBuf> {
     let run = folder.join([PATH, EMULATED].into_iter().find(|known| *known == name)?);
-    (untrusted::is_folder(&run) && untrusted::is_file(&run.join("manifest.json"))).then_some(run)
+    (untrusted::is_folder(&run) && untrusted::is_file(&run.join(MANIFEST_FILE))).then_some(run)
 }
 
 fn document(folder: &Path) -> Result<Option<ClosedLoop>, Problem> {
@@ -143,7 +140,7 @@ pub(super) fn delete(folder: &Path) -> Result<(), Problem> {
         remove(run, &MEASUREMENT_FILES)?;
     }
     let names = scenario_names(folder);
-    let results = [SAMPLES, EMULATION, REPORT_FILE, DOCUMENT];
+    let results = [SAMPLES, EMULATION, PAGE, DOCUMENT];
     let files: Vec<&str> = names.iter().map(String::as_str).chain(results).collect();
     remove(folder, &files)
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::warning_text::WithWarningText;
+use romer_loop::folder::PAGE;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
-use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
+use romer_store::{BenchmarkRun, MANIFEST_FILE, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -28,7 +29,7 @@ const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 
 /// What a folder is; `None` for a measurement, and for what is nothing of romer's.
 pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
-    if untrusted::is_file(&folder.join("manifest.json")) {
+    if untrusted::is_file(&folder.join(MANIFEST_FILE)) {
         return None;
     }
     if BenchmarkRun::plan(folder).is_ok() {
@@ -123,7 +124,7 @@ pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDoc
 /// The page that lies in the folder.
 pub(super) fn report(folder: &Path, kind: FolderKind) -> Result<String, Problem> {
     let (file, who) = match kind {
-        FolderKind::Loop => (stored_loops::REPORT_FILE, "loop"),
+        FolderKind::Loop => (PAGE, "loop"),
         FolderKind::Benchmark | FolderKind::Emulation | FolderKind::Measurement => (REPORT_FILE, "benchmark"),
     };
     untrusted::read_text(&folder.join(file), MAX_DOCUMENT_OCTETS).map_err(|error| match error.kind() {

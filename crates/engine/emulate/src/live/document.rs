@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use romer_host::clock::rfc3339;
 use romer_impair::{Cause, Correlation};
 use romer_record::document::Summary;
 use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange, PortDirection};
@@ -97,10 +98,6 @@ fn was_down(port: &str, link: &LinkHistory) -> Option<EmulationWarning> {
 /// That packets came for which there was no room.
 fn no_buffer(direction: PortDirection, packets: u64) -> Option<EmulationWarning> {
     (packets > 0).then_some(EmulationWarning::BufferFull { direction, packets })
-}
-
-fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_micros(time).to_string()
 }
 
 fn direction(direction: &DirectionSnapshot) -> EmulatedDirection {

@@ -7,12 +7,10 @@ use romer_impair::Nanos;
 use romer_record::Passage;
 use romer_units::{Clock, Duration, Timestamp};
 
-use super::{DelaySource, FitInput, Fitted, ModelKind, Modelled, Way, checked, fit, head, settled};
+use super::{DelaySource, FitInput, Fitted, ModelKind, Modelled, TABLES, Way, checked, fit, head, settled};
 
 /// The shortest part of a timeline, nanoseconds.
 const SHORTEST_PART: Nanos = 1_000_000;
-/// The tables of both directions in a scenario.
-const TABLES: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// One of several measurements.
 #[derive(Clone, Debug, PartialEq)]

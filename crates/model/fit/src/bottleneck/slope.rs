@@ -16,9 +16,8 @@
 
 use super::Step;
 use crate::Estimate;
+use crate::optimum::Z;
 
-/// The standard normal quantile of 97.5 %.
-const Z: f64 = 1.959_963_984_540_054;
 /// Fewer steps do not show a rate.
 const FEWEST: usize = 50;
 /// The deviation of the sizes that the sizes before do not determine is at least this share of their mean.

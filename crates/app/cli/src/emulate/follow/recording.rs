@@ -76,7 +76,7 @@ impl Recording {
         output::put_file(&path, text.as_bytes()).map_err(|error| {
             Failure::environment(format!(
                 "cannot write a refit ({}): {error}; free space on the disk, and start again",
-                escape::terminal(&path.to_string_lossy())
+                escape::path(&path)
             ))
         })
     }
