@@ -1,11 +1,13 @@
 //! Both ends on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use romer_clock::skew::Method;
+use romer_host::stream::{Origin, connect};
 use romer_qtcp::{
     Console, Key, Notice, QtcpError, ReceiveOptions, Received, SendOptions, evaluate, receive, send,
 };
@@ -163,4 +165,39 @@ fn second_senders_are_refused() {
         assert!(first.partial && first.end != QtcpSenderEnd::AllSent, "{first:?}");
         assert_eq!(receiver.join().unwrap().arrivals.len(), 20);
     });
+}
+
+/// Connections that offer nothing keep no sender of another network out, however many they are.
+#[test]
+fn idle_connections_keep_no_place() {
+    const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    let port = free_port();
+    let stop = AtomicBool::new(false);
+    let answer = std::thread::scope(|scope| {
+        let ((ready, is_ready), (_silent, keys)) = (channel(), channel());
+        let mut user = User { keys, notices: ready, interrupted: &stop };
+        let options = ReceiveOptions { port, plan: receiver_plan(10) };
+        let receiver = scope.spawn(move || receive(&options, &mut user));
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let talk = || -> std::io::Result<String> {
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            let crowd = Origin { address: Some(Ipv4Addr::new(127, 0, 1, 1).into()), ..Origin::default() };
+            let idle: Vec<TcpStream> =
+                (0..20).map(|_| connect(address, &crowd, TIMEOUT)).collect::<Result<_, _>>()?;
+            let mut sender = connect(address, &Origin::default(), TIMEOUT)?;
+            sender.set_read_timeout(Some(TIMEOUT))?;
+            sender.write_all(
+                b"TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64\n",
+            )?;
+            let mut answer = String::new();
+            BufReader::new(&sender).read_line(&mut answer)?;
+            drop(idle);
+            Ok(answer)
+        };
+        let answer = talk();
+        stop.store(true, Ordering::Release);
+        assert_eq!(receiver.join().unwrap().unwrap().end, ReceiverEnd::Interrupted);
+        answer
+    });
+    assert_eq!(answer.unwrap(), "READY stamps=kernel\n");
 }
