@@ -342,5 +342,12 @@ mod tests {
                 assert_eq!(evaluation.document.all.packets, 400, "{method}");
             }
         }
+        let document = evaluate(&extreme, Method::LeastAbsoluteJumps, 100, true).document;
+        assert_eq!(document.skew_ppm, None);
+        assert!(
+            document.skew_notes.iter().any(|note| note.contains("go back further")),
+            "{:?}",
+            document.skew_notes
+        );
     }
 }
