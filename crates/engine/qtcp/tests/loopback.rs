@@ -11,7 +11,7 @@ use romer_host::stream::{Origin, connect};
 use romer_qtcp::{
     Console, Key, Notice, QtcpError, ReceiveOptions, Received, SendOptions, evaluate, receive, send,
 };
-use romer_qtcp_protocol::{Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
+use romer_qtcp_protocol::{HEADER_LEN, Packet, PacketKind, Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
 use romer_record::qtcp::{QtcpSender, QtcpSenderEnd};
 use romer_traffic::TokenBucket;
 
@@ -200,4 +200,40 @@ fn idle_connections_keep_no_place() {
         answer
     });
     assert_eq!(answer.unwrap(), "READY stamps=kernel\n");
+}
+
+/// A datagram gets no answer, whether it is a packet of the test, of another one, or none.
+#[test]
+fn datagrams_get_no_answer() {
+    let port = free_port();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let ((ready, is_ready), (_silent, keys)) = (channel(), channel());
+        let mut user = User { keys, notices: ready, interrupted: &stop };
+        let plan = ReceiverPlan { wait: false, calibration: 0, ..receiver_plan(2) };
+        let receiver = scope.spawn(move || receive(&ReceiveOptions { port, plan }, &mut user).unwrap());
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let packet = |kind, sequence, session| {
+            let mut header = [0; HEADER_LEN];
+            Packet { kind, sequence, sent: 0, user: 0, session }.write(&mut header);
+            header.to_vec()
+        };
+        for datagram in [
+            Vec::new(),
+            vec![0; 1_000],
+            packet(PacketKind::Termination, 1, 9),
+            packet(PacketKind::Measured, 0, 5),
+            packet(PacketKind::Measured, 7, 6),
+            packet(PacketKind::Measured, u64::MAX, 5),
+            packet(PacketKind::Measured, 1, 5),
+        ] {
+            socket.send_to(&datagram, (Ipv4Addr::LOCALHOST, port)).unwrap();
+        }
+        let received = receiver.join().unwrap();
+        assert_eq!((received.end, received.arrivals.len(), received.ignored), (ReceiverEnd::Quota, 2, 5));
+        // What is sent over loopback has arrived when the call returns.
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.recv(&mut [0; 100]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    });
 }
