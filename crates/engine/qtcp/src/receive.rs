@@ -28,12 +28,12 @@ const SLICE: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 16;
 /// Connections that have not offered a test yet. Beyond it, the network that has most of them loses its oldest.
 const MAX_STRANGERS: usize = 8;
+/// How long such a connection may take.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(10);
 /// New connections before anything else is looked at.
 const MAX_ACCEPTED: usize = 64;
 /// Lines of the control connection before anything else is looked at.
 const MAX_LINES: usize = 1_024;
-/// How long such a connection may take.
-const OFFER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Packets behind the last one that arrived of which time stamps are stored: queues of the path may hold that many.
 const QUEUED: u64 = 1 << 16;
 /// Octets of the receive buffer that is requested.
