@@ -42,7 +42,7 @@ fn message(line: &str, receiver: &mut Receiver, now: Timestamp<Monotonic>) {
         Ok(message) => {
             assert_eq!(message.to_string().parse(), Ok(message.clone()));
             match message {
-                SenderMessage::Test(offer) => drop(receiver.offered(offer).to_string()),
+                SenderMessage::Test(offer) => drop(receiver.offered(offer, now).to_string()),
                 other => receiver.message(&other, now),
             }
         }

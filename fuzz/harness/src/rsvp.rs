@@ -129,8 +129,8 @@ impl Nodes {
 
     /// Without packets all state ends.
     fn end(mut self) {
-        // No refresh period is longer than 50 days, and no lifetime than 5.25 periods.
-        self.now = self.now + Duration::from_secs(86_400 * 300);
+        // No lifetime is longer than 52.5 minutes.
+        self.now = self.now + Duration::from_secs(3_151);
         let _ = (self.sender.expire(self.now), self.receiver.expire(self.now));
         self.assert_router_actions(|router, now| router.expire(now));
         assert_eq!((self.router.paths().count(), self.receiver.requests().count()), (0, 0));

@@ -14,7 +14,7 @@ use romer_rsvp::{
     QosService, Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Sender, SenderAction, SenderConfig,
     Session, Tspec,
 };
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, counted};
 use romer_wire::ip::Ecn;
 use romer_wire::ip::protocol::UDP;
 use romer_wire::ipv4;
@@ -31,6 +31,8 @@ const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
 /// How often the signals are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Lines that messages may cause in a second: anybody can send them.
+const MOST_LINES: u32 = 20;
 /// Packets that are read at once.
 const MOST_READ: usize = 64;
 /// The longest IPv4 packet.
@@ -343,11 +345,52 @@ fn exchange(
     let over = monotonic_now() + common.duration;
     let result = hold(end, first, socket, over, &ending);
     for step in end.stop() {
-        if let Step::Send(packet) = step {
-            transmit(socket, &packet);
+        if let Step::Send(packet) = step
+            && let Some(note) = transmit(socket, &packet)
+        {
+            output::eprint_line(&note);
         }
     }
     result
+}
+
+/// Bounds the lines that are shown in a second.
+#[derive(Debug)]
+struct LineLimit {
+    since: Moment,
+    shown: u32,
+    left_out: u64,
+}
+
+impl LineLimit {
+    const fn new(now: Moment) -> Self {
+        Self { since: now, shown: 0, left_out: 0 }
+    }
+
+    /// Whether a line is shown at `now`: with it, how many were left out since the last one.
+    fn admit(&mut self, now: Moment) -> Option<u64> {
+        if now - self.since >= Duration::from_secs(1) {
+            (self.since, self.shown) = (now, 0);
+        }
+        if self.shown >= MOST_LINES {
+            self.left_out += 1;
+            return None;
+        }
+        self.shown += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+
+    /// Shows what `show` shows, if a line may be shown.
+    fn show(&mut self, show: impl FnOnce()) {
+        let Some(left_out) = self.admit(monotonic_now()) else { return };
+        if left_out > 0 {
+            output::eprint_line(&format!(
+                "note: too many messages arrive: {} left out",
+                counted(left_out, "line")
+            ));
+        }
+        show();
+    }
 }
 
 fn hold(
@@ -359,12 +402,17 @@ fn hold(
 ) -> Result<Exit, Failure> {
     let mut steps = first;
     let mut buffer = vec![0; LARGEST_PACKET];
+    let mut lines = LineLimit::new(monotonic_now());
     loop {
         for step in steps {
             match step {
-                Step::Send(packet) => transmit(socket, &packet),
-                Step::Print(text) => output::print(&format!("{text}\n")),
-                Step::Note(text) => output::eprint_line(&format!("note: {text}")),
+                Step::Send(packet) => {
+                    if let Some(note) = transmit(socket, &packet) {
+                        lines.show(|| output::eprint_line(&note));
+                    }
+                }
+                Step::Print(text) => lines.show(|| output::print(&format!("{text}\n"))),
+                Step::Note(text) => lines.show(|| output::eprint_line(&format!("note: {text}"))),
                 Step::Fail(failure) => return Err(failure),
             }
         }
@@ -405,8 +453,8 @@ fn read(end: &mut impl End, socket: &RawIpv4Socket, buffer: &mut [u8], now: Mome
     steps
 }
 
-/// Sends a packet. A failure is a note: the next refresh tries again.
-fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) {
+/// Sends a packet. A failure is a note, which is returned: the next refresh tries again.
+fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) -> Option<String> {
     let header = ipv4::Repr {
         source: packet.source,
         destination: packet.destination,
@@ -427,7 +475,22 @@ fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) {
         }
         Err(error) => Err(error.to_string()),
     };
-    if let Err(why) = sent {
-        output::eprint_line(&format!("note: an RSVP message was not sent: {why}"));
+    sent.err().map(|why| format!("note: an RSVP message was not sent: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flood of messages makes 20 lines a second, and the next line is preceded by the number of those left out.
+    #[test]
+    fn lines_of_a_second_are_bounded() {
+        let at = |millis: i64| Moment::from_nanos(millis * 1_000_000);
+        let mut lines = LineLimit::new(at(0));
+        let shown = (0..1_000).filter(|millis| lines.admit(at(*millis)).is_some()).count();
+        assert_eq!(shown, 20);
+        assert_eq!([1_000, 1_001].map(|millis| lines.admit(at(millis))), [Some(980), Some(0)]);
+        assert_eq!((0..30).filter(|_| lines.admit(at(1_500)).is_some()).count(), 18);
+        assert_eq!(lines.admit(at(3_000)), Some(12));
     }
 }

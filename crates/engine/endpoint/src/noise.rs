@@ -284,6 +284,20 @@ mod tests {
         }
     }
 
+    /// A sink answers nothing, whatever arrives.
+    #[test]
+    fn sinks_answer_nothing() {
+        let sink = NoiseSink::bind(0, Layer::L2).unwrap();
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for length in [0, 1, 44, 1_472, 60_000] {
+            socket.send_to(&vec![7; length], (Ipv4Addr::LOCALHOST, sink.port())).unwrap();
+        }
+        let received = sink.count(None, &|| true).unwrap();
+        assert_eq!((received.packets, received.payload_octets), (5, 61_517));
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.recv(&mut [0; 100]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+
     /// A source ends with its duration, and says where it was ended before.
     #[test]
     fn sources_end_with_their_duration() {

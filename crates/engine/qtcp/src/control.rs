@@ -1,5 +1,6 @@
 //! Lines over a TCP connection, without blocking.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,7 +16,8 @@ const CHUNK: usize = 16 << 10;
 pub(crate) struct Conversation {
     stream: TcpStream,
     lines: LineBuffer,
-    unsent: Vec<u8>,
+    /// What a slow peer leaves is many lines, of which the front is removed again and again.
+    unsent: VecDeque<u8>,
     is_open: bool,
 }
 
@@ -24,7 +26,7 @@ impl Conversation {
     pub(crate) fn new(stream: TcpStream) -> Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, lines: LineBuffer::default(), unsent: Vec::new(), is_open: true })
+        Ok(Self { stream, lines: LineBuffer::default(), unsent: VecDeque::new(), is_open: true })
     }
 
     /// Whether lines may still come.
@@ -34,14 +36,14 @@ impl Conversation {
 
     /// Writes a line as far as the system takes it; [`Conversation::flush`] writes the rest.
     pub(crate) fn write(&mut self, message: &dyn Display) {
-        self.unsent.extend_from_slice(format!("{message}\n").as_bytes());
+        self.unsent.extend(format!("{message}\n").into_bytes());
         self.flush();
     }
 
     /// Writes what is left. Gives whether nothing is left, or nothing can be written.
     pub(crate) fn flush(&mut self) -> bool {
         while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
+            match self.stream.write(self.unsent.as_slices().0) {
                 Ok(0) => return true,
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,

@@ -325,4 +325,29 @@ mod tests {
         assert_eq!((evaluation.document.all.packets, evaluation.document.all.duplicated), (10, 3));
         assert_eq!(evaluation.raw.len(), 13);
     }
+
+    /// Departures anywhere in the range that a packet may state, and any offsets, overflow nothing.
+    #[test]
+    fn extreme_stamps_overflow_nothing() {
+        let mut extreme = received(0..400);
+        extreme.offsets = vec![Some(u32::MAX); 400];
+        let latest = ((1 << 62) - (3 << 57)) / UNIT_NS;
+        for (arrival, stamp) in extreme.arrivals.iter_mut().zip([0, latest, START, latest - 1].iter().cycle())
+        {
+            (arrival.sent, arrival.user) = (*stamp, *stamp);
+        }
+        for method in [Method::None, Method::LeastAbsolute, Method::LeastAbsoluteJumps] {
+            for user_stamps in [false, true] {
+                let evaluation = evaluate(&extreme, method, 100, user_stamps);
+                assert_eq!(evaluation.document.all.packets, 400, "{method}");
+            }
+        }
+        let document = evaluate(&extreme, Method::LeastAbsoluteJumps, 100, true).document;
+        assert_eq!(document.skew_ppm, None);
+        assert!(
+            document.skew_notes.iter().any(|note| note.contains("go back further")),
+            "{:?}",
+            document.skew_notes
+        );
+    }
 }

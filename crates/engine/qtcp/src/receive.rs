@@ -1,5 +1,6 @@
 //! The receiver of a test.
 
+use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::SystemTime;
@@ -13,6 +14,8 @@ use romer_qtcp_protocol::{
     HEADER_LEN, MAX_PACKETS, Packet, Quota, Receiver, ReceiverEnd, ReceiverMessage, ReceiverPlan,
     ReceiverStep, SenderMessage, Taken, TestOffer,
 };
+use romer_session::network::ClientNetwork;
+use romer_store::memory;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::console::{Console, Key, Notice};
@@ -23,10 +26,14 @@ use crate::error::QtcpError;
 const SLICE: Duration = Duration::from_millis(100);
 /// Batches of a socket before the other sockets and the user are looked at.
 const ROUNDS: usize = 16;
-/// Connections that have not offered a test yet.
+/// Connections that have not offered a test yet. Beyond it, the network that has most of them loses its oldest.
 const MAX_STRANGERS: usize = 8;
 /// How long such a connection may take.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(10);
+/// New connections before anything else is looked at.
+const MAX_ACCEPTED: usize = 64;
+/// Lines of the control connection before anything else is looked at.
+const MAX_LINES: usize = 1_024;
 /// Packets behind the last one that arrived of which time stamps are stored: queues of the path may hold that many.
 const QUEUED: u64 = 1 << 16;
 /// Octets of the receive buffer that is requested.
@@ -113,6 +120,7 @@ pub fn receive(options: &ReceiveOptions, console: &mut dyn Console) -> Result<Re
 /// A connection that has not offered a test.
 struct Stranger {
     conversation: Conversation,
+    network: ClientNetwork,
     since: Timestamp<Monotonic>,
 }
 
@@ -129,6 +137,8 @@ struct Session<'a> {
     address: Option<SocketAddr>,
     /// Copies that are still recorded.
     copies_left: u64,
+    /// Packets of which there is memory, copies included.
+    most_arrivals: u64,
     ignored: u64,
     has_ended: bool,
 }
@@ -136,11 +146,12 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn open(options: &ReceiveOptions, console: &'a mut dyn Console) -> Result<Self, QtcpError> {
         let plan = options.plan;
+        let most_arrivals = most_arrivals(&plan, memory::available())?;
         let mut arrivals: Vec<Arrival> = Vec::new();
         let mut room = MAX_PACKETS;
-        if let Quota::Packets(packets) = plan.quota {
-            room = packets.saturating_add(plan.calibration).min(MAX_PACKETS);
-            let octets = room.saturating_mul(size_of::<Arrival>() as u64);
+        if let Quota::Packets(_) = plan.quota {
+            room = requested(&plan);
+            let octets = room.saturating_mul(memory::OF_A_ROW);
             arrivals
                 .try_reserve_exact(usize::try_from(room).unwrap_or(usize::MAX))
                 .map_err(|_| QtcpError::LogBuffer { octets })?;
@@ -187,6 +198,7 @@ impl<'a> Session<'a> {
             offsets: Vec::new(),
             address: None,
             copies_left: room,
+            most_arrivals,
             ignored: 0,
             has_ended: false,
         })
@@ -269,7 +281,7 @@ impl<'a> Session<'a> {
                 Taken::New => {}
             }
             self.address.get_or_insert(datagram.peer);
-            if self.arrivals.try_reserve(1).is_err() {
+            if self.arrivals.len() as u64 >= self.most_arrivals || self.arrivals.try_reserve(1).is_err() {
                 self.machine.end_by(ReceiverEnd::LogFull, now);
                 continue;
             }
@@ -289,16 +301,19 @@ impl<'a> Session<'a> {
     }
 
     fn accept(&mut self) {
+        let now = monotonic_now();
         for listener in &self.listeners {
-            while let Ok((stream, _)) = listener.accept() {
-                if self.strangers.len() < MAX_STRANGERS
-                    && let Ok(conversation) = Conversation::new(stream)
-                {
-                    self.strangers.push(Stranger { conversation, since: monotonic_now() });
+            for _ in 0..MAX_ACCEPTED {
+                let Ok((stream, peer)) = listener.accept() else { break };
+                let Ok(conversation) = Conversation::new(stream) else { continue };
+                let network = ClientNetwork::from_address(peer.ip());
+                self.strangers.push(Stranger { conversation, network, since: now });
+                if self.strangers.len() > MAX_STRANGERS {
+                    let networks: Vec<_> = self.strangers.iter().map(|stranger| stranger.network).collect();
+                    self.strangers.remove(most_crowded(&networks));
                 }
             }
         }
-        let now = monotonic_now();
         for mut stranger in std::mem::take(&mut self.strangers) {
             let Some(line) = stranger.conversation.next_line() else {
                 if stranger.conversation.is_open() && now - stranger.since < OFFER_TIMEOUT {
@@ -307,7 +322,7 @@ impl<'a> Session<'a> {
                 continue;
             };
             let Ok(SenderMessage::Test(offer)) = line.parse() else { continue };
-            let answer = self.machine.offered(offer);
+            let answer = self.machine.offered(offer, now);
             stranger.conversation.write(&answer);
             if answer == ReceiverMessage::Busy {
                 stranger.conversation.finish();
@@ -320,7 +335,13 @@ impl<'a> Session<'a> {
     fn read_control(&mut self) {
         let Some(control) = &mut self.control else { return };
         control.flush();
-        while let Some(line) = control.next_line() {
+        for _ in 0..MAX_LINES {
+            let Some(line) = control.next_line() else {
+                if !control.is_open() {
+                    self.lose_control();
+                }
+                return;
+            };
             let Ok(message) = line.parse::<SenderMessage>() else {
                 self.lose_control();
                 return;
@@ -331,9 +352,6 @@ impl<'a> Session<'a> {
             self.machine.message(&message, monotonic_now());
             self.has_ended |= matches!(message, SenderMessage::Done { .. });
         }
-        if !control.is_open() {
-            self.lose_control();
-        }
     }
 
     fn lose_control(&mut self) {
@@ -343,6 +361,31 @@ impl<'a> Session<'a> {
             self.console.show(Notice::ControlLost);
         }
     }
+}
+
+/// Packets that the receiver expects, calibration packets included; of a time, none.
+fn requested(plan: &ReceiverPlan) -> u64 {
+    match plan.quota {
+        Quota::Packets(packets) => packets.saturating_add(plan.calibration).min(MAX_PACKETS),
+        Quota::Time(_) => 0,
+    }
+}
+
+/// The packets of which this host has memory, with `available` octets of it (`None`: unknown), until they are evaluated.
+fn most_arrivals(plan: &ReceiverPlan, available: Option<u64>) -> Result<u64, QtcpError> {
+    let most = available.map_or(u64::MAX, |octets| octets / memory::OF_A_ROW);
+    let requested = requested(plan);
+    if requested > most {
+        return Err(QtcpError::LogBuffer { octets: requested.saturating_mul(memory::OF_A_ROW) });
+    }
+    Ok(most)
+}
+
+/// The place of the oldest connection of the network that has most of them. Connections are in order of age.
+fn most_crowded(networks: &[ClientNetwork]) -> usize {
+    let count = |network: ClientNetwork| networks.iter().filter(|other| **other == network).count();
+    let places = networks.iter().enumerate();
+    places.max_by_key(|(place, network)| (count(**network), Reverse(*place))).map_or(0, |(place, _)| place)
 }
 
 /// Stores the offsets of consecutive packets from number `first` on, of those below `expected`.
@@ -378,6 +421,9 @@ fn host(what: &'static str, error: HostError) -> QtcpError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpStream;
+
     use super::*;
 
     /// Offsets have the places of their packets; those of packets that did not arrive take no memory.
@@ -392,5 +438,68 @@ mod tests {
         assert_eq!(known.len(), 4);
         store(&mut known, 4, &[Some(6), Some(7), Some(8)], 5);
         assert_eq!(known[4..], [Some(6)]);
+    }
+    /// A crowd replaces its own connections, and the oldest first; those of other networks stay.
+    #[test]
+    fn crowds_replace_their_own() {
+        let crowded = |networks: &[u8]| {
+            let network = |third: &u8| ClientNetwork::from_address(Ipv4Addr::new(192, 0, *third, 1).into());
+            most_crowded(&networks.iter().map(network).collect::<Vec<_>>())
+        };
+        assert_eq!(crowded(&[1, 1, 1, 2]), 0);
+        assert_eq!(crowded(&[2, 1, 3, 1, 1]), 1);
+        assert_eq!(crowded(&[3, 2, 1]), 0, "the oldest of all, if no network has more");
+    }
+
+    /// A log that does not fit into the memory of the host is refused; a test of a time ends when the memory is full.
+    #[test]
+    fn logs_fit_into_memory() {
+        let plan = |quota| ReceiverPlan { calibration: 10, quota, kernel_stamps: true, wait: true };
+        let packets = plan(Quota::Packets(90));
+        assert_eq!(most_arrivals(&packets, Some(100 * memory::OF_A_ROW)).unwrap(), 100);
+        let refused = most_arrivals(&packets, Some(100 * memory::OF_A_ROW - 1));
+        assert!(matches!(refused, Err(QtcpError::LogBuffer { octets }) if octets == 100 * memory::OF_A_ROW));
+        let time = plan(Quota::Time(Duration::from_secs(1)));
+        assert_eq!(most_arrivals(&time, Some(memory::OF_A_ROW)).unwrap(), 1);
+        assert_eq!(most_arrivals(&packets, None).unwrap(), u64::MAX);
+    }
+
+    /// A user who enters nothing.
+    struct Nobody;
+
+    impl Console for Nobody {
+        fn show(&mut self, _: Notice) {}
+
+        fn key(&mut self) -> Option<Key> {
+            None
+        }
+
+        fn is_interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    /// A sender that writes without end does not keep the receiver from packets and its user: a turn reads a bounded number of lines,
+    /// and later turns read the rest.
+    #[test]
+    fn lines_of_a_turn_are_bounded() {
+        let plan =
+            ReceiverPlan { calibration: 0, quota: Quota::Packets(10), kernel_stamps: true, wait: true };
+        let mut console = Nobody;
+        let mut session = Session::open(&ReceiveOptions { port: 0, plan }, &mut console).unwrap();
+        let port = session.sockets[0].local_address().port();
+        let mut sender = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let offer = "TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64\n";
+        let lines = format!("{offer}{}DONE\n", "MEASURING\n".repeat(MAX_LINES));
+        sender.write_all(lines.as_bytes()).unwrap();
+        while session.control.is_none() {
+            session.accept();
+        }
+        session.read_control();
+        assert!(!session.has_ended);
+        while !session.has_ended {
+            session.read_control();
+        }
+        assert!(session.control.is_some(), "the connection is open");
     }
 }

@@ -34,6 +34,8 @@ const NEAR: Duration = Duration::from_millis(20);
 const TOO_NEAR: Duration = Duration::from_micros(200);
 /// ... but after this many packets.
 const BURST: u32 = 64;
+/// Lines of the control connection before anything else is looked at: a receiver writes two in a test.
+const MAX_LINES: usize = 16;
 /// Between two attempts to connect.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How long one attempt to connect may take.
@@ -238,7 +240,14 @@ impl Session<'_> {
     fn read_control(&mut self, now: Timestamp<Monotonic>) {
         let Some(control) = &mut self.control else { return };
         control.flush();
-        while let Some(line) = control.next_line() {
+        for _ in 0..MAX_LINES {
+            let Some(line) = control.next_line() else {
+                if !control.is_open() {
+                    self.no_answer = NoAnswer::Closed(self.address);
+                    self.lose_control();
+                }
+                return;
+            };
             match line.parse::<ReceiverMessage>() {
                 Ok(ReceiverMessage::Ready { kernel_stamps }) => {
                     self.had_control = true;
@@ -253,10 +262,6 @@ impl Session<'_> {
                     return;
                 }
             }
-        }
-        if self.control.as_ref().is_some_and(|control| !control.is_open()) {
-            self.no_answer = NoAnswer::Closed(self.address);
-            self.lose_control();
         }
     }
 

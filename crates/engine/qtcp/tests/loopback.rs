@@ -1,15 +1,17 @@
 //! Both ends on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use romer_clock::skew::Method;
+use romer_host::stream::{Origin, connect};
 use romer_qtcp::{
     Console, Key, Notice, QtcpError, ReceiveOptions, Received, SendOptions, evaluate, receive, send,
 };
-use romer_qtcp_protocol::{Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
+use romer_qtcp_protocol::{HEADER_LEN, Packet, PacketKind, Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
 use romer_record::qtcp::{QtcpSender, QtcpSenderEnd};
 use romer_traffic::TokenBucket;
 
@@ -162,5 +164,76 @@ fn second_senders_are_refused() {
         let first = first.join().unwrap().unwrap();
         assert!(first.partial && first.end != QtcpSenderEnd::AllSent, "{first:?}");
         assert_eq!(receiver.join().unwrap().arrivals.len(), 20);
+    });
+}
+
+/// Connections that offer nothing keep no sender of another network out, however many they are.
+#[test]
+fn idle_connections_keep_no_place() {
+    const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    let port = free_port();
+    let stop = AtomicBool::new(false);
+    let answer = std::thread::scope(|scope| {
+        let ((ready, is_ready), (_silent, keys)) = (channel(), channel());
+        let mut user = User { keys, notices: ready, interrupted: &stop };
+        let options = ReceiveOptions { port, plan: receiver_plan(10) };
+        let receiver = scope.spawn(move || receive(&options, &mut user));
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let talk = || -> std::io::Result<String> {
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            let crowd = Origin { address: Some(Ipv4Addr::new(127, 0, 1, 1).into()), ..Origin::default() };
+            let idle: Vec<TcpStream> =
+                (0..20).map(|_| connect(address, &crowd, TIMEOUT)).collect::<Result<_, _>>()?;
+            let mut sender = connect(address, &Origin::default(), TIMEOUT)?;
+            sender.set_read_timeout(Some(TIMEOUT))?;
+            sender.write_all(
+                b"TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64\n",
+            )?;
+            let mut answer = String::new();
+            BufReader::new(&sender).read_line(&mut answer)?;
+            drop(idle);
+            Ok(answer)
+        };
+        let answer = talk();
+        stop.store(true, Ordering::Release);
+        assert_eq!(receiver.join().unwrap().unwrap().end, ReceiverEnd::Interrupted);
+        answer
+    });
+    assert_eq!(answer.unwrap(), "READY stamps=kernel\n");
+}
+
+/// A datagram gets no answer, whether it is a packet of the test, of another one, or none.
+#[test]
+fn datagrams_get_no_answer() {
+    let port = free_port();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let ((ready, is_ready), (_silent, keys)) = (channel(), channel());
+        let mut user = User { keys, notices: ready, interrupted: &stop };
+        let plan = ReceiverPlan { wait: false, calibration: 0, ..receiver_plan(2) };
+        let receiver = scope.spawn(move || receive(&ReceiveOptions { port, plan }, &mut user).unwrap());
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let packet = |kind, sequence, session| {
+            let mut header = [0; HEADER_LEN];
+            Packet { kind, sequence, sent: 0, user: 0, session }.write(&mut header);
+            header.to_vec()
+        };
+        for datagram in [
+            Vec::new(),
+            vec![0; 1_000],
+            packet(PacketKind::Termination, 1, 9),
+            packet(PacketKind::Measured, 0, 5),
+            packet(PacketKind::Measured, 7, 6),
+            packet(PacketKind::Measured, u64::MAX, 5),
+            packet(PacketKind::Measured, 1, 5),
+        ] {
+            socket.send_to(&datagram, (Ipv4Addr::LOCALHOST, port)).unwrap();
+        }
+        let received = receiver.join().unwrap();
+        assert_eq!((received.end, received.arrivals.len(), received.ignored), (ReceiverEnd::Quota, 2, 5));
+        // What is sent over loopback has arrived when the call returns.
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.recv(&mut [0; 100]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     });
 }

@@ -20,8 +20,9 @@ pub const HEADER_LEN: usize = 48;
 const MAGIC: [u8; 4] = *b"QTCP";
 /// The version of this layout.
 const VERSION: u8 = 1;
-/// The latest time stamp, units of 100 ns: nanoseconds since 1970 fit 63 bits.
-const MAX_STAMP: i64 = i64::MAX / 100;
+/// The latest time stamp, units of 100 ns: in the year 2102, as of all times that come from another host. The evaluation of earlier
+/// ones does not overflow.
+const MAX_STAMP: i64 = ((1 << 62) - (3 << 57)) / 100;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Packet {
     }
 
     /// Reads the header at the beginning of `payload`; `None` if it is no test packet, or if a time stamp is
-    /// before 1970 or after 2262.
+    /// before 1970 or after 2102.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER_LEN] = payload.first_chunk()?;
         if header[0..4] != MAGIC || header[4] != VERSION || header[6..8] != [0, 0] {
@@ -131,7 +132,8 @@ mod tests {
         let mut header = [0; HEADER_LEN];
         PACKET.write(&mut header);
         assert_eq!(Packet::read(&header[..HEADER_LEN - 1]), None);
-        for (place, value) in [(0, b'q'), (4, 2), (5, 3), (6, 1), (7, 1), (16, 0x80), (16, 0x02), (32, 0x80)]
+        for (place, value) in
+            [(0, b'q'), (4, 2), (5, 3), (6, 1), (7, 1), (16, 0x80), (17, 0x95), (32, 0x80), (33, 0x95)]
         {
             let mut wrong = header;
             wrong[place] = value;

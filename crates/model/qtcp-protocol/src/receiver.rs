@@ -16,8 +16,15 @@ pub const MAX_DRAIN: Duration = Duration::from_secs(60);
 /// The same for a user who interrupts the program.
 pub const MAX_DRAIN_INTERRUPTED: Duration = Duration::from_secs(3);
 
+/// How long after its offer the first packet of a sender may take before another sender may come. A sender sends it as soon as the
+/// receiver is ready.
+pub const FIRST_PACKET_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Packets behind the last one that arrived which are listed as lost, if the receiver expects no number.
 const MAX_TAIL: u64 = 1 << 20;
+/// Missing packets for each that arrived, besides [`MAX_TAIL`]: they are listed, so that a large number must not make millions of
+/// them. A `.raw` file may lack as many for each.
+const MISSING_PER_PACKET: u64 = 16;
 
 /// What is received.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +121,7 @@ impl Numbers {
 pub struct Receiver {
     plan: ReceiverPlan,
     offer: Option<TestOffer>,
+    offered_at: Option<Timestamp<Monotonic>>,
     session: Option<u64>,
     has_control: bool,
     is_done: bool,
@@ -130,6 +138,7 @@ impl Receiver {
         Self {
             plan,
             offer: None,
+            offered_at: None,
             session: None,
             has_control: false,
             is_done: false,
@@ -176,14 +185,26 @@ impl Receiver {
         }
     }
 
-    /// A sender offers a test on a new control connection: the answer, which is [`ReceiverMessage::Busy`] if there is another one.
-    pub fn offered(&mut self, offer: TestOffer) -> ReceiverMessage {
+    /// A sender offers a test on a new control connection: the answer, which is [`ReceiverMessage::Busy`] if there is another one. One
+    /// without a packet for [`FIRST_PACKET_TIMEOUT`] gives way; its control connection is to be closed if the answer is not `Busy`.
+    pub fn offered(&mut self, offer: TestOffer, now: Timestamp<Monotonic>) -> ReceiverMessage {
+        if self.offered_at.is_some_and(|at| now - at >= FIRST_PACKET_TIMEOUT) {
+            self.forget_silent();
+        }
         let is_other = self.session.is_some_and(|session| session != offer.session);
         if self.offer.is_some() || self.drain.is_some() || is_other {
             return ReceiverMessage::Busy;
         }
         (self.offer, self.session, self.has_control) = (Some(offer), Some(offer.session), true);
+        self.offered_at = Some(now);
         ReceiverMessage::Ready { kernel_stamps: self.plan.kernel_stamps }
+    }
+
+    /// Forgets a sender of which no packet has arrived.
+    fn forget_silent(&mut self) {
+        if self.numbers.count == 0 && self.drain.is_none() {
+            (self.offer, self.session, self.offered_at) = (None, None, None);
+        }
     }
 
     /// A packet arrived.
@@ -199,8 +220,8 @@ impl Receiver {
             self.end(ReceiverEnd::Termination, now);
             return Taken::Termination;
         }
-        let takes = self.drain.is_none_or(|drain| takes_packets(drain.end));
-        if !takes || packet.sequence == MAX_PACKETS {
+        let takes = self.drain.is_none_or(|drain| takes_packets(drain.end) && !self.is_full());
+        if !takes || packet.sequence == MAX_PACKETS || packet.sequence > self.farthest() {
             return Taken::Ignored;
         }
         if let Some(drain) = &mut self.drain {
@@ -210,12 +231,23 @@ impl Receiver {
         if packet.sequence >= self.plan.calibration {
             self.measured_from.get_or_insert(now);
         }
-        if let Quota::Packets(packets) = self.plan.quota
-            && self.numbers.count >= self.plan.calibration.saturating_add(packets)
-        {
+        if self.is_full() {
             self.end(ReceiverEnd::Quota, now);
         }
         if is_new { Taken::New } else { Taken::Duplicate }
+    }
+
+    /// Whether all packets that the receiver expects by number have arrived.
+    fn is_full(&self) -> bool {
+        match self.plan.quota {
+            Quota::Packets(packets) => self.numbers.count >= self.plan.calibration.saturating_add(packets),
+            Quota::Time(_) => false,
+        }
+    }
+
+    /// The largest number that a packet may have now.
+    const fn farthest(&self) -> u64 {
+        MAX_TAIL.saturating_add(self.numbers.count.saturating_mul(MISSING_PER_PACKET + 1))
     }
 
     /// A message arrived on the control connection of the test, after its offer.
@@ -235,9 +267,7 @@ impl Receiver {
     /// The control connection of the test was closed, or failed. If no packet has arrived, another sender may come.
     pub fn control_lost(&mut self) {
         self.has_control = false;
-        if self.numbers.count == 0 && self.drain.is_none() {
-            (self.offer, self.session) = (None, None);
-        }
+        self.forget_silent();
     }
 
     /// The user, or the memory of the host, ends the test.
@@ -343,7 +373,7 @@ mod tests {
 
     fn offered(plan: ReceiverPlan) -> Receiver {
         let mut receiver = Receiver::new(plan);
-        assert!(matches!(receiver.offered(offer()), ReceiverMessage::Ready { .. }));
+        assert!(matches!(receiver.offered(offer(), at(0)), ReceiverMessage::Ready { .. }));
         receiver
     }
 
@@ -430,12 +460,28 @@ mod tests {
     fn another_sender_may_come() {
         let other = TestOffer { session: SESSION + 1, ..offer() };
         let mut receiver = offered(plan());
-        assert_eq!(receiver.offered(other), ReceiverMessage::Busy);
+        assert_eq!(receiver.offered(other, at(0)), ReceiverMessage::Busy);
         receiver.control_lost();
-        assert!(matches!(receiver.offered(other), ReceiverMessage::Ready { .. }));
+        assert!(matches!(receiver.offered(other, at(0)), ReceiverMessage::Ready { .. }));
         let mut receiver = with(plan(), 0..1);
         receiver.control_lost();
-        assert_eq!(receiver.offered(other), ReceiverMessage::Busy);
+        assert_eq!(receiver.offered(other, at(0)), ReceiverMessage::Busy);
+    }
+
+    /// A sender that has sent no packet gives way to another one after 10 s; one whose packets have arrived does not.
+    #[test]
+    fn silent_senders_give_way() {
+        let other = TestOffer { session: SESSION + 1, ..offer() };
+        let mut receiver = offered(plan());
+        assert_eq!(receiver.offered(other, at(9_999)), ReceiverMessage::Busy);
+        assert!(matches!(receiver.offered(other, at(10_000)), ReceiverMessage::Ready { .. }));
+        assert_eq!(receiver.packet(&packet(0), at(10_000)), Taken::Ignored, "its sender was replaced");
+        assert_eq!(receiver.offered(offer(), at(19_999)), ReceiverMessage::Busy, "the time begins anew");
+        let mut receiver = with(plan(), 0..1);
+        assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy);
+        let mut receiver = offered(plan());
+        receiver.end_by(ReceiverEnd::Keyboard, at(1));
+        assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy, "it has ended");
     }
 
     /// Packets that a queue holds while `DONE` overtakes them are received; what is missing then was lost.
@@ -498,32 +544,49 @@ mod tests {
         let other = Packet { session: SESSION + 1, ..packet(0) };
         let mut receiver = Receiver::new(plan());
         assert_eq!(receiver.packet(&packet(0), at(0)), Taken::Ignored, "nobody has offered it");
-        receiver.offered(offer());
+        receiver.offered(offer(), at(0));
         assert_eq!(receiver.packet(&other, at(0)), Taken::Ignored);
         assert_eq!(receiver.packet(&termination(0), at(0)), Taken::Termination);
         let mut receiver = Receiver::new(ReceiverPlan { wait: false, ..plan() });
         assert_eq!(receiver.packet(&termination(9), at(0)), Taken::Ignored, "it ends no test");
         assert_eq!(receiver.packet(&other, at(0)), Taken::New);
         assert_eq!(receiver.packet(&packet(0), at(0)), Taken::Ignored);
-        assert_eq!(receiver.offered(offer()), ReceiverMessage::Busy);
+        assert_eq!(receiver.offered(offer(), at(0)), ReceiverMessage::Busy);
         assert!(matches!(
-            receiver.offered(TestOffer { session: SESSION + 1, ..offer() }),
+            receiver.offered(TestOffer { session: SESSION + 1, ..offer() }, at(0)),
             ReceiverMessage::Ready { .. }
         ));
-        assert_eq!(receiver.offered(TestOffer { session: SESSION + 1, ..offer() }), ReceiverMessage::Busy);
+        assert_eq!(
+            receiver.offered(TestOffer { session: SESSION + 1, ..offer() }, at(0)),
+            ReceiverMessage::Busy
+        );
     }
 
-    /// Numbers beyond the largest log take no memory.
+    /// Numbers beyond the largest log take no memory, and none is so far ahead that millions of lost packets are listed for a few
+    /// that arrived.
     #[test]
     fn large_numbers_are_ignored() {
         let mut receiver = offered(plan());
-        assert_eq!(receiver.packet(&packet(u64::MAX), at(0)), Taken::Ignored);
-        assert_eq!(receiver.packet(&packet(MAX_PACKETS), at(0)), Taken::Ignored);
-        assert_eq!(receiver.packet(&packet(MAX_PACKETS - 1), at(0)), Taken::New);
+        for number in [u64::MAX, MAX_PACKETS, MAX_PACKETS - 1, MAX_TAIL + 1] {
+            assert_eq!(receiver.packet(&packet(number), at(0)), Taken::Ignored, "{number}");
+        }
+        assert_eq!(receiver.packet(&packet(MAX_TAIL), at(0)), Taken::New);
+        assert_eq!(receiver.packet(&packet(MAX_TAIL + 18), at(0)), Taken::Ignored);
+        assert_eq!(receiver.packet(&packet(MAX_TAIL + 17), at(0)), Taken::New);
         receiver.message(&SenderMessage::Done { packets: Some(u64::MAX) }, at(0));
-        assert_eq!(receiver.expected(), MAX_PACKETS);
+        assert_eq!(receiver.expected(), MAX_TAIL + 18);
         let mut receiver = with(plan(), 0..3);
         receiver.message(&SenderMessage::Done { packets: Some(MAX_PACKETS) }, at(0));
         assert_eq!(receiver.expected(), 1_000, "it expects no more");
+    }
+
+    /// After `DONE` no more packets are recorded than the receiver expects.
+    #[test]
+    fn packets_behind_done_are_bounded() {
+        let mut receiver = with(ReceiverPlan { calibration: 1, quota: Quota::Packets(3), ..plan() }, 0..2);
+        receiver.message(&SenderMessage::Done { packets: Some(100) }, at(0));
+        assert_eq!([2, 3].map(|number| receiver.packet(&packet(number), at(0))), [Taken::New; 2]);
+        assert_eq!([3, 4].map(|number| receiver.packet(&packet(number), at(0))), [Taken::Ignored; 2]);
+        assert_eq!((receiver.received(), receiver.expected()), (4, 4));
     }
 }

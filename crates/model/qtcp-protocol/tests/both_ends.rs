@@ -72,7 +72,7 @@ fn run(losses: Losses, plan: ReceiverPlan, seed: u32) -> Ends {
                     receiver.packet(&packet, now);
                 }
                 Event::ToReceiver(SenderMessage::Test(offer)) => {
-                    events.push((now + DELAY, Event::ToSender(receiver.offered(offer))));
+                    events.push((now + DELAY, Event::ToSender(receiver.offered(offer, now))));
                 }
                 Event::ToReceiver(message) => receiver.message(&message, now),
                 Event::ToSender(ReceiverMessage::Ready { .. }) => sender.handle(SenderInput::Ready, now),

@@ -8,6 +8,10 @@ use crate::object::RefreshPeriod;
 /// K: in the worst case K - 1 successive refreshes may be lost without loss of the state.
 pub const K: i64 = 3;
 
+/// The longest refresh period by which a lifetime is computed: 10 minutes, 20 times the usual one. A message that anybody can forge
+/// must not hold state for months.
+const MAX_PERIOD_NS: i64 = 600_000_000_000;
+
 /// A moment of a node's clock.
 pub type Moment = Timestamp<Monotonic>;
 
@@ -15,9 +19,12 @@ const fn nanos(period: RefreshPeriod) -> i64 {
     period.0.get() as i64 * 1_000_000
 }
 
-/// How long state lives after its last refresh: `(K + 0.5) * 1.5 * R`, 157.5 s for 30 s.
+/// How long state lives after its last refresh: `(K + 0.5) * 1.5 * R`, 157.5 s for 30 s. At most 52.5 minutes: a longer R counts as 10
+/// minutes.
 pub const fn lifetime(period: RefreshPeriod) -> Duration {
-    Duration::from_nanos(nanos(period) / 4 * 3 * (2 * K + 1))
+    let period = nanos(period);
+    let period = if period > MAX_PERIOD_NS { MAX_PERIOD_NS } else { period };
+    Duration::from_nanos(period / 4 * 3 * (2 * K + 1))
 }
 
 /// The times of a node's own refreshes: after 0.5 to 1.5 periods, at random.
@@ -52,13 +59,16 @@ mod tests {
 
     use super::*;
 
-    /// 157.5 s for the default period; the longest period does not overflow.
+    /// 157.5 s for the default period; a longer period than 10 minutes counts as 10 minutes.
     #[test]
     fn lifetimes_follow_rfc_2205() {
         assert_eq!(lifetime(RefreshPeriod::DEFAULT), Duration::from_millis(157_500));
         assert_eq!(lifetime(RefreshPeriod(NonZeroU32::MIN)), Duration::from_micros(5_250));
-        let longest = Duration::from_millis(i64::from(u32::MAX));
-        assert!(lifetime(RefreshPeriod(NonZeroU32::MAX)) > longest);
+        let [before, longest] =
+            [599_000, 600_000].map(|millis| lifetime(RefreshPeriod(NonZeroU32::new(millis).unwrap())));
+        assert!(before < longest);
+        assert_eq!(longest, Duration::from_millis(3_150_000));
+        assert_eq!(lifetime(RefreshPeriod(NonZeroU32::MAX)), longest);
     }
 
     /// Refreshes are between 0.5 and 1.5 periods apart, spread over that range, and the same for the same seed.

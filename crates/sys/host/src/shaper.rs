@@ -7,8 +7,9 @@
 //! Only the interface's own default, or a discipline that can be set again exactly as the kernel reports it, is replaced.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::HostError;
@@ -34,9 +35,12 @@ const OPTIONS: u16 = 2;
 /// `TC_H_ROOT`, and `TC_H_INGRESS`, where `clsact` stands as well.
 const ROOT: u32 = 0xffff_ffff;
 const INGRESS: u32 = 0xffff_fff1;
-/// The handle of romer's discipline, by which no other is deleted; its class.
-const HANDLE: u32 = 0x726f_0000;
-const CLASS: u32 = HANDLE | 1;
+/// What the handles of romer's disciplines have in common: the first octet. Each shaper has a handle of its own, by which no other is
+/// deleted.
+const HANDLES: u32 = 0x7200_0000;
+const OF_HANDLES: u32 = 0xff00_0000;
+/// The class in a discipline.
+const CLASS: u32 = 1;
 /// Nanoseconds of a tick of the kernel's schedulers (`PSCHED_SHIFT`).
 const TICK_NS: u128 = 64;
 /// `TC_LINKLAYER_ETHERNET`: octets are counted without a table of the caller's.
@@ -145,8 +149,29 @@ impl Former {
         self.handle >> 16
     }
 
+    /// Whether a romer has set it.
+    fn is_of_romer(&self) -> bool {
+        self.handle & OF_HANDLES == HANDLES
+    }
+
     fn is_restorable(&self) -> bool {
         !self.has_children && RESTORABLE.contains(&self.kind.as_str())
+    }
+}
+
+/// Where a discipline stands: the interface, and the handle.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    index: u32,
+    handle: u32,
+}
+
+impl Place {
+    /// On the interface of `index`, with a handle that another romer has with a probability of 1/256: where two replace a discipline at
+    /// the same time, neither removes that of the other.
+    fn on(index: u32) -> Self {
+        let octet = u32::from(RandomState::new().hash_one(std::process::id()).to_le_bytes()[0]);
+        Self { index, handle: HANDLES | octet << 16 }
     }
 }
 
@@ -154,6 +179,9 @@ impl Former {
 #[derive(Debug)]
 pub struct Shaper {
     watchdog: WatchdogProcess,
+    /// What the watchdog has as well: this process does its work if it was killed.
+    socket: OwnedFd,
+    restoration: Vec<Vec<u8>>,
 }
 
 impl Shaper {
@@ -169,20 +197,22 @@ impl Shaper {
     ) -> Result<Self, ShaperError> {
         let socket = route_socket()?;
         let former = replaceable(&socket, index)?;
-        let steps = plan(index, discipline, flow, bucket, former.is_some())?;
-        let restoration = restoration(index, former.as_ref());
-        // It has a socket of its own: what this process has not read of the answers would be in its way.
-        let its_own = route_socket()?;
+        let place = Place::on(index);
+        let steps = plan(place, discipline, flow, bucket, former.is_some())?;
+        let restoration = restoration(place, former.as_ref());
+        // It has a socket of its own, as has the end: what this process has not read of the answers would be in its way.
+        let (its_own, of_the_end) = (route_socket()?, route_socket()?);
         let watchdog = WatchdogProcess::over([its_own.as_fd()], |[socket]| put_back(socket, &restoration))?;
         for step in &steps {
             exchange(socket.as_fd(), &step.message, |_| ()).map_err(|error| step.refusal(error))?;
         }
-        Ok(Self { watchdog })
+        Ok(Self { watchdog, socket: of_the_end, restoration })
     }
 
     /// Restores the interface and waits for that. Whether it could be: not where somebody else has changed it meanwhile.
     pub fn restore(mut self) -> bool {
-        self.watchdog.finish() == Some(0)
+        let done = self.watchdog.finish();
+        done.unwrap_or_else(|| put_back(self.socket.as_raw_fd(), &self.restoration)) == 0
     }
 }
 
@@ -193,10 +223,10 @@ fn replaceable(socket: &OwnedFd, index: u32) -> Result<Option<Former>, ShaperErr
         match former(socket, index)? {
             None => return Ok(None),
             // That of a romer that has ended is removed by its watchdog.
-            Some(found) if found.handle == HANDLE && Instant::now() < give_up => {
+            Some(found) if found.is_of_romer() && Instant::now() < give_up => {
                 std::thread::sleep(RESTORE_TIMEOUT / 50);
             }
-            Some(found) if found.handle == HANDLE => return Err(ShaperError::InUse),
+            Some(found) if found.is_of_romer() => return Err(ShaperError::InUse),
             Some(found) if found.is_restorable() => return Ok(Some(found)),
             Some(found) => {
                 return Err(ShaperError::NotRestorable { major: found.major(), kind: found.kind });
@@ -256,15 +286,16 @@ fn lacking(error: HostError, part: &'static str) -> ShaperError {
 
 /// The requests that install a shaper, in order. Nothing is replaced unless `replaces`.
 fn plan(
-    index: u32,
+    place: Place,
     discipline: Discipline,
     flow: &Flow,
     bucket: &Bucket,
     replaces: bool,
 ) -> Result<Vec<Step>, ShaperError> {
     let flags = REQUEST | ACKNOWLEDGE | CREATE | if replaces { REPLACE } else { EXCLUSIVE };
+    let Place { index, handle } = place;
     let root = |needs, fill: &dyn Fn(&mut Draft)| {
-        let options = fixed(index, HANDLE, ROOT, 0);
+        let options = fixed(index, handle, ROOT, 0);
         Step { message: request(NEW_DISCIPLINE, flags, &options, discipline.name(), fill), needs }
     };
     let full = bucket.ticks(bucket.depth).ok_or(ShaperError::TooDeep)?;
@@ -277,10 +308,10 @@ fn plan(
             // A class may send as long as it has no debt. The last frame of a burst takes its tokens afterwards.
             let ticks = bucket.ticks(bucket.depth.saturating_sub(bucket.frame)).unwrap_or(full);
             let only = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE;
-            let class = request(NEW_CLASS, only, &fixed(index, CLASS, HANDLE, 0), "htb", &|draft| {
+            let class = request(NEW_CLASS, only, &fixed(index, handle | CLASS, handle, 0), "htb", &|draft| {
                 draft.attribute(HTB_PARAMETERS, &htb_parameters(bucket, ticks));
             });
-            let filters = filters(index, only, flow).into_iter();
+            let filters = filters(place, only, flow).into_iter();
             let filters = filters.map(|message| Step { message, needs: "classifier u32 (cls_u32)" });
             let discipline = root("htb (sch_htb)", &|draft| draft.attribute(HTB_INIT, &htb_init()));
             Ok([discipline, Step { message: class, needs: "htb (sch_htb)" }]
@@ -353,14 +384,14 @@ fn htb_parameters(bucket: &Bucket, ticks: u32) -> Vec<u8> {
 type Key = (u32, u32, i32);
 
 /// The filters that send the flow through the class, and before it past the class what is not shaped of it.
-fn filters(index: u32, flags: u16, flow: &Flow) -> Vec<Vec<u8>> {
+fn filters(Place { index, handle }: Place, flags: u16, flow: &Flow) -> Vec<Vec<u8>> {
     /// `ETH_P_IP` and `ETH_P_IPV6`; where the first four octets of a payload are, behind headers without options.
     const PROTOCOLS: [u16; 2] = [0x0800, 0x86dd];
     const PAYLOADS: [i32; 2] = [28, 48];
     let family = usize::from(flow.remote.is_ipv6());
     let filter = |preference: u32, class: u32, keys: &[Key]| {
         let info = preference << 16 | u32::from(PROTOCOLS[family].to_be());
-        request(NEW_FILTER, flags, &fixed(index, 0, HANDLE, info), "u32", &|draft| {
+        request(NEW_FILTER, flags, &fixed(index, 0, handle, info), "u32", &|draft| {
             draft.attribute(U32_CLASS, &class.to_ne_bytes());
             draft.attribute(U32_SELECTOR, &selector(keys));
         })
@@ -369,9 +400,9 @@ fn filters(index: u32, flags: u16, flow: &Flow) -> Vec<Vec<u8>> {
     // The handle of the discipline stands for its queue without a class.
     let unshaped = flow.unshaped.map(|word| {
         let keys: Vec<Key> = keys.iter().copied().chain([(u32::MAX, word, PAYLOADS[family])]).collect();
-        filter(1, HANDLE, &keys)
+        filter(1, handle, &keys)
     });
-    unshaped.into_iter().chain([filter(2, CLASS, &keys)]).collect()
+    unshaped.into_iter().chain([filter(2, handle | CLASS, &keys)]).collect()
 }
 
 /// What the packets of the flow have in common: UDP, the destination, and both ports. No header has options.
@@ -410,9 +441,9 @@ fn selector(keys: &[Key]) -> Vec<u8> {
 
 /// The requests that restore the interface, in order: the removal of romer's discipline, and of none else, after which the
 /// interface has its default; then the discipline that it had.
-fn restoration(index: u32, former: Option<&Former>) -> Vec<Vec<u8>> {
+fn restoration(Place { index, handle }: Place, former: Option<&Former>) -> Vec<Vec<u8>> {
     let asked = REQUEST | ACKNOWLEDGE;
-    let mut requests = vec![Draft::new(DELETE_DISCIPLINE, asked, &fixed(index, HANDLE, ROOT, 0)).finish()];
+    let mut requests = vec![Draft::new(DELETE_DISCIPLINE, asked, &fixed(index, handle, ROOT, 0)).finish()];
     requests.extend(former.map(|former| {
         let header = fixed(index, former.handle, ROOT, 0);
         let mut draft = named(NEW_DISCIPLINE, asked | CREATE | EXCLUSIVE, &header, &former.kind);
@@ -446,6 +477,8 @@ mod tests {
     use crate::netlink::message;
 
     const BUCKET: Bucket = Bucket { octets_per_second: 26_500, depth: 132, frame: 106, queue: 106_000 };
+
+    const PLACE: Place = Place { index: 7, handle: 0x7205_0000 };
 
     fn flow(remote: &str) -> Flow {
         Flow { local_port: 0x1234, remote: remote.parse().unwrap(), unshaped: None }
@@ -488,11 +521,11 @@ mod tests {
                 let options = attribute(&body[FIXED..], OPTIONS).unwrap();
                 (u32_at(body, 16).unwrap() >> 16, u32_at(attribute(options, U32_CLASS).unwrap(), 0).unwrap())
             };
-            let classes: Vec<(u32, u32)> = filters(7, REQUEST, &except).iter().map(class).collect();
-            assert_eq!(classes, [(1, HANDLE), (2, CLASS)]);
+            let classes: Vec<(u32, u32)> = filters(PLACE, REQUEST, &except).iter().map(class).collect();
+            assert_eq!(classes, [(1, 0x7205_0000), (2, 0x7205_0001)]);
             assert_eq!(
-                filters(7, REQUEST, &flow(remote)).iter().map(class).collect::<Vec<_>>(),
-                [(2, CLASS)]
+                filters(PLACE, REQUEST, &flow(remote)).iter().map(class).collect::<Vec<_>>(),
+                [(2, 0x7205_0001)]
             );
         }
     }
@@ -500,7 +533,7 @@ mod tests {
     /// A class of htb has one frame less than the bucket: it sends until it has a debt.
     #[test]
     fn plans_name_what_they_need() {
-        let steps = plan(7, Discipline::Htb, &flow("192.0.2.7:862"), &BUCKET, false).unwrap();
+        let steps = plan(PLACE, Discipline::Htb, &flow("192.0.2.7:862"), &BUCKET, false).unwrap();
         let found = bodies(&steps);
         assert_eq!(found.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [36, 40, 44]);
         for (_, body) in &found {
@@ -518,7 +551,7 @@ mod tests {
             source: std::io::Error::from_raw_os_error(libc::ENOENT),
         };
         assert_eq!(steps[2].refusal(unknown).to_string(), "this kernel has no classifier u32 (cls_u32)");
-        let steps = plan(7, Discipline::Tbf, &flow("192.0.2.7:862"), &BUCKET, true).unwrap();
+        let steps = plan(PLACE, Discipline::Tbf, &flow("192.0.2.7:862"), &BUCKET, true).unwrap();
         let found = bodies(&steps);
         let options = attribute(&found[0].1[FIXED..], OPTIONS).unwrap();
         assert_eq!(attribute(options, TBF_DEPTH), Some(132_u32.to_ne_bytes().as_slice()));
@@ -529,10 +562,10 @@ mod tests {
     #[test]
     fn deep_buckets_are_refused() {
         let deep = Bucket { octets_per_second: 100, depth: 27_488, ..BUCKET };
-        let error = plan(7, Discipline::Tbf, &flow("192.0.2.7:862"), &deep, false).err().unwrap();
+        let error = plan(PLACE, Discipline::Tbf, &flow("192.0.2.7:862"), &deep, false).err().unwrap();
         assert!(matches!(error, ShaperError::TooDeep), "{error}");
         assert!(
-            plan(7, Discipline::Tbf, &flow("192.0.2.7:862"), &Bucket { depth: 27_487, ..deep }, false)
+            plan(PLACE, Discipline::Tbf, &flow("192.0.2.7:862"), &Bucket { depth: 27_487, ..deep }, false)
                 .is_ok()
         );
     }
@@ -550,13 +583,13 @@ mod tests {
         assert!(!Former { has_children: true, ..found.clone() }.is_restorable());
         assert!(!Former { kind: "htb".into(), ..found.clone() }.is_restorable());
         assert_eq!(set_discipline(body, 8), None);
-        let requests = restoration(7, Some(&found));
+        let requests = restoration(PLACE, Some(&found));
         let (kind, removal, _) = message(&requests[0]).unwrap();
-        assert_eq!((kind, u32_at(removal, 8), u32_at(removal, 12)), (37, Some(HANDLE), Some(ROOT)));
+        assert_eq!((kind, u32_at(removal, 8), u32_at(removal, 12)), (37, Some(PLACE.handle), Some(ROOT)));
         let (kind, again, _) = message(&requests[1]).unwrap();
         assert_eq!((kind, u32_at(again, 8)), (36, Some(0x5_0000)));
         assert_eq!(again[FIXED..], body[FIXED..]);
-        assert_eq!(restoration(7, None).len(), 1);
+        assert_eq!(restoration(PLACE, None).len(), 1);
     }
 
     /// The interface's own default and what stands at its ingress are no disciplines that somebody has set there.
@@ -569,5 +602,16 @@ mod tests {
             let (_, body, _) = message(&answer).unwrap();
             assert_eq!(set_discipline(body, 7), None);
         }
+    }
+
+    /// Handles are romer's, and differ, so that the end of one shaper does not remove another.
+    #[test]
+    fn handles_are_their_own() {
+        let handles: Vec<u32> = (0..100).map(|_| Place::on(7).handle).collect();
+        let of = |handle| Former { handle, kind: "htb".into(), options: Vec::new(), has_children: false };
+        assert!(handles.iter().all(|handle| of(*handle).is_of_romer() && handle & 0xffff == 0));
+        // All 100 are the same with a probability of 256^-99.
+        assert!(handles.iter().any(|handle| *handle != handles[0]));
+        assert!(!of(0x0005_0000).is_of_romer() && !of(0x8001_0000).is_of_romer());
     }
 }

@@ -96,7 +96,7 @@ pub fn to_log(
     }
     let mut outcome = SkewOutcome::default();
     if method == Method::LeastAbsoluteJumps {
-        let steps = straighten(entries);
+        let steps = straighten(entries)?;
         if steps > 0 {
             normalise(entries);
         }
@@ -146,6 +146,10 @@ pub fn to_log(
 fn no_fit(why: Option<&SkewUnknown>) -> SkewRefusal {
     SkewRefusal::NoFit(why.map_or_else(|| NO_SKEW.into(), skew_unknown))
 }
+
+/// By how much all steps of a sender's clock together are undone, units: 9 years. With it, stamps of the years 1970 to 2102 span less than
+/// 2^62 nanoseconds, so that differences of their differences fit into 64 bits.
+const MAX_SHIFT: i64 = (1 << 58) / UNIT_NS;
 
 /// That a fit is not to calibration packets.
 const NO_CALIBRATION: &str = "no calibration packets (-c): the skew is fitted to all packets";
@@ -292,13 +296,16 @@ fn raise(entries: &mut [Entry], delays: &[Option<Duration>]) {
 
 /// Where the send times of packets in order of their numbers go back, which they cannot, those from there on go on after
 /// the usual gap; how often that was.
-fn straighten(entries: &mut [Entry]) -> usize {
+///
+/// # Errors
+/// They go back by more than [`MAX_SHIFT`] in all. The entries are as before then.
+fn straighten(entries: &mut [Entry]) -> Result<usize, SkewRefusal> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by_key(|place| entries[*place].sequence);
     let pairs = |order: &[usize]| -> Vec<(i64, i64)> {
         let of = |pair: &[usize]| {
             let [a, b] = [entries[pair[0]], entries[pair[1]]];
-            (b.sent - a.sent, i64::try_from(b.sequence - a.sequence).unwrap_or(i64::MAX))
+            (b.sent.saturating_sub(a.sent), i64::try_from(b.sequence - a.sequence).unwrap_or(i64::MAX))
         };
         order.windows(2).map(of).collect()
     };
@@ -310,15 +317,24 @@ fn straighten(entries: &mut [Entry]) -> usize {
         .collect();
     gaps.sort_unstable();
     let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
-    let (mut shift, mut count) = (0, 0);
-    for ((sent, packets), place) in steps.into_iter().zip(order.into_iter().skip(1)) {
-        if sent < 0 {
-            shift += usual.saturating_mul(packets) - sent;
-            count += 1;
-        }
-        entries[place].sent += shift;
+    let (mut shift, mut count) = (0_i64, 0);
+    let shifts: Vec<i64> = steps
+        .into_iter()
+        .map(|(sent, packets)| {
+            if sent < 0 {
+                shift = shift.saturating_add(usual.saturating_mul(packets).saturating_sub(sent));
+                count += 1;
+            }
+            shift
+        })
+        .collect();
+    if shift > MAX_SHIFT {
+        return Err(SkewRefusal::NoFit("the send times go back further than a clock is set".into()));
     }
-    count
+    for (shift, place) in shifts.into_iter().zip(order.into_iter().skip(1)) {
+        entries[place].sent = entries[place].sent.saturating_add(shift);
+    }
+    Ok(count)
 }
 
 fn take_out(entries: &mut [Entry], correction: &Correction) {

@@ -1,5 +1,6 @@
 //! Beliefs about the queues that packets leave by.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use romer_host::netns;
@@ -90,7 +91,7 @@ fn shapers_leave_the_interface_as_it_was() {
             for (discipline, family) in [(Discipline::Htb, 0), (Discipline::Htb, 1), (Discipline::Tbf, 0)] {
                 let shaper = install(discipline, family).unwrap();
                 let during = tc(&pair, "qdisc show dev v0");
-                assert!(during.starts_with(&format!("qdisc {discipline} 726f: root")), "{during}");
+                assert!(during.starts_with(&format!("qdisc {discipline} 72")), "{during}");
                 assert!(matches!(install(discipline, family), Err(ShaperError::InUse)), "{discipline}");
                 assert!(shaper.restore(), "{discipline} over {former:?}");
                 assert_eq!(tc(&pair, "-d qdisc show dev v0"), before, "{discipline} over {former:?}");
@@ -105,5 +106,38 @@ fn shapers_leave_the_interface_as_it_was() {
         tc(&pair, "qdisc replace dev v0 root handle 6: pfifo limit 3");
         assert!(!shaper.restore());
         assert!(tc(&pair, "qdisc show dev v0").starts_with("qdisc pfifo 6: root"));
+    });
+}
+
+/// The watchdog processes of this process.
+fn watchdogs() -> BTreeSet<String> {
+    let parent = format!("PPid:\t{}\n", std::process::id());
+    let is_own = |process: &String| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        status.starts_with("Name:\tport-guard\n") && status.contains(&parent)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_own).collect()
+}
+
+/// A shaper of which somebody killed the watchdog is removed all the same when it ends in good order.
+#[test]
+fn killed_watchdogs_leave_no_shaper() {
+    with_network("queues::killed_watchdogs_leave_no_shaper", || {
+        let pair = Pair::create();
+        let index = pair.one.network().link("v0").unwrap().index;
+        tc(&pair, "qdisc replace dev v0 root handle 5: pfifo limit 7");
+        let before = tc(&pair, "-d qdisc show dev v0");
+        let bucket = Bucket { octets_per_second: 26_500, depth: 1_514, frame: 106, queue: 1_514_000 };
+        let remote = std::net::SocketAddr::new(Pair::ADDRESSES[0][1].parse().unwrap(), 862);
+        let flow = Flow { local_port: 7_000, remote, unshaped: None };
+        let others = watchdogs();
+        let install = || Shaper::install(index, Discipline::Htb, &flow, &bucket);
+        let shaper = netns::with_namespace(&pair.one.0, install).unwrap().unwrap();
+        let own: Vec<String> = watchdogs().difference(&others).cloned().collect();
+        assert_eq!(own.len(), 1, "{own:?}");
+        assert!(Command::new("kill").args(["-KILL", &own[0]]).status().unwrap().success());
+        assert!(shaper.restore());
+        assert_eq!(tc(&pair, "-d qdisc show dev v0"), before);
     });
 }
