@@ -90,10 +90,8 @@ fn shapers_are_removed_after_every_end() {
 fn former_disciplines_are_restored() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    for former in ["pfifo limit 77", "tbf rate 50mbit burst 20000 limit 900000"] {
-        // What the former case left cannot be changed into another discipline.
-        process::run(lab.command("A", "tc").args(["qdisc", "del", "dev", INTERFACE, "root"]));
-        let set = ["qdisc", "replace", "dev", INTERFACE, "root", "handle", "5:"];
+    for former in ["5: pfifo limit 77", "6: tbf rate 50mbit burst 20000 limit 900000"] {
+        let set = ["qdisc", "replace", "dev", INTERFACE, "root", "handle"];
         process::run(lab.command("A", "tc").args(set).args(former.split(' '))).with_code(0);
         let before = disciplines(&lab);
         for signal in ["INT", "KILL"] {

@@ -79,7 +79,7 @@ fn every_code_has_a_text() {
         texts::<ModelWarning>("Models"),
         texts::<FidelityWarning>("Comparisons with a scenario"),
         texts::<EmulationWarning>("Emulations"),
-        texts::<RefitEvent>("Refits of an emulation"),
+        texts::<RefitEvent>("Refits"),
         texts::<BenchmarkWarning>("Benchmarks"),
         texts::<Notice>("Notes of a running measurement"),
     ];

@@ -80,12 +80,12 @@ fn shapers_leave_the_interface_as_it_was() {
         };
         for former in [
             None,
-            Some("pfifo limit 7"),
-            Some("bfifo limit 9000"),
-            Some("tbf rate 1mbit burst 2000 limit 9000"),
+            Some("5: pfifo limit 7"),
+            Some("6: bfifo limit 9000"),
+            Some("7: tbf rate 1mbit burst 2000 limit 9000"),
         ] {
             if let Some(former) = former {
-                tc(&pair, &format!("qdisc replace dev v0 root handle 5: {former}"));
+                tc(&pair, &format!("qdisc replace dev v0 root handle {former}"));
             }
             let before = tc(&pair, "-d qdisc show dev v0");
             for (discipline, family) in [(Discipline::Htb, 0), (Discipline::Htb, 1), (Discipline::Tbf, 0)] {
