@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn every_output_option_is_checked() {
         /// Options that name what is read.
-        const READ: [&str; 13] = [
+        const READ: [&str; 14] = [
             "against",
             "arrivals",
             "capture-a",

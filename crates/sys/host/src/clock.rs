@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_real_time_clock_is_the_one_that_the_standard_library_reads() {
-        let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+        let before = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
         let ours = u128::try_from(realtime_now().as_nanos()).unwrap();
         assert!(ours.abs_diff(before) < 10_000_000_000, "{ours} against {before}");
     }
