@@ -160,7 +160,10 @@ fn sent_text(document: &NoiseSource) -> String {
     );
     for (number, what) in [
         (document.refused, "refused by this host"),
-        (document.skipped, "skipped, because romer was stopped at their time"),
+        (
+            document.skipped,
+            "skipped, because their time had passed (the rate is too high for this host, or romer was stopped)",
+        ),
     ] {
         if number > 0 {
             text.push_str(&format!(", {} {what}", count(number)));

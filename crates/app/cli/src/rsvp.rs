@@ -232,6 +232,11 @@ const fn is_of_one_host(address: Ipv4Addr) -> bool {
     !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
 }
 
+/// How long the other end is waited for. What has come to nothing by the end has failed.
+fn longest_wait(common: &RsvpSessionArgs) -> Duration {
+    common.waiting_time.min(common.duration)
+}
+
 fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
     let RsvpSendArgs { receiver, session: ref common, service, size, token_rate, bucket } = *arguments;
     let session = session(receiver, common.port, "ADDR")?;
@@ -267,7 +272,7 @@ fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
         tspec,
         adspec: Some(Adspec::announce(route.mtu, &offered)),
         period: RefreshPeriod::DEFAULT,
-        wait: common.waiting_time,
+        wait: longest_wait(common),
     };
     let (machine, actions) = Sender::start(config, random_seed(), monotonic_now())
         .ok_or_else(|| no_route(&"its source is no address of a host"))?;
@@ -278,7 +283,7 @@ fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
         tspec.bucket(),
         tspec.packet_size()
     ));
-    let mut end = Named { machine, peer: target.to_string(), wait: common.waiting_time };
+    let mut end = Named { machine, peer: target.to_string(), wait: longest_wait(common) };
     let first = end.steps(actions);
     exchange(&mut end, first, &socket, common)
 }
@@ -311,14 +316,14 @@ fn receive(arguments: &RsvpReceiveArgs) -> Result<Exit, Failure> {
         confirm: true,
         mtu,
         period: RefreshPeriod::DEFAULT,
-        wait: common.waiting_time,
+        wait: longest_wait(common),
     };
     let machine = Receiver::start(config, random_seed(), monotonic_now()).ok_or_else(|| {
         Failure::usage(format!("no address of a host (ADDR {address}): give the IPv4 address of this host"))
     })?;
     let peer = SocketAddr::from((address, common.port)).to_string();
     output::print(&format!("waiting for flows to {peer}\n"));
-    let mut end = Named { machine, peer, wait: common.waiting_time };
+    let mut end = Named { machine, peer, wait: longest_wait(common) };
     exchange(&mut end, Vec::new(), &socket, common)
 }
 
@@ -417,8 +422,15 @@ fn hold(
             }
         }
         let now = monotonic_now();
-        if now >= over || ending.has_come() {
+        if ending.has_come() {
             return Ok(ending.exit());
+        }
+        if now >= over {
+            let failure = end.expire(now).into_iter().find_map(|step| match step {
+                Step::Fail(failure) => Some(failure),
+                Step::Send(_) | Step::Print(_) | Step::Note(_) => None,
+            });
+            return failure.map_or_else(|| Ok(ending.exit()), Err);
         }
         let next = end.deadline().unwrap_or(over).min(over).min(now + POLL_INTERVAL);
         wait_any(&[socket.as_fd()], None, Some(next - now)).map_err(|error| {

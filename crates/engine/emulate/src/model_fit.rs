@@ -742,7 +742,7 @@ impl DirectionFit<'_> {
         let octets: f64 = sizes().map(f64::from).sum();
         let duration = series.duration();
         Supported {
-            spacing_ns: [series.spacing(0.05) * 1e9, duration / 10.0 * 1e9],
+            spacing_ns: [series.spacing(0.05) * 1e9, (duration / 10.0).max(series.spacing(0.05)) * 1e9],
             size_octets: [sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)],
             load_bit_per_s: if duration > 0.0 { octets * 8.0 / duration } else { 0.0 },
             is_correlation_time_bound: false,

@@ -96,7 +96,8 @@ pub fn send(
         if duration.is_some_and(|duration| offset >= duration) {
             break;
         }
-        if wake.late >= TOO_LATE {
+        let is_over = duration.is_some_and(|duration| monotonic_now() - start >= duration);
+        if wake.late >= TOO_LATE || is_over {
             sent.skipped += 1;
             continue;
         }

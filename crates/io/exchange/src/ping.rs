@@ -118,15 +118,18 @@ struct Log {
 #[derive(Clone, Copy, Debug, Default)]
 struct Statistics {
     transmitted: Option<u64>,
+    received: Option<u64>,
     /// From the first departure to the last.
     elapsed_ns: Option<i64>,
 }
 
 impl Statistics {
     fn from_line(line: &str) -> Option<Self> {
-        let transmitted = Some(line.split_once(" packets transmitted")?.0.parse().ok()?);
+        let (transmitted, rest) = line.split_once(" packets transmitted")?;
+        let transmitted = Some(transmitted.parse().ok()?);
+        let received = rest.strip_prefix(", ").and_then(|rest| rest.split(' ').next()?.parse().ok());
         let elapsed = line.split_once(", time ").and_then(|(_, rest)| decimal(rest.strip_suffix("ms")?, MS));
-        Some(Self { transmitted, elapsed_ns: elapsed })
+        Some(Self { transmitted, received, elapsed_ns: elapsed })
     }
 
     fn interval_ns(self) -> Option<i64> {
@@ -207,6 +210,12 @@ impl Log {
         admit(count.saturating_add(replies)).map_err(fault)?;
         self.replies.sort_by_key(|reply| reply.number);
         let firsts = firsts(&self.replies)?;
+        let listed = firsts.len() as u64;
+        if let Some(received) = self.statistics.received.filter(|received| *received != listed) {
+            return Err(fault(format!(
+                "its statistics count {received} received packets, and {listed} are listed; use the whole output of ping without -q and -f"
+            )));
+        }
         let departures = Departures::new(first, &firsts, self.statistics);
         let size = self.replies.first().map_or(self.payload, |reply| reply.octets);
         let mut rows = Vec::new();
@@ -536,6 +545,11 @@ mod tests {
             (format!("{good}64 bytes from 192.0.2.7: icmp_seq=2 ttl=56 time=1.00 s\n"), 2, "milliseconds"),
             (format!("{good}64 bytes from 192.0.2.7: icmp_seq=65536 ttl=56 time=1.00 ms\n"), 2, "65535"),
             (format!("{good}{good}"), 2, "there twice"),
+            (
+                format!("{good}2 packets transmitted, 2 received, 0% packet loss\n"),
+                1,
+                "2 received packets, and 1 are listed",
+            ),
             (format!("{good}PING 192.0.2.7 (192.0.2.7) 56(84) bytes of data.\n"), 2, "head -n 1"),
             (format!("{good}[1795964420.000500] {}", good.replace("=1 ", "=2 ")), 2, "time stamp"),
         ] {

@@ -41,7 +41,7 @@ pub struct NoiseSource {
     pub payload_octets: u64,
     /// Packets that this host refused to send, for example because a queue was full.
     pub refused: u64,
-    /// Packets that were not sent because romer was stopped at their time.
+    /// Packets that were not sent because their time had passed: this host cannot send at the rate, or romer was stopped.
     pub skipped: u64,
     /// Mean rate at the layer over the duration, bit/s; `null` if the duration is 0.
     pub bits_per_second: Option<f64>,
