@@ -1,8 +1,11 @@
 //! Scenarios from measurements that the emulator's own engine made.
 
 use romer_impair::{Engine, Limits, Packet, PortId};
+use romer_metrics::reordering;
+use romer_units::Duration;
 
 use super::*;
+use crate::predictive_check::quantile;
 
 /// What a scenario makes of packets every 20 ms.
 pub(super) fn passages(text: &str, packets: u32) -> Vec<Passage> {

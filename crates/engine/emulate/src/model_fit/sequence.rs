@@ -7,7 +7,8 @@ use romer_impair::Nanos;
 use romer_record::Passage;
 use romer_units::{Clock, Duration, Timestamp};
 
-use super::{DelaySource, FitInput, Fitted, ModelKind, Modelled, TABLES, Way, checked, fit, head, settled};
+use super::text::{DelaySource, head};
+use super::{FitInput, Fitted, ModelKind, Modelled, TABLES, Way, checked, fit, settled};
 
 /// The shortest part of a timeline, nanoseconds.
 const SHORTEST_PART: Nanos = 1_000_000;
