@@ -340,6 +340,16 @@ fn unknown_delays_are_halves_of_round_trips() {
     }
     assert!(models.text.contains("[b_to_a.delay] # 400 halves of round trips"), "{}", models.text);
     assert!(models.text.contains("[a_to_b.reorder]"), "{}", models.text);
+    // A packet that is overtaken waits for at least the 20 ms between two.
+    let romer_impair::config::Model::Plain(reorder) = &config.base.paths[0][0].as_ref().unwrap().reorder
+    else {
+        panic!("{}", models.text)
+    };
+    assert!(
+        matches!(reorder.displacement, romer_impair::config::Displacement::Time { high, .. } if high >= 20_000_000),
+        "{}",
+        models.text
+    );
     assert!(!models.text.contains("[b_to_a.reorder]"), "{}", models.text);
     let trace = of(&round_trip, ModelKind::Trace);
     let config = read(&trace);

@@ -503,21 +503,28 @@ impl DirectionFit<'_> {
 
     /// The reorder stage; the packets that it displaced.
     fn order(&self, model: &mut DirectionModel, text: &mut String) -> HashSet<u64> {
-        let reordered: HashSet<u64> =
-            reordering(self.passages).iter().map(|packet| packet.sequence).collect();
+        let packets = reordering(self.passages);
+        let reordered: HashSet<u64> = packets.iter().map(|packet| packet.sequence).collect();
         model.reordered_ratio = self.ratio_of_arrived(reordered.len());
         let (Some(ratio), false) = (model.reordered_ratio, reordered.is_empty()) else { return reordered };
-        // The mean and the variance.
-        let moments = |is_displaced: bool| {
-            let of = self.firsts().filter(|passage| reordered.contains(&passage.sequence) == is_displaced);
-            let delays: Vec<f64> = of.filter_map(|passage| Some(real(passage.delay?.as_nanos()))).collect();
-            let of = count(delays.len().max(1));
-            let mean = delays.iter().sum::<f64>() / of;
-            (mean, delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / of)
+        // The delay of displaced packets is that of the others and the time for which they waited. Where delays are unknown, it is that in
+        // which the packets depart that overtook them.
+        let (displaced, usual) = if self.delays == DelaySource::OneWay {
+            let delays = |is_displaced: bool| {
+                let of = self.firsts().filter(|one| reordered.contains(&one.sequence) == is_displaced);
+                let delays: Vec<f64> =
+                    of.filter_map(|passage| Some(real(passage.delay?.as_nanos()))).collect();
+                moments(&delays)
+            };
+            (delays(true), delays(false))
+        } else {
+            let spacing = self.series(&HashSet::new()).spacing(0.5) * 1e9;
+            let extent = |extent: u64| real(i64::try_from(extent).unwrap_or(i64::MAX));
+            let waits: Vec<f64> = packets.iter().map(|packet| extent(packet.extent) * spacing).collect();
+            (moments(&waits), (0.0, 0.0))
         };
-        // The delay of displaced packets is that of the others and the time for which they waited: a uniform one with these moments.
-        let [(displaced, displaced_variance), (usual, usual_variance)] = [true, false].map(moments);
-        let (wait, half) = (displaced - usual, (3.0 * (displaced_variance - usual_variance).max(0.0)).sqrt());
+        // A uniform time with these moments.
+        let (wait, half) = (displaced.0 - usual.0, (3.0 * (displaced.1 - usual.1).max(0.0)).sqrt());
         let [low, high] = [wait - half, wait + half].map(|nanos| time(nanos.max(0.0) / 1e9));
         let _ = writeln!(
             text,
@@ -537,6 +544,13 @@ fn is_smooth(delays: &[f64]) -> bool {
     let delays: Vec<Option<f64>> = delays.iter().copied().map(Some).collect();
     let correlation = autocorrelation(&delays, &[1])[0].unwrap_or(1.0);
     ((2.0 + correlation) / 3.0).sqrt() >= LEAST_KEPT
+}
+
+/// The mean and the variance.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let of = count(values.len().max(1));
+    let mean = values.iter().sum::<f64>() / of;
+    (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / of)
 }
 
 fn median(series: &[f64]) -> f64 {
