@@ -96,7 +96,7 @@ pub fn send(
         if duration.is_some_and(|duration| offset >= duration) {
             break;
         }
-        let is_over = duration.is_some_and(|duration| monotonic_now() - start >= duration);
+        let is_over = duration.is_some_and(|duration| offset + wake.late >= duration);
         if wake.late >= TOO_LATE || is_over {
             sent.skipped += 1;
             continue;
