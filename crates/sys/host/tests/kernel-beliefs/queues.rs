@@ -1,6 +1,5 @@
 //! Beliefs about the queues that packets leave by.
 
-use std::collections::BTreeSet;
 use std::process::Command;
 
 use romer_host::netns;
@@ -109,12 +108,16 @@ fn shapers_leave_the_interface_as_it_was() {
     });
 }
 
-/// The watchdog processes of this process.
-fn watchdogs() -> BTreeSet<String> {
+/// The watchdog processes that this process started in the namespace of `pair.one`: other tests have theirs in other namespaces.
+fn watchdogs(pair: &Pair) -> Vec<String> {
     let parent = format!("PPid:\t{}\n", std::process::id());
+    let namespace = netns::with_namespace(&pair.one.0, || std::fs::read_link("/proc/thread-self/ns/net")).unwrap().unwrap();
     let is_own = |process: &String| {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        status.starts_with("Name:\tport-guard\n") && status.contains(&parent)
+        let of_process = std::fs::read_link(format!("/proc/{process}/ns/net"));
+        status.starts_with("Name:\tport-guard\n")
+            && status.contains(&parent)
+            && of_process.is_ok_and(|of_process| of_process == namespace)
     };
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_own).collect()
@@ -131,10 +134,9 @@ fn killed_watchdogs_leave_no_shaper() {
         let bucket = Bucket { octets_per_second: 26_500, depth: 1_514, frame: 106, queue: 1_514_000 };
         let remote = std::net::SocketAddr::new(Pair::ADDRESSES[0][1].parse().unwrap(), 862);
         let flow = Flow { local_port: 7_000, remote, unshaped: None };
-        let others = watchdogs();
         let install = || Shaper::install(index, Discipline::Htb, &flow, &bucket);
         let shaper = netns::with_namespace(&pair.one.0, install).unwrap().unwrap();
-        let own: Vec<String> = watchdogs().difference(&others).cloned().collect();
+        let own = watchdogs(&pair);
         assert_eq!(own.len(), 1, "{own:?}");
         assert!(Command::new("kill").args(["-KILL", &own[0]]).status().unwrap().success());
         assert!(shaper.restore());
