@@ -15,7 +15,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use romer_emulate::model_fit::{FitInput, Fitted, ModelKind, model};
 use romer_impair::{Config, Engine, Headers, Limits, Packet, PortId};
-use romer_record::{Fate, Leaving, Passage};
+use romer_record::{Fate, Leaving, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 use serde::Serialize;
@@ -334,7 +334,7 @@ fn others(other: Other, span: i64) -> Vec<i64> {
 }
 
 fn fit(name: &str, outcomes: &Outcomes) -> Result<Fitted> {
-    let passage = |(sequence, (at, delay)): (u64, &(i64, Option<i64>))| Passage {
+    let singleton = |(sequence, (at, delay)): (u64, &(i64, Option<i64>))| OneWaySingleton {
         sequence,
         copy: 0,
         size: PAYLOAD,
@@ -346,10 +346,10 @@ fn fit(name: &str, outcomes: &Outcomes) -> Result<Fitted> {
         tos: None,
         leaving: Leaving::UNKNOWN,
     };
-    let passages: Vec<Passage> = (0..).zip(outcomes).map(passage).collect();
+    let singletons: Vec<OneWaySingleton> = (0..).zip(outcomes).map(singleton).collect();
     let modelled = model(&FitInput {
         run: name,
-        ways: [&passages, &[]],
+        ways: [&singletons, &[]],
         round_trip: &[],
         ordered: [true; 2],
         absolute: true,

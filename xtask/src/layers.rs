@@ -20,7 +20,7 @@ const MODEL: [&str; 14] = [
     "clock",
     "metrics",
     "fit",
-    "passages",
+    "singletons",
     "traffic",
     "qtcp-protocol",
     "impair",

@@ -39,7 +39,7 @@ impl LoadedRun {
     fn stream(&self) -> Stream<'_> {
         match self {
             Self::Whole(evaluated) => evaluated.for_report(),
-            Self::Document(measurement) => Stream { measurement, passages: None },
+            Self::Document(measurement) => Stream { measurement, singletons: None },
         }
     }
 }

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
-use romer_passages::WatchedDelays;
 use romer_record::document::{DelayKind, ProbeDirection, StreamWay};
 use romer_record::log::Entry;
 use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
+use romer_singletons::WatchedDelays;
 use romer_store::{LogFrame, LogReader, Run};
 use romer_units::{Duration, Timestamp};
 use schemars::JsonSchema;

@@ -55,7 +55,7 @@ type ScenarioReader<'a> = dyn Fn(&Map<String, Value>) -> Option<ScenarioError> +
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PathStep {
     Key(String),
-    Place(usize),
+    TimestampPoint(usize),
 }
 
 /// The faults after the first.
@@ -184,7 +184,7 @@ fn steps(what: &str) -> Vec<PathStep> {
         let (key, places) = part.split_once('[').unwrap_or((part, ""));
         steps.push(PathStep::Key(key.into()));
         let places = places.split('[').filter_map(|place| place.trim_end_matches(']').parse::<usize>().ok());
-        steps.extend(places.map(|place| PathStep::Place(place.saturating_sub(1))));
+        steps.extend(places.map(|place| PathStep::TimestampPoint(place.saturating_sub(1))));
     }
     steps
 }
@@ -194,7 +194,7 @@ fn find<'v>(scenario: &'v mut Map<String, Value>, steps: &[PathStep]) -> Option<
     let PathStep::Key(key) = first else { return None };
     rest.iter().try_fold(scenario.get_mut(key)?, |value, step| match step {
         PathStep::Key(key) => value.get_mut(key),
-        PathStep::Place(place) => value.get_mut(*place),
+        PathStep::TimestampPoint(place) => value.get_mut(*place),
     })
 }
 
@@ -206,7 +206,7 @@ fn set(scenario: &mut Map<String, Value>, steps: &[PathStep], value: &Value) -> 
         _ => match find(scenario, before) {
             Some(Value::Object(table)) => Some(table),
             Some(Value::Array(list)) => {
-                let PathStep::Place(place) = last else { return false };
+                let PathStep::TimestampPoint(place) = last else { return false };
                 let Some(item) = list.get_mut(*place) else { return false };
                 *item = value.clone();
                 return true;

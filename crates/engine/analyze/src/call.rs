@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use romer_metrics::voice::{unrated, voice};
-use romer_passages::StreamPassages;
 use romer_record::document::{Measurement, ProbeDirection, Traffic};
 use romer_record::manifest::Stream;
 use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::StreamSingletons;
 use romer_traffic::{DEFAULT_INTERVAL, Request, TrafficModel};
 use romer_units::Duration;
 
@@ -80,7 +80,7 @@ pub fn codec_of(request: &VoiceRequest, m: &Measurement) -> Result<Option<Codec>
 /// The rating of each direction, and those that have none; neither where the stream is no call.
 pub(crate) fn ratings(
     stream: &Stream,
-    related: &StreamPassages,
+    related: &StreamSingletons,
     m: &Measurement,
 ) -> (Vec<Voice>, Vec<Unrated>) {
     let codec = match codec_of(&stream.voice, m) {
@@ -93,7 +93,7 @@ pub(crate) fn ratings(
     let lacks = stream.traffic.direction.is_one_way() && !stream.responder_log_complete
         || !stream.not_logged.is_empty();
     let reverse = reverse_call(related);
-    let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
+    let told = |singletons| if lacks { Cow::Owned(known(singletons)) } else { Cow::Borrowed(singletons) };
     let [there, back] = [&related.forward[..], &reverse].map(told);
     let ways =
         [(ProbeDirection::Forward, &there[..], &m.forward), (ProbeDirection::Reverse, &back[..], &m.reverse)];
@@ -103,12 +103,12 @@ pub(crate) fn ratings(
 
 /// The packets of a call in reverse. Where a lost reply may be unknown, each probe that did not come back, and was not lost on its way to
 /// the responder, is such a reply: whether it was sent and lost is not known.
-fn reverse_call(related: &StreamPassages) -> Cow<'_, [Passage]> {
+fn reverse_call(related: &StreamSingletons) -> Cow<'_, [OneWaySingleton]> {
     if related.reverse_complete || related.round_trip.is_empty() {
         return Cow::Borrowed(&related.reverse);
     }
     let mut forward = related.forward.iter().filter(|probe| probe.copy == 0).peekable();
-    let may_be_lost = |probe: &&Passage| {
+    let may_be_lost = |probe: &&OneWaySingleton| {
         while forward.next_if(|before| before.sequence < probe.sequence).is_some() {}
         let fate = forward.peek().filter(|same| same.sequence == probe.sequence).map(|same| same.fate);
         matches!(probe.fate, Fate::Lost | Fate::Unknown)
@@ -116,19 +116,19 @@ fn reverse_call(related: &StreamPassages) -> Cow<'_, [Passage]> {
             && related.unanswered.binary_search(&probe.sequence).is_err()
     };
     let lost = related.round_trip.iter().filter(|probe| probe.copy == 0).filter(may_be_lost);
-    let lost = lost.map(|probe| Passage { fate: Fate::Unknown, ..*probe });
+    let lost = lost.map(|probe| OneWaySingleton { fate: Fate::Unknown, ..*probe });
     let came = related.reverse.iter().filter(|reply| !matches!(reply.fate, Fate::Lost | Fate::Unknown));
-    let mut call: Vec<Passage> = came.copied().chain(lost).collect();
+    let mut call: Vec<OneWaySingleton> = came.copied().chain(lost).collect();
     call.sort_by_key(|packet| packet.sequence);
     Cow::Owned(call)
 }
 
 /// The ways that have packets, of which there are too few.
-fn too_few(related: &StreamPassages) -> Vec<Unrated> {
+fn too_few(related: &StreamSingletons) -> Vec<Unrated> {
     [(ProbeDirection::Forward, &related.forward), (ProbeDirection::Reverse, &related.reverse)]
         .into_iter()
-        .filter(|(_, passages)| !passages.is_empty())
-        .map(|(way, passages)| unrated(way, UnratedReason::TooFewPackets, passages.len()))
+        .filter(|(_, singletons)| !singletons.is_empty())
+        .map(|(way, singletons)| unrated(way, UnratedReason::TooFewPackets, singletons.len()))
         .collect()
 }
 

@@ -10,18 +10,18 @@ use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_passages::calibration::apply;
-use romer_passages::dropped::{Dropped, is_of_queue, withdraw_dropped};
-use romer_passages::{
-    CardEvidence, Corrected, Fractions, LocationDifferences, LocationSeries, LocationThinning,
-    RejectedStamps, Relating, ResponderLog, Selection, StampCheck, StreamPassages, Tallies,
-    correct_clocks_by, withdraw_unsent,
-};
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
-use romer_record::{Passage, RoundTrip};
+use romer_record::{OneWaySingleton, RoundTrip};
+use romer_singletons::calibration::apply;
+use romer_singletons::dropped::{Dropped, is_of_queue, withdraw_dropped};
+use romer_singletons::{
+    CardEvidence, Corrected, Fractions, LocationDifferences, LocationSeries, LocationThinning,
+    RejectedStamps, Relating, ResponderLog, Selection, StampCheck, StreamSingletons, Tallies,
+    correct_clocks_by, withdraw_unsent,
+};
 use romer_units::{Dscp, Duration, Ecn, saturating_sum};
 use standstill::{Standstill, late_departures};
 pub(crate) use under_way::known;
@@ -59,13 +59,13 @@ mod workers;
 /// Points that are kept of each series of stamp differences.
 const LOCATION_POINTS: usize = 1_000;
 
-/// A stream's passages by direction, as the charts of a report want them, with its document.
+/// A stream's singletons by direction, as the charts of a report want them, with its document.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
     /// The document.
     pub measurement: Measurement,
-    /// The passages behind it.
-    pub related: StreamPassages,
+    /// The singletons behind it.
+    pub related: StreamSingletons,
     /// The stamps that were chosen.
     pub selection: Selection,
     /// How far the program's stamps lie from the kernel's, over time.
@@ -79,13 +79,13 @@ impl Evaluated {
         let related = &self.related;
         let all = [&related.round_trip, &related.forward, &related.reverse];
         let [round_trip, forward, reverse] =
-            all.map(|passages| &passages[for_calibration(passages, calibration).len()..]);
-        let first = |passages: &[Passage]| passages.iter().filter_map(|one| one.departure).min();
+            all.map(|singletons| &singletons[for_calibration(singletons, calibration).len()..]);
+        let first = |singletons: &[OneWaySingleton]| singletons.iter().filter_map(|one| one.departure).min();
         let of_one = all.into_iter().zip([round_trip, forward, reverse]).find(|(all, _)| !all.is_empty());
         let begins = of_one.and_then(|(all, measured)| Some((first(measured)? - first(all)?).as_nanos()));
         romer_report::Stream {
             measurement: &self.measurement,
-            passages: Some(romer_report::Passages {
+            singletons: Some(romer_report::Singletons {
                 begins_ns: begins.unwrap_or(0),
                 forward,
                 reverse,
@@ -104,8 +104,8 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
 }
 
 /// Removes the clocks' error from the delays.
-fn corrected(stream: &Stream, related: StreamPassages) -> Corrected {
-    let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
+fn corrected(stream: &Stream, related: StreamSingletons) -> Corrected {
+    let workers = Workers::for_singletons(related.forward.len().max(related.reverse.len()));
     correct_clocks_by(related, &stream.skew, &workers)
 }
 
@@ -169,12 +169,12 @@ impl Accumulated {
     }
 
     /// The way there, with the clocks' error in it.
-    pub(crate) fn into_forward(self) -> Vec<Passage> {
+    pub(crate) fn into_forward(self) -> Vec<OneWaySingleton> {
         self.related.forward
     }
 
     /// Both ways, with the clocks' error in them.
-    pub(crate) fn into_ways(self) -> [Vec<Passage>; 2] {
+    pub(crate) fn into_ways(self) -> [Vec<OneWaySingleton>; 2] {
         [self.related.forward, self.related.reverse]
     }
 
@@ -187,7 +187,7 @@ impl Accumulated {
     pub(crate) fn conclude(
         self,
         stream: &Stream,
-        clocks: impl FnOnce(StreamPassages) -> Corrected,
+        clocks: impl FnOnce(StreamSingletons) -> Corrected,
     ) -> Evaluated {
         concluded(stream, self, false, clocks)
     }
@@ -258,7 +258,7 @@ impl<'a> Sweep<'a> {
             EvaluationMode::Nothing => Swept::Evaluated(Box::new(evaluate(stream, &[], killed))),
             EvaluationMode::Kept(rows) => Swept::Evaluated(Box::new(evaluate(stream, &rows, killed))),
             EvaluationMode::Passing(pass) if pass.accepted.selection == choice => {
-                let clocks = |related: StreamPassages| corrected(stream, related);
+                let clocks = |related: StreamSingletons| corrected(stream, related);
                 Swept::Evaluated(Box::new(concluded(stream, pass.finish(), killed, clocks)))
             }
             EvaluationMode::Passing(_) => Swept::Choice(choice),
@@ -288,7 +288,7 @@ struct Accepted {
 /// Statistics accumulated over rows.
 pub(crate) struct Accumulated {
     selection: Selection,
-    related: StreamPassages,
+    related: StreamSingletons,
     differences: LocationDifferences,
     location: LocationSeries,
     cards: CardEvidence,
@@ -375,7 +375,7 @@ fn concluded(
     stream: &Stream,
     gathered: Accumulated,
     killed: bool,
-    clocks: impl FnOnce(StreamPassages) -> Corrected,
+    clocks: impl FnOnce(StreamSingletons) -> Corrected,
 ) -> Evaluated {
     let Accumulated {
         selection,
@@ -568,7 +568,7 @@ fn only_until((packets, until_ns): (usize, i64)) -> MeasurementWarning {
 
 fn warnings(
     stream: &Stream,
-    related: &StreamPassages,
+    related: &StreamSingletons,
     selection: &Selection,
     any: bool,
     cut_short: Option<CutShort>,
@@ -604,7 +604,7 @@ fn warnings(
     warnings.extend(unheard::warnings(stream, related));
     // Where nothing arrived there are no delays for the clocks to be in.
     let mut delays = related.forward.iter().chain(&related.reverse);
-    let any_delay = delays.any(|passage| passage.delay.is_some());
+    let any_delay = delays.any(|singleton| singleton.delay.is_some());
     if stream.clock_relation == ClockRelation::Unknown && any_delay {
         warnings.push(MeasurementWarning::ClockOffsetUnknown);
         if related.clock.method == "none" {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use romer_exchange::csv::{self, Places, WrittenCounts};
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
-use romer_record::{Fate, Passage, RoundTrip};
+use romer_record::{Fate, OneWaySingleton, RoundTrip};
 use romer_units::{Clock, Timestamp};
 
 use crate::evaluate::{Evaluated, left};
@@ -32,16 +32,16 @@ pub fn csv(
     let rows = &*left(stream, rows);
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
-    let passages = match way {
+    let singletons = match way {
         ProbeDirection::Forward => &evaluated.related.forward,
         ProbeDirection::Reverse => &evaluated.related.reverse,
         ProbeDirection::RoundTrip | ProbeDirection::Both => &evaluated.related.round_trip,
     };
-    let late = late(passages);
-    let unobserved: HashMap<u64, Fate> = passages
+    let late = late(singletons);
+    let unobserved: HashMap<u64, Fate> = singletons
         .iter()
-        .filter(|passage| !passage.fate.is_observed())
-        .map(|passage| (passage.sequence, passage.fate))
+        .filter(|singleton| !singleton.fate.is_observed())
+        .map(|singleton| (singleton.sequence, singleton.fate))
         .collect();
     let not_lost = |sequence: u64, fate: Fate| {
         let there = || if way.is_one_way() { None } else { fate_of(&evaluated.related.forward, sequence) };
@@ -90,16 +90,16 @@ pub fn csv(
     csv::one_way(out, these, places, way == ProbeDirection::Reverse, name_fates, fate)
 }
 
-/// What became of a packet, by its first copy among passages in order of sequence.
-pub(crate) fn fate_of(passages: &[Passage], sequence: u64) -> Option<Fate> {
-    let place = passages.partition_point(|passage| passage.sequence < sequence);
-    passages.get(place).filter(|passage| passage.sequence == sequence).map(|passage| passage.fate)
+/// What became of a packet, by its first copy among singletons in order of sequence.
+pub(crate) fn fate_of(singletons: &[OneWaySingleton], sequence: u64) -> Option<Fate> {
+    let place = singletons.partition_point(|singleton| singleton.sequence < sequence);
+    singletons.get(place).filter(|singleton| singleton.sequence == sequence).map(|singleton| singleton.fate)
 }
 
 /// The late packets, by number and arrival.
-fn late(passages: &[Passage]) -> HashSet<(u64, i64)> {
-    let late = passages.iter().filter(|passage| passage.fate == Fate::Late);
-    late.filter_map(|passage| Some((passage.sequence, nanos(passage.arrival?)))).collect()
+fn late(singletons: &[OneWaySingleton]) -> HashSet<(u64, i64)> {
+    let late = singletons.iter().filter(|singleton| singleton.fate == Fate::Late);
+    late.filter_map(|singleton| Some((singleton.sequence, nanos(singleton.arrival?)))).collect()
 }
 
 fn nanos<C: Clock>(time: Timestamp<C>) -> i64 {

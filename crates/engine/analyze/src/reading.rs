@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc;
 
-use romer_passages::Selection;
 use romer_record::RoundTrip;
 use romer_record::manifest::{SkewRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
+use romer_singletons::Selection;
 use romer_store::{Finished, Rows, RowsFile, Run, State, StoreError};
 
 use crate::evaluate::{Evaluated, Sweep, Swept, evaluate};

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use romer_analyze::WAITING_TIME;
 use romer_clock::{SimulatedClock, skew};
 use romer_measure::ProbeSize;
-use romer_passages::{ResponderLog, Selection, relate};
 use romer_record::SOFTWARE;
 use romer_record::clock_proof::{CLOCK_PROOF, ClockProof};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_respond::{RespondOptions, Responder};
+use romer_singletons::{ResponderLog, Selection, relate};
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::Duration;
 
@@ -52,7 +52,7 @@ pub fn prove_clock(options: &ClockOptions, stop: &AtomicBool) -> Result<ClockPro
     let related = relate(&rows, &selection, ClockRelation::Unknown, WAITING_TIME, ResponderLog::Complete);
     let request = SkewRequest::default();
     let (estimate, _) = skew::usable(&request, &related.forward, &related.reverse, &skew::InTurn);
-    let complete = related.round_trip.iter().filter(|passage| passage.delay.is_some()).count();
+    let complete = related.round_trip.iter().filter(|singleton| singleton.delay.is_some()).count();
     if complete == 0 {
         return Err(CalibrateError::Nothing("round trips over loopback"));
     }

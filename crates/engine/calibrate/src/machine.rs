@@ -64,7 +64,7 @@ fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<Calibrati
 #[cfg(test)]
 mod tests {
     use romer_record::calibration::{AddedDelay, CALIBRATION, HostGaps, StampSourceError};
-    use romer_units::Place;
+    use romer_units::TimestampPoint;
 
     use super::*;
 
@@ -81,7 +81,7 @@ mod tests {
             interval_ns: 2_000_000,
             packet_octets: 128,
             stamp_errors: vec![StampSourceError {
-                stamp_source: Place::Kernel,
+                stamp_source: TimestampPoint::Kernel,
                 forward: share,
                 reverse: share,
                 round_trip: share,

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_measure::ProbeSize;
-use romer_passages::{ResponderLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
 use romer_record::SOFTWARE;
 use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, StampSourceError, TwoRates};
 use romer_record::manifest::{ClockRelation, StampRequest};
+use romer_singletons::{ResponderLog, Selection, calibration as figures, relate};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
-use romer_units::{Duration, Place};
+use romer_units::{Duration, TimestampPoint};
 
 use crate::error::CalibrateError;
 use crate::gaps;
@@ -17,8 +17,8 @@ use crate::machine::this_machine;
 use crate::paths::{PathKind, Paths};
 
 /// Where stamps are taken: a virtual link has no network card.
-const STAMP_SOURCES: [(Place, StampRequest); 2] =
-    [(Place::Kernel, StampRequest::Kernel), (Place::User, StampRequest::User)];
+const STAMP_SOURCES: [(TimestampPoint, StampRequest); 2] =
+    [(TimestampPoint::Kernel, StampRequest::Kernel), (TimestampPoint::User, StampRequest::User)];
 /// Time between two round trips, as in the published validation.
 const INTERVAL: Duration = Duration::from_millis(2);
 /// Their IP packets.
@@ -162,8 +162,8 @@ impl Rounds {
             let selection = Selection::choose(rows, request, true);
             let waiting = romer_analyze::WAITING_TIME;
             let related = relate(rows, &selection, ClockRelation::Shared, waiting, ResponderLog::Complete);
-            let of = |passages: &[romer_record::Passage]| {
-                passages.iter().filter_map(|passage| passage.delay.map(Duration::as_nanos)).collect()
+            let of = |singletons: &[romer_record::OneWaySingleton]| {
+                singletons.iter().filter_map(|singleton| singleton.delay.map(Duration::as_nanos)).collect()
             };
             delays.forward.push(of(&related.forward));
             delays.reverse.push(of(&related.reverse));
@@ -208,7 +208,7 @@ impl Rounds {
     }
 }
 
-fn error_at(place: Place, delays: &Delays) -> Option<StampSourceError> {
+fn error_at(place: TimestampPoint, delays: &Delays) -> Option<StampSourceError> {
     Some(StampSourceError {
         stamp_source: place,
         forward: figures::share(&delays.forward)?,

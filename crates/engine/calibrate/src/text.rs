@@ -3,7 +3,7 @@
 use romer_record::calibration::{AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates};
 use romer_report::escape;
 use romer_report::text::TextStyle;
-use romer_units::Place;
+use romer_units::TimestampPoint;
 
 /// The calibration as text, which ends with a newline. Every value has its unit, and every column its definition below the table.
 pub fn text(record: &CalibrationRecord, style: &TextStyle) -> String {
@@ -198,12 +198,12 @@ fn rate(bits_per_second: u64) -> String {
 }
 
 /// Where time stamps were taken.
-const fn name(place: Place) -> &'static str {
+const fn name(place: TimestampPoint) -> &'static str {
     match place {
-        Place::Nic => "network card",
-        Place::Kernel => "kernel",
-        Place::Program => "eBPF",
-        Place::User => "user space",
+        TimestampPoint::Nic => "network card",
+        TimestampPoint::Kernel => "kernel",
+        TimestampPoint::Program => "eBPF",
+        TimestampPoint::User => "user space",
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_check_that_late_stamps_can_have_broken_is_disturbed_and_one_that_they_cannot_does_not_hold() {
         let found = |octets, passed| TwoRates {
-            stamp_source: Place::User,
+            stamp_source: TimestampPoint::User,
             slow_bps: 10_000_000,
             fast_bps: 100_000_000,
             slow_delay_ns: 2.01e6,

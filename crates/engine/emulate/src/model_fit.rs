@@ -29,7 +29,7 @@ use romer_impair::{Config, Headers, Nanos};
 use romer_record::document::ProbeDirection;
 use romer_record::fidelity::{DirectionModel, Fidelity, FidelityDirection, FidelityVerdict, HeldOutCheck};
 use romer_record::warning::ModelWarning;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::Timestamp;
 
 use self::describe::Misfits;
@@ -62,9 +62,9 @@ pub struct FitInput<'a> {
     /// What the run is called.
     pub run: &'a str,
     /// From sender to responder, and back; each in order of sequence and copy.
-    pub ways: [&'a [Passage]; 2],
+    pub ways: [&'a [OneWaySingleton]; 2],
     /// There and back, in order of sequence and copy.
-    pub round_trip: &'a [Passage],
+    pub round_trip: &'a [OneWaySingleton],
     /// Whether the order in which packets arrived is known, of each of the two ways.
     pub ordered: [bool; 2],
     /// Whether the delays are absolute.
@@ -237,12 +237,13 @@ fn checked(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, Strin
 }
 
 /// Packets of every second block of time, the first or the second one.
-fn half_of(passages: &[Passage], half: usize) -> Vec<Passage> {
-    let departures = || passages.iter().filter_map(|passage| passage.departure).map(Timestamp::as_nanos);
+fn half_of(singletons: &[OneWaySingleton], half: usize) -> Vec<OneWaySingleton> {
+    let departures =
+        || singletons.iter().filter_map(|singleton| singleton.departure).map(Timestamp::as_nanos);
     let (Some(first), Some(last)) = (departures().min(), departures().max()) else { return Vec::new() };
     let span = real(last - first).max(1.0);
-    let is_in = |passage: &&Passage| {
-        passage.departure.is_some_and(|departure| {
+    let is_in = |singleton: &&OneWaySingleton| {
+        singleton.departure.is_some_and(|departure| {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -252,15 +253,15 @@ fn half_of(passages: &[Passage], half: usize) -> Vec<Passage> {
             block.min(BLOCKS - 1) % 2 == half
         })
     };
-    passages.iter().filter(is_in).copied().collect()
+    singletons.iter().filter(is_in).copied().collect()
 }
 
 /// Every `every`-th packet, with its copies.
-fn thin(passages: &[Passage], every: u32) -> Vec<Passage> {
-    passages.iter().filter(|passage| passage.sequence % u64::from(every) == 0).copied().collect()
+fn thin(singletons: &[OneWaySingleton], every: u32) -> Vec<OneWaySingleton> {
+    singletons.iter().filter(|singleton| singleton.sequence % u64::from(every) == 0).copied().collect()
 }
 
-fn compare(source: &FitInput<'_>, config: &Config, ways: [&[Passage]; 2], widening: f64) -> Fidelity {
+fn compare(source: &FitInput<'_>, config: &Config, ways: [&[OneWaySingleton]; 2], widening: f64) -> Fidelity {
     predictive_check::fidelity(&Question {
         config,
         headers: source.headers,
@@ -279,14 +280,14 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
         Fitted { text: String::new(), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     let mut are_relative = false;
     for (number, (direction, name, table)) in DIRECTIONS.into_iter().enumerate() {
-        let (passages, ordered) = (source.ways[number], source.ordered[number]);
-        if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
+        let (singletons, ordered) = (source.ways[number], source.ordered[number]);
+        if singletons.iter().any(|singleton| singleton.fate == Fate::Unknown) {
             fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
         }
-        if passages.is_empty() {
+        if singletons.is_empty() {
             continue;
         }
-        let delays = DelaySource::from_passages(passages, source.round_trip);
+        let delays = DelaySource::from_singletons(singletons, source.round_trip);
         let setting = table.to_owned();
         match delays {
             DelaySource::OneWay => are_relative |= !source.absolute,
@@ -295,10 +296,10 @@ fn fit(source: &FitInput<'_>, ways: &mut [Way; 2], is_part: bool) -> Result<Fitt
             }
             DelaySource::None => fitted.warnings.push(ModelWarning::DelaysUnknown { direction, setting }),
         }
-        let fit = DirectionFit { table, passages, ordered, delays, is_part, source };
+        let fit = DirectionFit { table, singletons, ordered, delays, is_part, source };
         match ways[number].kind {
             ModelKind::Models => {
-                if !ordered && passages.iter().any(|passage| passage.fate == Fate::Arrived) {
+                if !ordered && singletons.iter().any(|singleton| singleton.fate == Fate::Arrived) {
                     let setting = table.to_owned();
                     fitted.warnings.push(ModelWarning::OrderUnknown { direction, setting });
                 }

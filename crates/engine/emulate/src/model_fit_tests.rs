@@ -8,18 +8,18 @@ use super::*;
 use crate::predictive_check::quantile;
 
 /// What a scenario makes of packets every 20 ms.
-pub(super) fn passages(text: &str, packets: u32) -> Vec<Passage> {
+pub(super) fn singletons(text: &str, packets: u32) -> Vec<OneWaySingleton> {
     run(crate::read_scenario(text, "s").unwrap().scenario.config, packets, 20_000_000)
 }
 
 /// What a scenario makes of packets at a spacing.
-pub(super) fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<Passage> {
+pub(super) fn run(config: Config, packets: u32, spacing: Nanos) -> Vec<OneWaySingleton> {
     let frames: Vec<(Nanos, u32)> = (0..packets).map(|number| (i64::from(number) * spacing, 100)).collect();
     run_frames(config, &frames)
 }
 
 /// What a scenario makes of frames: their departures in order, and their octets.
-fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<Passage> {
+fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<OneWaySingleton> {
     /// Octets of a frame around the payload of UDP over IPv4: headers and check sequence.
     const AROUND: u32 = 46;
     let mut engine = Engine::new(config, Limits::growing(), 0);
@@ -37,10 +37,10 @@ fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<Passage> {
         engine.admit(&Packet::new(number, PortId::A, *octets, *at));
     }
     take(&mut engine, &mut arrivals, Nanos::MAX);
-    let mut passages = Vec::new();
+    let mut singletons = Vec::new();
     for ((number, (at, octets)), arrivals) in (0_u32..).zip(frames).zip(&mut arrivals) {
         arrivals.sort_unstable();
-        let row = |copy: usize, arrival: Option<Nanos>| Passage {
+        let row = |copy: usize, arrival: Option<Nanos>| OneWaySingleton {
             sequence: number.into(),
             copy: u32::try_from(copy).unwrap(),
             size: octets - AROUND,
@@ -53,17 +53,17 @@ fn run_frames(config: Config, frames: &[(Nanos, u32)]) -> Vec<Passage> {
             leaving: romer_record::Leaving::UNKNOWN,
         };
         if arrivals.is_empty() {
-            passages.push(row(0, None));
+            singletons.push(row(0, None));
         }
-        passages.extend(arrivals.iter().enumerate().map(|(copy, arrival)| row(copy, Some(*arrival))));
+        singletons.extend(arrivals.iter().enumerate().map(|(copy, arrival)| row(copy, Some(*arrival))));
     }
-    passages
+    singletons
 }
 
-pub(super) fn input<'a>(passages: &'a [Passage], kind: ModelKind) -> FitInput<'a> {
+pub(super) fn input<'a>(singletons: &'a [OneWaySingleton], kind: ModelKind) -> FitInput<'a> {
     FitInput {
         run: "here \"x\"",
-        ways: [passages, &[]],
+        ways: [singletons, &[]],
         round_trip: &[],
         ordered: [true; 2],
         absolute: true,
@@ -82,8 +82,8 @@ fn fitted_from(source: &FitInput<'_>) -> Fitted {
     fit(source, &mut [Way::new(source.kind), Way::new(source.kind)], false).unwrap()
 }
 
-fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
-    fitted_from(&input(passages, kind))
+fn fitted(singletons: &[OneWaySingleton], kind: ModelKind) -> Fitted {
+    fitted_from(&input(singletons, kind))
 }
 
 /// The scenario that was made, with its files.
@@ -100,8 +100,8 @@ fn parameter(model: &DirectionModel, name: &str) -> (f64, [f64; 2]) {
 /// A run may have any name.
 #[test]
 fn names_of_runs_are_any_text() {
-    let passages = passages("a_to_b.delay.fixed = \"1ms\"\n", 50);
-    let source = FitInput { run: "größe \"\\", ..input(&passages, ModelKind::Models) };
+    let singletons = singletons("a_to_b.delay.fixed = \"1ms\"\n", 50);
+    let source = FitInput { run: "größe \"\\", ..input(&singletons, ModelKind::Models) };
     let opened = fitted_from(&source).open().unwrap();
     assert_eq!(opened.scenario.about.title.as_deref(), Some("Measured: größe \"\\"));
 }
@@ -123,8 +123,8 @@ fn a_path_is_found_again() {
         [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
         [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \
         \"3ms\" }, time = \"100ms\" }\n";
-    let passages = passages(text, 6_000);
-    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let singletons = singletons(text, 6_000);
+    let modelled = model(&input(&singletons, ModelKind::Models)).unwrap();
     let model = &modelled.fitted.directions[0];
     assert_eq!((model.delay.as_str(), model.loss.as_str()), ("correlated", "bursts"), "{model:#?}");
     // The intervals of 95 % for this seed, twice as wide.
@@ -144,7 +144,7 @@ fn a_path_is_found_again() {
 fn a_model_holds_at_other_spacings() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { \
         model = \"gamma\", shape = 2, scale = \"5ms\" }, time = \"200ms\" }\n";
-    let fitted = fitted(&passages(text, 6_000), ModelKind::Models);
+    let fitted = fitted(&singletons(text, 6_000), ModelKind::Models);
     let emulated = |text: &str, files: &Fitted, spacing: Nanos| {
         let config = if files.files.is_empty() {
             crate::read_scenario(text, "s").unwrap().scenario.config
@@ -155,9 +155,9 @@ fn a_model_holds_at_other_spacings() {
         // Several seeds, because delays within 0.2 s are alike.
         for seed in 1..=8 {
             let config = Config { seed: Some(romer_units::random::Seed([seed; 6])), ..config.clone() };
-            let passages = run(config, u32::try_from(60_000_000_000 / spacing).unwrap(), spacing);
-            made.extend(passages.iter().filter_map(|one| Some(real(one.delay?.as_nanos()))));
-            arrivals.extend(passages.windows(2).map(|pair| pair[0].arrival <= pair[1].arrival));
+            let singletons = run(config, u32::try_from(60_000_000_000 / spacing).unwrap(), spacing);
+            made.extend(singletons.iter().filter_map(|one| Some(real(one.delay?.as_nanos()))));
+            arrivals.extend(singletons.windows(2).map(|pair| pair[0].arrival <= pair[1].arrival));
         }
         assert!(arrivals.iter().all(|in_order| *in_order));
         made.sort_by(f64::total_cmp);
@@ -183,8 +183,8 @@ fn regimes_are_found_again() {
         time = \"10ms\" } } },\n\
         { loss = { probability = 0.2 }, delay = { fixed = \"40ms\", variable = { model = \"correlated\", distribution = { model = \
         \"exponential\", mean = \"4ms\" }, time = \"10ms\" } } },\n]\n";
-    let passages = passages(text, 6_000);
-    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let singletons = singletons(text, 6_000);
+    let modelled = model(&input(&singletons, ModelKind::Models)).unwrap();
     let model = &modelled.fitted.directions[0];
     assert_eq!((model.delay.as_str(), model.loss.as_str()), ("regimes", "regimes"), "{model:#?}");
     let last = model.parameters.iter().filter(|one| one.name.ends_with(".sojourn_ns")).count();
@@ -203,8 +203,8 @@ fn independent_delays_are_reproduced() {
         [a_to_b.reorder]\nprobability = 0.03\ndisplacement = { model = \"time\", low = \"25ms\", high = \"55ms\" }\n\
         [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \
         \"3ms\" }, coefficient = 0 }\n";
-    let passages = passages(text, 3_000);
-    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let singletons = singletons(text, 3_000);
+    let modelled = model(&input(&singletons, ModelKind::Models)).unwrap();
     let direction = &modelled.fitted.directions[0];
     assert_eq!(direction.delay, "independent", "{direction:#?}");
     let time = parameter(direction, "delay.correlation_time_ns");
@@ -223,8 +223,8 @@ fn a_rate_is_found_again() {
         [a_to_b.rate]\nlimit = \"5Mbit\"\nlayer = \"l3\"\nqueue = { bytes = \"128KiB\" }\n";
     let pair = |number: i64| [(number * 40_000_000, 1_046), (number * 40_000_000 + 50_000, 1_046)];
     let frames: Vec<(Nanos, u32)> = (0..1_500).flat_map(pair).collect();
-    let passages = run_frames(crate::read_scenario(text, "s").unwrap().scenario.config, &frames);
-    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let singletons = run_frames(crate::read_scenario(text, "s").unwrap().scenario.config, &frames);
+    let modelled = model(&input(&singletons, ModelKind::Models)).unwrap();
     let model = &modelled.fitted.directions[0];
     assert_eq!((model.delay.as_str(), model.loss.as_str()), ("bottleneck", "none"), "{model:#?}");
     let (rate, _) = parameter(model, "bottleneck.rate_bit_per_s");
@@ -244,8 +244,8 @@ fn a_rate_is_found_again() {
 #[test]
 fn independent_losses_and_no_losses_are_named() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n";
-    assert_eq!(fitted(&passages(text, 5_000), ModelKind::Models).directions[0].loss, "bernoulli");
-    let nothing = fitted(&passages("", 100), ModelKind::Models);
+    assert_eq!(fitted(&singletons(text, 5_000), ModelKind::Models).directions[0].loss, "bernoulli");
+    let nothing = fitted(&singletons("", 100), ModelKind::Models);
     // 54 octets of payload every 20 ms, for 2 s.
     let supported =
         "[about.supported]\nmin_spacing = \"20ms\"\nmax_spacing = \"198ms\"\nmin_size = \"82B\"\n";
@@ -263,9 +263,9 @@ fn independent_losses_and_no_losses_are_named() {
 
 #[test]
 fn only_udp_is_impaired_if_requested() {
-    let passages = passages(PATH, 300);
+    let singletons = singletons(PATH, 300);
     for kind in [ModelKind::Models, ModelKind::Trace] {
-        let config = read(&fitted_from(&FitInput { only_udp: true, ..input(&passages, kind) }));
+        let config = read(&fitted_from(&FitInput { only_udp: true, ..input(&singletons, kind) }));
         assert_eq!(config.flows[0].protocol, Some(17));
         let [all, udp] = [0, 1].map(|flow| config.base.paths[0][flow].clone().unwrap());
         assert_eq!((all.longest_hold(), all.trace.clone()), (0, None));
@@ -282,8 +282,8 @@ const SAWTOOTH: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20m
 /// Where the models of one direction fail, the other direction keeps the families that were compared for it.
 #[test]
 fn other_direction_keeps_its_candidates() {
-    let failing = passages(SAWTOOTH, 1_500);
-    let steady = passages("seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n", 1_500);
+    let failing = singletons(SAWTOOTH, 1_500);
+    let steady = singletons("seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n", 1_500);
     let source = FitInput { ways: [&failing, &steady], ..input(&failing, ModelKind::Models) };
     let modelled = model(&source).unwrap();
     let [failed, kept] = &modelled.fitted.directions[..] else { panic!("{modelled:#?}") };
@@ -294,8 +294,8 @@ fn other_direction_keeps_its_candidates() {
 /// Where no family reproduces the delays, the recorded ones are replayed, and the check of these passes.
 #[test]
 fn a_trace_replaces_models_that_fail() {
-    let passages = passages(SAWTOOTH, 3_000);
-    let modelled = model(&input(&passages, ModelKind::Models)).unwrap();
+    let singletons = singletons(SAWTOOTH, 3_000);
+    let modelled = model(&input(&singletons, ModelKind::Models)).unwrap();
     let direction = &modelled.fitted.directions[0];
     assert_eq!(direction.delay, "trace", "{direction:#?}");
     assert!(direction.replaced.is_some() && !direction.candidates.is_empty(), "{direction:#?}");
@@ -311,10 +311,10 @@ fn a_trace_replaces_models_that_fail() {
 fn unknown_delays_are_halves_of_round_trips() {
     let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"40ms\"\norder = \"independent\"\n\
                 variable = { model = \"exponential\", mean = \"30ms\" }\n";
-    let round_trip = passages(text, 400);
-    let unknown: Vec<Passage> =
-        round_trip.iter().map(|passage| Passage { delay: None, ..*passage }).collect();
-    let of = |round_trip: &[Passage], kind| {
+    let round_trip = singletons(text, 400);
+    let unknown: Vec<OneWaySingleton> =
+        round_trip.iter().map(|singleton| OneWaySingleton { delay: None, ..*singleton }).collect();
+    let of = |round_trip: &[OneWaySingleton], kind| {
         fitted_from(&FitInput {
             ways: [&unknown, &unknown],
             round_trip,
@@ -330,7 +330,7 @@ fn unknown_delays_are_halves_of_round_trips() {
     let models = of(&round_trip, ModelKind::Models);
     assert_eq!(models.warnings, [&halved[..], std::slice::from_ref(&no_order)].concat());
     let config = read(&models);
-    let least = round_trip.iter().filter_map(|passage| passage.delay).min().unwrap();
+    let least = round_trip.iter().filter_map(|singleton| singleton.delay).min().unwrap();
     for port in 0..2 {
         let romer_impair::config::Model::Plain(delay) = &config.base.paths[port][0].as_ref().unwrap().delay
         else {
@@ -370,12 +370,15 @@ fn unknown_delays_are_halves_of_round_trips() {
 /// Packets of which it is unknown where they were lost are lost forward, and the scenario says so.
 #[test]
 fn unknown_losses_are_forward() {
-    let lost: Vec<Passage> = passages(PATH, 300);
-    let unknown: Vec<Passage> = lost
+    let lost: Vec<OneWaySingleton> = singletons(PATH, 300);
+    let unknown: Vec<OneWaySingleton> = lost
         .iter()
-        .map(|one| Passage { fate: if one.fate == Fate::Lost { Fate::Unknown } else { one.fate }, ..*one })
+        .map(|one| OneWaySingleton {
+            fate: if one.fate == Fate::Lost { Fate::Unknown } else { one.fate },
+            ..*one
+        })
         .collect();
-    let [known, unknown] = [&lost, &unknown].map(|passages| fitted(passages, ModelKind::Models));
+    let [known, unknown] = [&lost, &unknown].map(|singletons| fitted(singletons, ModelKind::Models));
     let warning = ModelWarning::FatesUnknown { direction: ProbeDirection::Forward, setting: "a_to_b".into() };
     assert!(lost.iter().any(|one| one.fate == Fate::Lost));
     assert_eq!(unknown.text, known.text);
@@ -385,16 +388,17 @@ fn unknown_losses_are_forward() {
 /// A trace of unlike delays and of reordered packets does to the same packets what the path did.
 #[test]
 fn a_trace_replays_the_very_fates() {
-    let passages = passages(PATH, 300);
-    let fitted = fitted(&passages, ModelKind::Trace);
+    let singletons = singletons(PATH, 300);
+    let fitted = fitted(&singletons, ModelKind::Trace);
     assert!(fitted.text.contains("between = \"hold\""), "{}", fitted.text);
     let config = read(&fitted);
     let replayed = run(config.clone(), 300, 20_000_000);
-    let arrivals =
-        |passages: &[Passage]| passages.iter().map(|one| (one.sequence, one.arrival)).collect::<Vec<_>>();
-    assert!(!reordering(&passages).is_empty());
-    assert_eq!(reordering(&replayed), reordering(&passages));
-    assert_eq!(arrivals(&replayed), arrivals(&passages));
+    let arrivals = |singletons: &[OneWaySingleton]| {
+        singletons.iter().map(|one| (one.sequence, one.arrival)).collect::<Vec<_>>()
+    };
+    assert!(!reordering(&singletons).is_empty());
+    assert_eq!(reordering(&replayed), reordering(&singletons));
+    assert_eq!(arrivals(&replayed), arrivals(&singletons));
     let Some(romer_impair::trace::Trace::ByTime { entries, .. }) =
         config.base.paths[0][0].as_ref().unwrap().trace.as_deref()
     else {
@@ -402,6 +406,6 @@ fn a_trace_replays_the_very_fates() {
     };
     assert_eq!(entries.len(), 300);
     let lost: Vec<bool> = entries.iter().map(|entry| entry.lost).collect();
-    let truth: Vec<bool> = passages.iter().filter(|p| p.copy == 0).map(|p| p.fate == Fate::Lost).collect();
+    let truth: Vec<bool> = singletons.iter().filter(|p| p.copy == 0).map(|p| p.fate == Fate::Lost).collect();
     assert_eq!(lost, truth);
 }

@@ -12,7 +12,7 @@ use romer_record::fidelity::{
     Distribution, FIDELITY, Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict,
 };
 use romer_record::warning::FidelityWarning;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
@@ -44,9 +44,9 @@ const FRAMING: u32 = 18;
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredStream<'a> {
     /// From sender to responder.
-    pub forward: &'a [Passage],
+    pub forward: &'a [OneWaySingleton],
     /// Back.
-    pub reverse: &'a [Passage],
+    pub reverse: &'a [OneWaySingleton],
 }
 
 /// What is to be compared.
@@ -86,21 +86,23 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
         (romer_record::document::ProbeDirection::Forward, PortId::A),
         (romer_record::document::ProbeDirection::Reverse, PortId::B),
     ] {
-        let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
-            let passages = if port == PortId::A { stream.forward } else { stream.reverse };
-            let of_the_path = |passage: &&Passage| passage.departure.is_some() && passage.fate.is_observed();
-            passages.iter().filter(of_the_path).copied().collect()
+        let of = |stream: &MeasuredStream<'_>| -> Vec<OneWaySingleton> {
+            let singletons = if port == PortId::A { stream.forward } else { stream.reverse };
+            let of_the_path =
+                |singleton: &&OneWaySingleton| singleton.departure.is_some() && singleton.fate.is_observed();
+            singletons.iter().filter(of_the_path).copied().collect()
         };
-        let streams: Vec<Vec<Passage>> = question.streams.iter().map(of).collect();
+        let streams: Vec<Vec<OneWaySingleton>> = question.streams.iter().map(of).collect();
         if streams.iter().all(Vec::is_empty) {
             continue;
         }
-        if streams.iter().flatten().any(|passage| passage.fate == Fate::Unknown) {
+        if streams.iter().flatten().any(|singleton| singleton.fate == Fate::Unknown) {
             warnings.push(FidelityWarning::FatesUnknown { direction });
             continue;
         }
-        let mut arrived = streams.iter().flatten().filter(|passage| passage.fate == Fate::Arrived).peekable();
-        if arrived.peek().is_some() && arrived.all(|passage| passage.delay.is_none()) {
+        let mut arrived =
+            streams.iter().flatten().filter(|singleton| singleton.fate == Fate::Arrived).peekable();
+        if arrived.peek().is_some() && arrived.all(|singleton| singleton.delay.is_none()) {
             warnings.push(FidelityWarning::DelaysUnknown { direction });
             continue;
         }
@@ -165,16 +167,16 @@ struct Observed {
 }
 
 impl Observed {
-    fn from_streams(streams: &[Vec<Passage>], absolute: bool, has_shape: bool) -> Self {
+    fn from_streams(streams: &[Vec<OneWaySingleton>], absolute: bool, has_shape: bool) -> Self {
         let mut observed = Self::default();
         let mut delays = Vec::new();
-        for passage in streams.iter().flatten() {
-            if passage.copy > 0 {
+        for singleton in streams.iter().flatten() {
+            if singleton.copy > 0 {
                 observed.copies += 1;
                 continue;
             }
             observed.sent += 1;
-            match (passage.fate, passage.delay, passage.departure) {
+            match (singleton.fate, singleton.delay, singleton.departure) {
                 (Fate::Arrived, Some(delay), Some(departure)) => {
                     observed.arrived += 1;
                     delays.push((departure.as_nanos(), real(delay.as_nanos())));
@@ -183,7 +185,7 @@ impl Observed {
                 _ => observed.lost += 1,
             }
         }
-        observed.reordered = streams.iter().map(|passages| reordering(passages).len()).sum();
+        observed.reordered = streams.iter().map(|singletons| reordering(singletons).len()).sum();
         delays.sort_by_key(|(departure, _)| *departure);
         let least = delays.iter().map(|(_, delay)| *delay).fold(f64::INFINITY, f64::min);
         let base = if absolute { 0.0 } else { least };
@@ -429,7 +431,7 @@ struct Test {
 struct DirectionCheck<'q> {
     question: &'q Question<'q>,
     port: PortId,
-    streams: Vec<Vec<Passage>>,
+    streams: Vec<Vec<OneWaySingleton>>,
 }
 
 impl DirectionCheck<'_> {
@@ -504,11 +506,13 @@ impl DirectionCheck<'_> {
     }
 
     /// The scenario once more, with a seed of its own.
-    fn made(&self, number: usize) -> Vec<Vec<Passage>> {
+    fn made(&self, number: usize) -> Vec<Vec<OneWaySingleton>> {
         let mut events: Vec<(Nanos, usize, usize)> = Vec::new();
-        for (stream, passages) in self.streams.iter().enumerate() {
-            for (place, passage) in passages.iter().enumerate().filter(|(_, passage)| passage.copy == 0) {
-                let departure = passage.departure.map_or(0, Timestamp::as_nanos);
+        for (stream, singletons) in self.streams.iter().enumerate() {
+            for (place, singleton) in
+                singletons.iter().enumerate().filter(|(_, singleton)| singleton.copy == 0)
+            {
+                let departure = singleton.departure.map_or(0, Timestamp::as_nanos);
                 events.push((departure, stream, place));
             }
         }
@@ -549,14 +553,14 @@ impl DirectionCheck<'_> {
             });
         }
         settle(&mut engine, Nanos::MAX);
-        let mut streams: Vec<Vec<Passage>> = vec![Vec::new(); self.streams.len()];
+        let mut streams: Vec<Vec<OneWaySingleton>> = vec![Vec::new(); self.streams.len()];
         for ((departure, stream, place), arrivals) in events.iter().zip(&mut arrivals) {
             arrivals.sort_unstable();
             let original = &self.streams[*stream][*place];
             for (copy, arrival) in (0..).zip(&*arrivals) {
                 let delay = arrival - departure;
                 let fate = if delay > self.question.waiting { Fate::Late } else { Fate::Arrived };
-                streams[*stream].push(Passage {
+                streams[*stream].push(OneWaySingleton {
                     copy,
                     fate,
                     arrival: Some(Timestamp::from_nanos(*arrival)),
@@ -565,7 +569,8 @@ impl DirectionCheck<'_> {
                 });
             }
             if arrivals.is_empty() {
-                let lost = Passage { copy: 0, fate: Fate::Lost, arrival: None, delay: None, ..*original };
+                let lost =
+                    OneWaySingleton { copy: 0, fate: Fate::Lost, arrival: None, delay: None, ..*original };
                 streams[*stream].push(lost);
             }
         }
@@ -652,11 +657,14 @@ fn autocorrelation(ranks: &[f64], lag: usize) -> f64 {
 }
 
 /// The mean number of packets that are lost in a row; 0 where none is.
-fn loss_run(streams: &[Vec<Passage>]) -> f64 {
+fn loss_run(streams: &[Vec<OneWaySingleton>]) -> f64 {
     let (mut lost, mut runs) = (0, 0);
-    for passages in streams {
+    for singletons in streams {
         let fates = || {
-            passages.iter().filter(|passage| passage.copy == 0).map(|passage| passage.fate != Fate::Arrived)
+            singletons
+                .iter()
+                .filter(|singleton| singleton.copy == 0)
+                .map(|singleton| singleton.fate != Fate::Arrived)
         };
         lost += fates().filter(|is_lost| *is_lost).count();
         runs += fates()

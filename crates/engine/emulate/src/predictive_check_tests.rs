@@ -14,8 +14,8 @@ fn config(text: &str) -> Config {
 }
 
 /// What a scenario makes of a stream, with the seed of one who measures.
-fn measured(text: &str, packets: u64) -> Vec<Passage> {
-    let template = |sequence: u64| Passage {
+fn measured(text: &str, packets: u64) -> Vec<OneWaySingleton> {
+    let template = |sequence: u64| OneWaySingleton {
         sequence,
         copy: 0,
         size: 160,
@@ -27,7 +27,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         tos: None,
         leaving: romer_record::Leaving::UNKNOWN,
     };
-    let sent: Vec<Passage> = (0..packets).map(template).collect();
+    let sent: Vec<OneWaySingleton> = (0..packets).map(template).collect();
     let config = config(text);
     let streams = vec![MeasuredStream { forward: &sent, reverse: &[] }];
     let question = Question {
@@ -44,26 +44,26 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
     side.made(1_000_000).remove(0)
 }
 
-fn compare(text: &str, passages: &[Passage]) -> FidelityDirection {
-    compare_allowing(text, passages, 0)
+fn compare(text: &str, singletons: &[OneWaySingleton]) -> FidelityDirection {
+    compare_allowing(text, singletons, 0)
 }
 
-fn warnings(text: &str, passages: &[Passage]) -> Vec<FidelityWarning> {
-    whole(text, passages, 0).warnings
+fn warnings(text: &str, singletons: &[OneWaySingleton]) -> Vec<FidelityWarning> {
+    whole(text, singletons, 0).warnings
 }
 
-fn compare_allowing(text: &str, passages: &[Passage], allowed: Nanos) -> FidelityDirection {
-    let mut found = whole(text, passages, allowed);
+fn compare_allowing(text: &str, singletons: &[OneWaySingleton], allowed: Nanos) -> FidelityDirection {
+    let mut found = whole(text, singletons, allowed);
     assert_eq!(found.directions.len(), 1);
     found.directions.remove(0)
 }
 
-fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
+fn whole(text: &str, singletons: &[OneWaySingleton], allowed: Nanos) -> Fidelity {
     let config = config(text);
     let question = Question {
         config: &config,
         headers: Headers::default(),
-        streams: vec![MeasuredStream { forward: passages, reverse: &[] }],
+        streams: vec![MeasuredStream { forward: singletons, reverse: &[] }],
         absolute: true,
         waiting: 2_000_000_000,
         allowed,
@@ -75,13 +75,13 @@ fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
 
 #[test]
 fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
-    let passages = measured(SCENARIO, 1_000);
-    let same = compare(SCENARIO, &passages);
+    let singletons = measured(SCENARIO, 1_000);
+    let same = compare(SCENARIO, &singletons);
     assert_eq!(same.verdict, FidelityVerdict::AsRequested, "{same:#?}");
     for (what, with) in
         [("p = 0.02", "p = 0.06"), ("\"20ms\"", "\"22ms\""), ("\"3ms\" }", "\"5ms\" }"), ("0.03", "0.2")]
     {
-        let other = compare(&SCENARIO.replace(what, with), &passages);
+        let other = compare(&SCENARIO.replace(what, with), &singletons);
         assert_eq!(other.verdict, FidelityVerdict::Differs, "{what} {with}: {other:#?}");
     }
     let loss = &same.figures[0];
@@ -91,12 +91,12 @@ fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
 
 #[test]
 fn what_hosts_and_path_added_is_found_and_told() {
-    let mut passages = measured(SCENARIO, 1_000);
-    for passage in &mut passages {
-        passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(2));
+    let mut singletons = measured(SCENARIO, 1_000);
+    for singleton in &mut singletons {
+        singleton.delay = singleton.delay.map(|delay| delay + Duration::from_millis(2));
     }
-    assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
-    let found = compare_allowing(SCENARIO, &passages, 5_000_000);
+    assert_eq!(compare(SCENARIO, &singletons).verdict, FidelityVerdict::Differs);
+    let found = compare_allowing(SCENARIO, &singletons, 5_000_000);
     assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
     assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.text.contains("added"), "{found:#?}");
 }
@@ -107,10 +107,10 @@ fn what_hosts_and_path_added_is_found_and_told() {
 fn allowance_covers_variable_additions() {
     const CONSTANT: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"150ms\"\n";
     let constant = measured(CONSTANT, 1_000);
-    let with = |added: &dyn Fn(u64) -> i64| -> Vec<Passage> {
-        let add = |passage: &Passage| Passage {
-            delay: passage.delay.map(|delay| delay + Duration::from_nanos(added(passage.sequence))),
-            ..*passage
+    let with = |added: &dyn Fn(u64) -> i64| -> Vec<OneWaySingleton> {
+        let add = |singleton: &OneWaySingleton| OneWaySingleton {
+            delay: singleton.delay.map(|delay| delay + Duration::from_nanos(added(singleton.sequence))),
+            ..*singleton
         };
         constant.iter().map(add).collect()
     };
@@ -148,24 +148,24 @@ fn timeline_has_any_phase() {
     let sent = measured("[a_to_b.delay]\nfixed = \"20ms\"\n", 1_500);
     // 30 s of a packet every 20 ms. An outage has 25 or 26 of them.
     for (phase, seconds) in [(0, 0.0), (1, 3.003), (2, 4.511), (3, 5.25), (4, 9.999)] {
-        let lost = |passage: &Passage| {
-            let at = seconds + 0.02 * count(usize::try_from(passage.sequence).unwrap());
+        let lost = |singleton: &OneWaySingleton| {
+            let at = seconds + 0.02 * count(usize::try_from(singleton.sequence).unwrap());
             (5.0..5.5).contains(&(at % 10.0))
         };
-        let passages: Vec<Passage> = sent
+        let singletons: Vec<OneWaySingleton> = sent
             .iter()
-            .map(|passage| {
-                if lost(passage) {
-                    Passage { fate: Fate::Lost, arrival: None, delay: None, ..*passage }
+            .map(|singleton| {
+                if lost(singleton) {
+                    OneWaySingleton { fate: Fate::Lost, arrival: None, delay: None, ..*singleton }
                 } else {
-                    *passage
+                    *singleton
                 }
             })
             .collect();
-        let found = whole(&scenario, &passages, 0);
+        let found = whole(&scenario, &singletons, 0);
         assert_eq!(found.directions[0].verdict, FidelityVerdict::AsRequested, "{phase}: {found:#?}");
         assert!(found.warnings.contains(&FidelityWarning::TimelinePhaseUnknown));
-        let longer = compare(&outage("6s"), &passages);
+        let longer = compare(&outage("6s"), &singletons);
         assert_eq!(longer.verdict, FidelityVerdict::Differs, "{phase}: {longer:#?}");
     }
 }
@@ -174,14 +174,14 @@ fn timeline_has_any_phase() {
 fn what_a_figure_is_in_95_of_100_runs_has_both_its_sides_whatever_hosts_and_path_may_have_added() {
     const NORMAL: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\norder = \"independent\"\n\
         variable = { model = \"normal\", mean = \"15ms\", stddev = \"4ms\" }\n";
-    let mut passages = measured(NORMAL, 289);
-    for passage in &mut passages {
-        passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(1));
+    let mut singletons = measured(NORMAL, 289);
+    for singleton in &mut singletons {
+        singleton.delay = singleton.delay.map(|delay| delay + Duration::from_millis(1));
     }
     // The error of a quantile of 289 normal values: its density there over the root of p (1 - p) / n.
     let spread = |p: f64, density: f64| 1.96 * (p * (1.0 - p) / 289.0).sqrt() / density * 4e6;
     for allowed in [0, 3_000_000] {
-        let found = compare_allowing(NORMAL, &passages, allowed);
+        let found = compare_allowing(NORMAL, &singletons, allowed);
         assert_eq!(found.added_ns > 0.0, allowed > 0);
         for (place, truth, density) in
             [(4, 35e6 - 0.674_49 * 4e6, 0.317_78), (5, 35e6, 0.398_94), (6, 35e6 + 0.674_49 * 4e6, 0.317_78)]
@@ -222,17 +222,17 @@ fn what_is_damaged_is_expected_to_be_lost_unless_its_checksums_are_repaired() {
     let damaged = format!("{clean}[a_to_b.corrupt]\nprobability = 0.2\n");
     let repaired = format!("{damaged}repair_checksum = true\n");
     // A fifth of the probes does not arrive: as where a fifth is lost.
-    let passages = measured(&format!("{clean}[a_to_b.loss]\nprobability = 0.2\n"), 1_000);
-    let found = compare(&damaged, &passages);
+    let singletons = measured(&format!("{clean}[a_to_b.loss]\nprobability = 0.2\n"), 1_000);
+    let found = compare(&damaged, &singletons);
     assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
     // 99 to 499 runs of 1,000 packets: their mean is within 0.006 of the truth but for one in a million.
     assert!((found.figures[0].requested - 0.2).abs() < 0.006, "{found:#?}");
-    let other = compare(&repaired, &passages);
+    let other = compare(&repaired, &singletons);
     assert_eq!(other.verdict, FidelityVerdict::Differs, "{other:#?}");
     assert!(other.figures[0].requested < 1e-12, "{other:#?}");
     let corruption = |text: &str| -> Vec<FidelityWarning> {
         use FidelityWarning::{CorruptedProbesAltered, CorruptedProbesLost};
-        let all = warnings(text, &passages).into_iter();
+        let all = warnings(text, &singletons).into_iter();
         all.filter(|one| matches!(one, CorruptedProbesLost | CorruptedProbesAltered)).collect()
     };
     assert_eq!(corruption(&damaged), [FidelityWarning::CorruptedProbesLost]);

@@ -6,7 +6,7 @@ use romer_impair::{Config, Engine, Limits, Packet, PortId};
 use romer_metrics::findings::findings;
 use romer_record::document::DelayKind;
 use romer_record::finding::{GridQuantity, Pattern};
-use romer_record::{Fate, Leaving, Passage};
+use romer_record::{Fate, Leaving, OneWaySingleton};
 use romer_scenario::PRESETS;
 use romer_units::random::Seed;
 use romer_units::{Duration, Timestamp};
@@ -21,7 +21,7 @@ const PACKETS: u32 = 13_333;
 /// What a direction of a preset does to the stream.
 struct PresetStream {
     name: String,
-    passages: Vec<Passage>,
+    singletons: Vec<OneWaySingleton>,
     /// Of the first arrivals, in order of departure, nanoseconds; `None` is lost.
     delays: Vec<Option<f64>>,
 }
@@ -44,7 +44,7 @@ impl PresetStream {
         while let Some(outcome) = engine.poll(i64::MAX) {
             arrivals[outcome.slot as usize].push(outcome);
         }
-        let mut passages = Vec::new();
+        let mut singletons = Vec::new();
         let mut delays = Vec::new();
         for (slot, outcomes) in (0..PACKETS).zip(&arrivals) {
             let mut times: Vec<i64> = outcomes
@@ -53,7 +53,7 @@ impl PresetStream {
                 .map(|outcome| outcome.time)
                 .collect();
             times.sort_unstable();
-            let passage = |copy: usize, time: Option<i64>| Passage {
+            let singleton = |copy: usize, time: Option<i64>| OneWaySingleton {
                 sequence: slot.into(),
                 copy: u32::try_from(copy).unwrap(),
                 size: 14,
@@ -66,12 +66,12 @@ impl PresetStream {
                 leaving: Leaving::UNKNOWN,
             };
             if times.is_empty() {
-                passages.push(passage(0, None));
+                singletons.push(singleton(0, None));
             }
-            passages.extend(times.iter().enumerate().map(|(copy, time)| passage(copy, Some(*time))));
+            singletons.extend(times.iter().enumerate().map(|(copy, time)| singleton(copy, Some(*time))));
             delays.push(times.first().map(|time| real(time - departure(slot))));
         }
-        Self { name: format!("{preset}, port {}", port.letter()), passages, delays }
+        Self { name: format!("{preset}, port {}", port.letter()), singletons, delays }
     }
 
     fn arrived(&self) -> Vec<f64> {
@@ -99,7 +99,7 @@ impl PresetStream {
     }
 
     fn patterns(&self) -> Vec<Pattern> {
-        let found = findings(&self.passages, &[], &[], DelayKind::Absolute);
+        let found = findings(&self.singletons, &[], &[], DelayKind::Absolute);
         found.into_iter().map(|finding| finding.pattern).collect()
     }
 
@@ -258,7 +258,7 @@ fn wireless_a() {
         _ => None,
     });
     assert_eq!(copies, Some((5_111, 5_111)));
-    for pair in card.passages.windows(2).filter(|pair| pair[1].copy == 1) {
+    for pair in card.singletons.windows(2).filter(|pair| pair[1].copy == 1) {
         let apart = pair[1].delay.unwrap() - pair[0].delay.unwrap();
         assert!((70..=110).contains(&(apart.as_nanos() / 1_000)), "{apart}");
     }

@@ -21,7 +21,7 @@ use crate::scheduling_watch::SchedulingWatch;
 /// Events that a responder remembers: the latest.
 const MAX_STORED_EVENTS: usize = 256;
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
-pub const UNWATCHED: Duration = romer_passages::UNWATCHED;
+pub const UNWATCHED: Duration = romer_singletons::UNWATCHED;
 /// Between two questions to an interface how it is.
 const QUESTIONS: Duration = Duration::from_millis(20);
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use romer_host::clock;
 use romer_host::queue::{Queue, Queues};
-use romer_passages::dropped::is_of_queue;
 use romer_record::event::{Event, EventDetail, EventLocation};
+use romer_singletons::dropped::is_of_queue;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::host_events::detailed;

@@ -17,8 +17,8 @@ use romer_endpoint::overflow;
 use romer_endpoint::queues::{self, QueueWatch};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
-use romer_passages::dropped::is_of_queue;
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
+use romer_singletons::dropped::is_of_queue;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::observer::Observer;

@@ -3,7 +3,7 @@
 use romer_metrics::bootstrap::{SEED, Statistic};
 use romer_metrics::concatenation::{FEWEST, RESAMPLES, Sums, independence};
 use romer_metrics::{delays, received, summary};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::comparison::ComparedRun;
 use romer_record::concatenation::{
     CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest, Independence,
@@ -79,7 +79,7 @@ fn direction(
     let absolute =
         all.iter().all(|one| way.results(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
     let values = |one: &Subject<'_>| -> Option<Vec<f64>> {
-        let delays = floats(&delays(one.stream.passages?.passages(way)));
+        let delays = floats(&delays(one.stream.singletons?.singletons(way)));
         if delays.len() < FEWEST {
             return None;
         }
@@ -152,15 +152,15 @@ fn floats(values: &[i64]) -> Vec<f64> {
 
 /// Delays by the moment on the measuring host's clock, in order.
 fn by_moment(subject: &Subject<'_>, way: MeasuredPath) -> Option<Vec<(i64, i64)>> {
-    let moment = |passage: &Passage| match way {
-        MeasuredPath::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+    let moment = |singleton: &OneWaySingleton| match way {
+        MeasuredPath::Reverse => singleton.arrival.map(romer_units::Timestamp::as_nanos),
         MeasuredPath::Forward | MeasuredPath::RoundTrip => {
-            passage.departure.map(romer_units::Timestamp::as_nanos)
+            singleton.departure.map(romer_units::Timestamp::as_nanos)
         }
     };
-    let passages = subject.stream.passages?.passages(way);
-    let mut moments: Vec<(i64, i64)> = received(passages)
-        .filter_map(|passage| Some((moment(passage)?, passage.delay?.as_nanos())))
+    let singletons = subject.stream.singletons?.singletons(way);
+    let mut moments: Vec<(i64, i64)> = received(singletons)
+        .filter_map(|singleton| Some((moment(singleton)?, singleton.delay?.as_nanos())))
         .collect();
     moments.sort_unstable();
     Some(moments)

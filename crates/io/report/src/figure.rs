@@ -38,30 +38,32 @@ pub(crate) use times::Times;
 /// All figures that the data allow.
 pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let m = stream.measurement;
-    let Some(passages) = &stream.passages else { return distributions::of_document(m).into_iter().collect() };
-    let many = passages.forward.len().max(passages.reverse.len()) >= MIN_ROWS_FOR_THREAD;
+    let Some(singletons) = &stream.singletons else {
+        return distributions::of_document(m).into_iter().collect();
+    };
+    let many = singletons.forward.len().max(singletons.reverse.len()) >= MIN_ROWS_FOR_THREAD;
     let (sorted, (times, spaced)) = both(
         many,
-        || Sorted::new(passages),
+        || Sorted::new(singletons),
         || {
-            let times = Times::from_passages(passages);
-            let spaced = Spaced::from_passages(passages, &times);
+            let times = Times::from_singletons(singletons);
+            let spaced = Spaced::from_singletons(singletons, &times);
             (times, spaced)
         },
     );
     let over_time = || {
         let mut figures = Vec::new();
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[MeasuredPath::RoundTrip]));
+        figures.extend(over_time::delays(m, singletons, &sorted, &times, &[MeasuredPath::RoundTrip]));
         figures.extend(over_time::delays(
             m,
-            passages,
+            singletons,
             &sorted,
             &times,
             &[MeasuredPath::Forward, MeasuredPath::Reverse],
         ));
-        figures.extend(strips::losses(passages, &times));
-        figures.extend(strips::order(passages, &times));
-        figures.extend(clocks::corrections(m, passages, &times));
+        figures.extend(strips::losses(singletons, &times));
+        figures.extend(strips::order(singletons, &times));
+        figures.extend(clocks::corrections(m, singletons, &times));
         figures
     };
     let shapes = || {
@@ -72,12 +74,12 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         // Of a long run what is not wanted any more is given back before the next is made.
         let between = shapes::between(&spaced);
         let spacings = over_time::between(spaced, &times);
-        let changes = Changes::new(passages);
-        figures.extend(distributions::spacing(passages, &changes));
-        figures.extend(shapes::jitters(m, passages, &sorted, &changes));
+        let changes = Changes::new(singletons);
+        figures.extend(distributions::spacing(singletons, &changes));
+        figures.extend(shapes::jitters(m, singletons, &sorted, &changes));
         figures.extend(between);
-        figures.extend(clocks::location(passages));
-        figures.extend(clocks::location_shape(passages));
+        figures.extend(clocks::location(singletons));
+        figures.extend(clocks::location_shape(singletons));
         (spacings, figures)
     };
     let (mut figures, (spacings, shapes)) = both(many, over_time, shapes);
@@ -86,7 +88,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     figures
 }
 
-/// From so many passages on a second thread is worth its making.
+/// From so many singletons on a second thread is worth its making.
 const MIN_ROWS_FOR_THREAD: usize = 100_000;
 
 /// Does two things, of long runs at once.

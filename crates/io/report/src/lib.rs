@@ -41,7 +41,7 @@ mod voice;
 pub mod warning;
 mod words;
 
-pub use input::{Passages, ReportError, Stream};
+pub use input::{ReportError, Singletons, Stream};
 pub use number::{count, maybe_time, percent, signed_time};
 pub use sentence::unless_set;
 pub use words::limit_value;

@@ -19,7 +19,7 @@ pub struct Chart {
     pub svg: String,
 }
 
-/// Every chart that the stream's data allow; those over time need its passages.
+/// Every chart that the stream's data allow; those over time need its singletons.
 ///
 /// # Errors
 /// [`ReportError::Chart`].

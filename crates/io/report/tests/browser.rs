@@ -425,8 +425,8 @@ fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
     );
     // Of a strip the counts are saved, and not how high its columns are drawn.
     let lost: u64 = losses.iter().map(|row| row[5].parse::<u64>().unwrap()).sum();
-    let gone = |passages: &[romer_record::Passage]| {
-        passages.iter().filter(|one| one.fate == romer_record::Fate::Lost).count() as u64
+    let gone = |singletons: &[romer_record::OneWaySingleton]| {
+        singletons.iter().filter(|one| one.fate == romer_record::Fate::Lost).count() as u64
     };
     assert_eq!(lost, gone(&second.forward) + gone(&second.reverse));
 }
@@ -447,7 +447,7 @@ fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_scre
     let number = |text: &str| text.replace(',', "").parse::<u32>().unwrap();
     assert!(number(there) > 2 * number(drawn), "{words}");
     // A third of the time is seen, in which a third of the packets left, before the clock was taken out and after.
-    let arrived = made.forward.iter().filter(|passage| passage.delay.is_some()).count();
+    let arrived = made.forward.iter().filter(|singleton| singleton.delay.is_some()).count();
     let left = u32::try_from(2 * arrived / 3).unwrap();
     assert!(number(there).abs_diff(left) < left / 10, "{words}: {left}");
 }

@@ -7,7 +7,7 @@ use common::{Made, bad, good, make};
 use romer_record::document::{ClockEvent, Measurement, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{BufferChoice, LossBasis, Playout, Rating, VariationBasis, Voice};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_report::comparison::Subject;
 use romer_report::html;
 use romer_units::{Duration, Timestamp};
@@ -51,11 +51,11 @@ fn losses_stand_where_they_were_and_in_the_shade_of_their_share() {
     let mut made = make(&good());
     assert!(named(&of(&made), "loss").is_none(), "nothing is lost");
     // All of the third quarter, and every fourth of the last.
-    for passage in &mut made.forward {
-        let gone = (750..1_125).contains(&passage.sequence)
-            || passage.sequence >= 1_125 && passage.sequence.is_multiple_of(4);
+    for singleton in &mut made.forward {
+        let gone = (750..1_125).contains(&singleton.sequence)
+            || singleton.sequence >= 1_125 && singleton.sequence.is_multiple_of(4);
         if gone {
-            (passage.fate, passage.arrival, passage.delay) = (Fate::Lost, None, None);
+            (singleton.fate, singleton.arrival, singleton.delay) = (Fate::Lost, None, None);
         }
     }
     let figures = of(&made);
@@ -88,11 +88,11 @@ fn a_column_of_losses_tells_how_many_of_how_many_and_the_caption_what_it_is() {
     let named: Vec<_> =
         lines.iter().filter(|line| line[2] == true).map(|line| line[1].as_i64().unwrap()).collect();
     assert_eq!((lines.len(), &named[..]), (6, &[-2, -1, 0, -1, 0][..]));
-    for (ink, passages) in [("forward", &made.forward), ("reverse", &made.reverse)] {
+    for (ink, singletons) in [("forward", &made.forward), ("reverse", &made.reverse)] {
         let layers = loss["layers"].as_array().unwrap().iter().filter(|layer| layer["ink"] == ink);
         let columns: Vec<_> = layers.flat_map(|layer| layer["points"].as_array().unwrap()).collect();
         let total: u64 = columns.iter().map(|column| column[5].as_u64().unwrap()).sum();
-        assert_eq!(total, passages.iter().filter(|one| one.fate == Fate::Lost).count() as u64, "{ink}");
+        assert_eq!(total, singletons.iter().filter(|one| one.fate == Fate::Lost).count() as u64, "{ink}");
         for column in columns {
             let at = |place: usize| column[place].as_f64().unwrap();
             let (bottom, high, share) = (at(2), at(3) - at(2), at(5) / at(6));
@@ -122,9 +122,9 @@ fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
     let mut made = make(&good());
     assert!(named(&of(&made), "order").is_none(), "all in order, each once");
     // Of the second quarter every tenth comes 50 ms late, after the two behind it.
-    for passage in &mut made.forward {
-        if (375..750).contains(&passage.sequence) && passage.sequence.is_multiple_of(10) {
-            passage.arrival = passage.arrival.map(|time| time + Duration::from_millis(50));
+    for singleton in &mut made.forward {
+        if (375..750).contains(&singleton.sequence) && singleton.sequence.is_multiple_of(10) {
+            singleton.arrival = singleton.arrival.map(|time| time + Duration::from_millis(50));
         }
     }
     // Of the last quarter some replies come twice.
@@ -132,12 +132,12 @@ fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
         made.reverse.iter().filter(|one| one.sequence >= 1_200 && one.sequence < 1_210).copied().collect();
     for copy in twice {
         let place = made.reverse.iter().position(|one| one.sequence == copy.sequence).unwrap();
-        made.reverse.insert(place + 1, Passage { copy: 1, ..copy });
+        made.reverse.insert(place + 1, OneWaySingleton { copy: 1, ..copy });
     }
     // One comes twice there, in the first quarter.
     let twice = *made.forward.iter().find(|one| one.sequence >= 150 && one.arrival.is_some()).unwrap();
     let place = made.forward.iter().position(|one| one.sequence == twice.sequence).unwrap();
-    made.forward.insert(place + 1, Passage { copy: 1, ..twice });
+    made.forward.insert(place + 1, OneWaySingleton { copy: 1, ..twice });
     let figures = of(&made);
     let order = named(&figures, "order").unwrap();
     let mut inks: Vec<_> =
@@ -190,9 +190,10 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
 fn what_draws_some_points_for_many_tells_what_is_in_each_stretch() {
     let made = make(&common::Path { probes: 20_000, interval_ns: 200_000_000, ..bad() });
     let figures = of(&made);
-    let arrived = |passages: &[Passage]| passages.iter().filter(|one| one.fate == Fate::Arrived).count();
-    let first = |passages: &[Passage]| {
-        passages.iter().filter(|one| one.fate == Fate::Arrived && one.copy == 0).count()
+    let arrived =
+        |singletons: &[OneWaySingleton]| singletons.iter().filter(|one| one.fate == Fate::Arrived).count();
+    let first = |singletons: &[OneWaySingleton]| {
+        singletons.iter().filter(|one| one.fate == Fate::Arrived && one.copy == 0).count()
     };
     for (name, counts) in [
         ("delay-one-way", [first(&made.forward), first(&made.reverse)]),
@@ -219,9 +220,9 @@ fn a_spike_that_comes_again_and_again_is_in_every_chart_as_often_as_it_came() {
     let mut made = make(&common::Path { probes: 20_000, interval_ns: 200_000_000, lost_one_in: 0, ..bad() });
     // Far more than anything else varies, once in 128 packets.
     let spike = Duration::from_millis(150);
-    for passage in made.forward.iter_mut().filter(|passage| passage.sequence % 128 == 64) {
-        passage.delay = passage.delay.map(|delay| delay + spike);
-        passage.arrival = passage.arrival.map(|arrival| arrival + spike);
+    for singleton in made.forward.iter_mut().filter(|singleton| singleton.sequence % 128 == 64) {
+        singleton.delay = singleton.delay.map(|delay| delay + spike);
+        singleton.arrival = singleton.arrival.map(|arrival| arrival + spike);
     }
     let figures = of(&made);
     // Above what nothing else is: delays, and arrivals so long after the one before.
@@ -304,7 +305,7 @@ fn what_no_number_can_say_is_not_said_with_one() {
 #[test]
 fn one_late_packet_does_not_flatten_what_was_taken_out_for_the_clock() {
     let mut made = make(&bad());
-    let far = made.forward.iter_mut().filter(|passage| passage.delay.is_some()).nth(900).unwrap();
+    let far = made.forward.iter_mut().filter(|singleton| singleton.delay.is_some()).nth(900).unwrap();
     far.delay = far.delay.map(|delay| delay + Duration::from_millis(360));
     let figures = of(&made);
     let figure = named(&figures, "clock-forward").unwrap();
@@ -457,8 +458,8 @@ fn many_lost_packets_below_a_chart_are_lighter_on_paper_than_few() {
     let mut made = make(&bad());
     assert_eq!(strength(&made), (1.0, false));
     // Every third is lost: more than are marked one by one.
-    for passage in made.round_trip.iter_mut().filter(|passage| passage.sequence.is_multiple_of(3)) {
-        (passage.fate, passage.arrival, passage.delay) = (Fate::Lost, None, None);
+    for singleton in made.round_trip.iter_mut().filter(|singleton| singleton.sequence.is_multiple_of(3)) {
+        (singleton.fate, singleton.arrival, singleton.delay) = (Fate::Lost, None, None);
     }
     let (light, said) = strength(&made);
     assert!(light < 0.5 && said, "{light} {said}");
@@ -558,12 +559,12 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
                 let layers = layers.filter(|layer| layer["kind"] == kind && layer["ink"] == **ink);
                 layers.flat_map(|layer| layer["points"].as_array().unwrap().clone()).collect()
             };
-            let passages = match way {
+            let singletons = match way {
                 "forward" => &made[run].forward,
                 "reverse" => &made[run].reverse,
                 _ => &made[run].round_trip,
             };
-            let took = || passages.iter().filter_map(|passage| passage.delay).map(Duration::as_nanos);
+            let took = || singletons.iter().filter_map(|singleton| singleton.delay).map(Duration::as_nanos);
             // The second's one-way delays are known above their least only: so are the others' drawn.
             let levelled = way != "round-trip" && run != 1;
             let floor = if levelled { took().min().unwrap() } else { 0 };

@@ -229,7 +229,7 @@ fn little_or_nothing_measured_makes_a_page_too() {
         let page = html::report(&[made.stream()]).unwrap();
         balanced(shown_part(&page));
         assert!(!shown_part(&page).contains("NaN") && !shown_part(&page).contains("inf"), "{probes}");
-        let without = romer_report::Stream { passages: None, ..made.stream() };
+        let without = romer_report::Stream { singletons: None, ..made.stream() };
         balanced(shown_part(&html::report(&[without]).unwrap()));
         let _ = summary(&[made.measurement], None, &plain(80), false);
     }

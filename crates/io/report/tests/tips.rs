@@ -53,9 +53,9 @@ fn a_tip_tells_what_one_packet_had_or_what_there_was_in_a_stretch() {
         let all: Vec<(f64, Option<f64>)> = made
             .round_trip
             .iter()
-            .map(|passage| {
-                let at = (passage.departure.unwrap().as_nanos() - first.as_nanos()) as f64 / 1e9;
-                (at, passage.delay.map(|delay| delay.as_nanos() as f64 / 1e6))
+            .map(|singleton| {
+                let at = (singleton.departure.unwrap().as_nanos() - first.as_nanos()) as f64 / 1e9;
+                (at, singleton.delay.map(|delay| delay.as_nanos() as f64 / 1e6))
             })
             .collect();
         // Numbers with their units, and how fine they are told.

@@ -5,7 +5,7 @@
 //! that offset changes: the rate of one clock by the other, steps, slews, and changes of the path, each with its
 //! uncertainty. The offset itself has the bounds that causality gives: no packet arrives before it was sent.
 //!
-//! - [`skew`]: the estimate from the passages of one or both directions, and the correction of their delays.
+//! - [`skew`]: the estimate from the singletons of one or both directions, and the correction of their delays.
 //! - [`steps`]: steps of one host's clock, detected by comparing that host's clocks, and removed from its stamps.
 //! - [`card`]: the stamps of a network card, converted to the clock of the card's host.
 //! - [`SimulatedClock`]: a known error that is added to real stamps, to verify the estimate.

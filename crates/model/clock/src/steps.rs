@@ -13,9 +13,9 @@ pub const PAUSE_NS: i64 = 1_000_000_000;
 const LEAST_STEP_NS: i64 = 200_000;
 /// A clock is slewed by at most a 2000th (`adjtimex`); twice that is allowed for.
 const SLEW_DIVISOR: i64 = 1_000;
-/// What the passage of a probe may differ from all the others' besides half their range.
+/// What one probe's delay may differ from all the others' besides half their range.
 const SLACK_NS: i64 = 1_000_000;
-/// Where several epochs fit by that, so many certain probes before and after tell what the passage takes there.
+/// Where several epochs fit by that, so many certain probes before and after tell what the delay is there.
 const BESIDE: usize = 32;
 
 /// A host's clocks at one moment, in nanoseconds.
@@ -221,7 +221,7 @@ fn undo_moment<C: Clock>(
         known.push(candidates);
     }
     let whole =
-        passage(certain.iter().flatten()).or_else(|| passage(alike(epochs, &known, departures).iter()));
+        singleton(certain.iter().flatten()).or_else(|| singleton(alike(epochs, &known, departures).iter()));
     let mut left_out = 0;
     for (place, ((row, candidates), departure)) in rows.iter_mut().zip(known).zip(departures).enumerate() {
         let stamps = moment(row);
@@ -240,7 +240,7 @@ fn undo_moment<C: Clock>(
                 only(whole.clone()).or_else(|| {
                     let (before, after) = certain.split_at(place);
                     let before = before.iter().rev().flatten().take(BESIDE);
-                    only(passage(before.chain(after.iter().flatten().take(BESIDE))))
+                    only(singleton(before.chain(after.iter().flatten().take(BESIDE))))
                 })
             }
             _ => None,
@@ -251,7 +251,7 @@ fn undo_moment<C: Clock>(
     left_out
 }
 
-/// Where no passage is certain, because a clock was set by more than the run is long: what all probes took if each took about the
+/// Where no delay is certain, because a clock was set by more than the run is long: what all probes took if each took about the
 /// same, of what each may have taken. Nothing where that may be several things.
 fn alike(epochs: &Epochs, known: &[Vec<i64>], departures: &[Option<i64>]) -> Vec<i64> {
     /// To such a part of the least step probes take the same.
@@ -282,8 +282,8 @@ fn alike(epochs: &Epochs, known: &[Vec<i64>], departures: &[Option<i64>]) -> Vec
     if all.len() == 1 { all.swap_remove(0) } else { Vec::new() }
 }
 
-/// What the passage of a probe may take where these took what they did.
-fn passage<'a>(took: impl Iterator<Item = &'a i64>) -> Option<RangeInclusive<i64>> {
+/// What one probe's delay may be where these have theirs.
+fn singleton<'a>(took: impl Iterator<Item = &'a i64>) -> Option<RangeInclusive<i64>> {
     let range = took.fold(None, |range, took| {
         Some(range.map_or((*took, *took), |(low, high): (i64, i64)| (low.min(*took), high.max(*took))))
     });

@@ -11,7 +11,7 @@ pub(crate) const MOST_COMPARED: usize = 20_000;
 pub struct Observation {
     /// When it departed, in seconds from any origin.
     pub at: f64,
-    /// Octets of its IP packet, where they are known and its delay is that of one passage over the path.
+    /// Octets of its IP packet, where they are known and its delay is that of one transit of the path.
     pub size: Option<u32>,
     /// Whether the path lost it.
     pub is_lost: bool,

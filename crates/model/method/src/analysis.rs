@@ -1,6 +1,6 @@
 //! From what left and what came to the figures of a trial.
 //!
-//! The figures are those of `romer-metrics`, stream by stream: a frame is a passage with its own departure, arrival
+//! The figures are those of `romer-metrics`, stream by stream: a frame is a singleton with its own departure, arrival
 //! and delay on one clock. Frames that the tester did not send are in none of them.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use romer_metrics::{
 };
 use romer_record::benchmark::{LatencyByDefinition, LatencyConversion, Load, StreamResult};
 use romer_record::document::{Histogram, Jitter, Summary};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
@@ -118,21 +118,21 @@ pub fn figures(flight: &TrialTrace) -> Figures {
     let ends = ends_of_rates(flight, &arrivals);
     for (number, known) in flight.streams.iter().enumerate() {
         let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
-        let passages = passages(flight, number, left);
+        let singletons = singletons(flight, number, left);
         let came = arrivals.get(number).map(Vec::as_slice).unwrap_or_default();
         let end = ends.get(number).copied().unwrap_or(i64::MAX);
-        let one = stream(flight, known, number, (left, came, end), &passages, &mut found);
-        let first_copies = passages.iter().filter(|passage| passage.copy == 0);
-        for passage in first_copies {
-            match passage.delay {
+        let one = stream(flight, known, number, (left, came, end), &singletons, &mut found);
+        let first_copies = singletons.iter().filter(|singleton| singleton.copy == 0);
+        for singleton in first_copies {
+            match singleton.delay {
                 Some(delay) => {
                     latencies.push(delay.as_nanos());
                     if flight.real_line.is_some() {
-                        sizes.push(passage.size);
+                        sizes.push(singleton.size);
                     }
                 }
                 None if known.expect_drop => {}
-                None => losses.extend(passage.departure.map(Timestamp::as_nanos)),
+                None => losses.extend(singleton.departure.map(Timestamp::as_nanos)),
             }
         }
         if !known.expect_drop && most_frames.is_none_or(|most| one.offered > most) {
@@ -221,9 +221,9 @@ pub fn loss_bound(lost: u64, of: u64) -> Option<f64> {
     wilson_interval(lost, of).map(|[_, high]| high)
 }
 
-/// One stream's frames as passages, in order of sequence and copy.
-fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passage> {
-    let mut passages: Vec<Passage> = Vec::with_capacity(left.len());
+/// One stream's frames as singletons, in order of sequence and copy.
+fn singletons(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<OneWaySingleton> {
+    let mut singletons: Vec<OneWaySingleton> = Vec::with_capacity(left.len());
     let mut came: Vec<&ReceivedFrame> =
         flight.came.iter().filter(|came| usize::from(came.stream) == number).collect();
     // A stable order: copies stay in order of arrival.
@@ -237,7 +237,7 @@ fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passa
                 // A number that was never sent cannot come; it would be another run's.
                 continue;
             }
-            passages.push(Passage {
+            singletons.push(OneWaySingleton {
                 sequence: u64::from(sequence),
                 copy,
                 size: left.octets,
@@ -252,7 +252,7 @@ fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passa
             copy += 1;
         }
         if copy == 0 {
-            passages.push(Passage {
+            singletons.push(OneWaySingleton {
                 sequence: u64::from(sequence),
                 copy: 0,
                 size: left.octets,
@@ -266,7 +266,7 @@ fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passa
             });
         }
     }
-    passages
+    singletons
 }
 
 fn count_change(changes: &mut Changes, [sent, came]: [String; 2]) {
@@ -278,14 +278,14 @@ fn stream(
     known: &StreamInfo,
     number: usize,
     (left, arrivals, end): (&[SentFrame], &[Option<i64>], i64),
-    passages: &[Passage],
+    singletons: &[OneWaySingleton],
     found: &mut Figures,
 ) -> StreamResult {
-    let count = |wanted: fn(&&Passage) -> bool| passages.iter().filter(wanted).count() as u64;
-    let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
-    let reordered = reordering(passages).len() as u64;
+    let count = |wanted: fn(&&OneWaySingleton) -> bool| singletons.iter().filter(wanted).count() as u64;
+    let carried = count(|singleton| singleton.copy == 0 && singleton.fate == Fate::Arrived);
+    let reordered = reordering(singletons).len() as u64;
     let flows = flight.flows.get(number).filter(|flows| !flows.is_empty());
-    let (latency, latency_histogram) = described(&romer_metrics::delays(passages));
+    let (latency, latency_histogram) = described(&romer_metrics::delays(singletons));
     let (mut octets, mut on_line) = (0, 0);
     for left in in_time(left, arrivals, end) {
         octets += u64::from(left.octets);
@@ -328,8 +328,8 @@ fn stream(
         offered: left.len() as u64,
         carried,
         lost: left.len() as u64 - carried,
-        duplicated: count(|passage| passage.copy > 0),
-        reordered: flows.map_or(reordered, |flows| reordered_within_flows(passages, flows)),
+        duplicated: count(|singleton| singleton.copy > 0),
+        reordered: flows.map_or(reordered, |flows| reordered_within_flows(singletons, flows)),
         corrupted,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
@@ -341,25 +341,25 @@ fn stream(
         carried_per_second: per_second(in_stream.map(|came| came.received)),
         latency_ns: latency,
         latency_histogram,
-        jitter_ns: jitters(passages, reordered > 0),
-        jitter_rfc4689_ns: of_neighbours(&delay_difference_in_order_of_arrival(passages), 1),
-        ipdv_ns: ipdv_figures(passages),
-        pdv_ns: summary(&pdv(passages)),
+        jitter_ns: jitters(singletons, reordered > 0),
+        jitter_rfc4689_ns: of_neighbours(&delay_difference_in_order_of_arrival(singletons), 1),
+        ipdv_ns: ipdv_figures(singletons),
+        pdv_ns: summary(&pdv(singletons)),
         dscp_out,
         per_size: per_size(left, arrivals),
     }
 }
 
 /// The jitters as a measurement has them.
-fn jitters(passages: &[Passage], reordered: bool) -> Jitter {
+fn jitters(singletons: &[OneWaySingleton], reordered: bool) -> Jitter {
     Jitter {
-        peak_to_peak: summary(&Vec::from_iter(peak_to_peak(passages))),
-        inter_arrival_difference: of_neighbours(&inter_arrival_difference(passages), 2),
+        peak_to_peak: summary(&Vec::from_iter(peak_to_peak(singletons))),
+        inter_arrival_difference: of_neighbours(&inter_arrival_difference(singletons), 2),
         inter_arrival_difference_in_order_of_arrival: reordered
-            .then(|| of_neighbours(&inter_arrival_difference_in_order_of_arrival(passages), 2)),
-        delay_difference: of_neighbours(&delay_difference(passages), 1),
-        deviation_from_mean: deviations(passages),
-        rfc3550: rfc3550(passages),
+            .then(|| of_neighbours(&inter_arrival_difference_in_order_of_arrival(singletons), 2)),
+        delay_difference: of_neighbours(&delay_difference(singletons), 1),
+        deviation_from_mean: deviations(singletons),
+        rfc3550: rfc3550(singletons),
     }
 }
 

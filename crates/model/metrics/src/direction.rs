@@ -3,7 +3,7 @@
 use romer_record::document::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Packets, Summary,
 };
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::{Dscp, Ecn};
 
 use crate::header_counters::{HeaderCounters, ttl_changes};
@@ -21,12 +21,12 @@ use crate::value::Whole;
 use crate::whole_numbers::WholeNumbers;
 use crate::{jitter, loss, mean_deviation, summary};
 
-/// What the passages themselves do not say.
+/// What the singletons themselves do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectionContext {
     /// What the delays are.
     pub delay_kind: DelayKind,
-    /// The passages hold every packet that was sent in this direction. Where packets may have been sent and lost
+    /// The singletons hold every packet that was sent in this direction. Where packets may have been sent and lost
     /// of which nothing is known, it cannot be said how many were sent, or lost.
     pub complete: bool,
     /// What is known of the number of the lost where it is not known of each packet whether it was.
@@ -91,27 +91,27 @@ impl Part {
         Self::Counts,
     ];
 
-    /// Computes it. `passages` are in order of sequence and copy.
-    pub fn compute(self, passages: &[Passage], context: &DirectionContext) -> PartResult {
+    /// Computes it. `singletons` are in order of sequence and copy.
+    pub fn compute(self, singletons: &[OneWaySingleton], context: &DirectionContext) -> PartResult {
         let mut direction = DirectionResults::default();
         match self {
-            Self::Delays => match sample::each_delay(passages).collect() {
+            Self::Delays => match sample::each_delay(singletons).collect() {
                 WholeNumbers::Narrow(delays) => of_delays(delays, context.delay_kind, &mut direction),
                 WholeNumbers::Wide(delays) => of_delays(delays, context.delay_kind, &mut direction),
             },
-            Self::Arrivals => of_arrivals(passages, context.ordered, &mut direction),
-            Self::Differences => of_differences(passages, &mut direction),
+            Self::Arrivals => of_arrivals(singletons, context.ordered, &mut direction),
+            Self::Differences => of_differences(singletons, &mut direction),
             Self::Spacings => {
-                let differences: WholeNumbers = jitter::each_inter_arrival_difference(passages).collect();
+                let differences: WholeNumbers = jitter::each_inter_arrival_difference(singletons).collect();
                 direction.jitter_ns.inter_arrival_difference = from_zero(differences.of_neighbours(2));
             }
             Self::Departures => {
-                let (summary, histogram) = gaps_between_departures::<WholeNumbers>(passages).described();
+                let (summary, histogram) = gaps_between_departures::<WholeNumbers>(singletons).described();
                 direction.inter_departure_ns = from_zero(summary);
                 direction.histograms.inter_departure = histogram;
             }
-            Self::DepartureErrors => direction.departure_error_ns = departure_error(passages),
-            Self::Counts => of_counts(passages, context, &mut direction),
+            Self::DepartureErrors => direction.departure_error_ns = departure_error(singletons),
+            Self::Counts => of_counts(singletons, context, &mut direction),
         }
         PartResult { part: self, direction: Box::new(direction) }
     }
@@ -169,11 +169,11 @@ impl PartResult {
     }
 }
 
-/// The statistics of one direction. `passages` are in order of sequence and copy.
-pub fn direction(passages: &[Passage], context: &DirectionContext) -> DirectionResults {
+/// The statistics of one direction. `singletons` are in order of sequence and copy.
+pub fn direction(singletons: &[OneWaySingleton], context: &DirectionContext) -> DirectionResults {
     let mut direction = DirectionResults::default();
     // One after the other: of a long run each takes room.
-    Part::ALL.into_iter().for_each(|part| part.compute(passages, context).put(&mut direction));
+    Part::ALL.into_iter().for_each(|part| part.compute(singletons, context).put(&mut direction));
     direction
 }
 
@@ -208,11 +208,11 @@ fn from_zero(mut summary: Summary) -> Summary {
 }
 
 /// What is counted.
-fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut DirectionResults) {
-    let pattern = loss_pattern(passages).filter(|_| context.complete);
-    let seen = HeaderCounters::count(passages);
-    let fates = Fates::count(passages);
-    let packets = packets(passages, &fates, context);
+fn of_counts(singletons: &[OneWaySingleton], context: &DirectionContext, direction: &mut DirectionResults) {
+    let pattern = loss_pattern(singletons).filter(|_| context.complete);
+    let seen = HeaderCounters::count(singletons);
+    let fates = Fates::count(singletons);
+    let packets = packets(singletons, &fates, context);
     let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
     let (late, unobserved) = (fates.late, fates.instrument_drops + fates.in_flight);
     let counted = match context.lost {
@@ -243,14 +243,14 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
         lost_at_least: if lost.is_none() { least() } else { None },
         ..packets
     };
-    direction.duplicates = Duplicates { spacing_ns: from_zero(summary(&duplicate_spacings(passages))) };
+    direction.duplicates = Duplicates { spacing_ns: from_zero(summary(&duplicate_spacings(singletons))) };
     direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
     direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
     direction.ttl = seen.ttl(Vec::new());
 }
 
-fn departure_error(passages: &[Passage]) -> Option<Summary> {
-    let errors: WholeNumbers = departure_errors(passages).collect();
+fn departure_error(singletons: &[OneWaySingleton]) -> Option<Summary> {
+    let errors: WholeNumbers = departure_errors(singletons).collect();
     (!errors.is_empty()).then(|| errors.summary())
 }
 
@@ -274,13 +274,13 @@ fn of_delays<V: Whole>(series: Vec<V>, kind: DelayKind, direction: &mut Directio
 }
 
 /// What follows from the differences of neighbours' delays.
-fn of_differences(passages: &[Passage], direction: &mut DirectionResults) {
-    let mut found = Differences::between_neighbours(passages);
+fn of_differences(singletons: &[OneWaySingleton], direction: &mut DirectionResults) {
+    let mut found = Differences::between_neighbours(singletons);
     match std::mem::take(&mut found.values) {
         WholeNumbers::Narrow(values) => of_signed_differences(values, direction),
         WholeNumbers::Wide(values) => of_signed_differences(values, direction),
     }
-    direction.ipdv_ns.mean_interval = found.interval(passages, &direction.ipdv_ns);
+    direction.ipdv_ns.mean_interval = found.interval(singletons, &direction.ipdv_ns);
 }
 
 fn of_signed_differences<V: Whole>(values: Vec<V>, direction: &mut DirectionResults) {
@@ -297,18 +297,18 @@ fn of_signed_differences<V: Whole>(values: Vec<V>, direction: &mut DirectionResu
 }
 
 /// What follows from the order and the moments of the arrivals.
-fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut DirectionResults) {
-    let arrived = in_order_of_arrival(passages);
-    let is_known = ordered && (!arrived.is_empty() || received(passages).next().is_none());
+fn of_arrivals(singletons: &[OneWaySingleton], ordered: bool, direction: &mut DirectionResults) {
+    let arrived = in_order_of_arrival(singletons);
+    let is_known = ordered && (!arrived.is_empty() || received(singletons).next().is_none());
     if is_known {
-        let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
+        let reordered = reordering::of_arrivals(arrived.iter().map(|singleton| singleton.sequence));
         direction.packets.reordered = Some(reordered.len() as u64);
         direction.reordering = reordering::document(&reordered, arrived.len());
         let differences = || jitter::second_differences(&arrived).collect::<WholeNumbers>();
         direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
             (!reordered.is_empty()).then(|| from_zero(differences().of_neighbours(2)));
     }
-    direction.ttl.list(ttl_changes(passages));
+    direction.ttl.list(ttl_changes(singletons));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
     let spacings: WholeNumbers = spacings_of(&arrived).collect();
     let error = ipdv_interval::error_of_mean_spacing(&arrived);
@@ -333,10 +333,10 @@ struct Fates {
 }
 
 impl Fates {
-    fn count(passages: &[Passage]) -> Self {
+    fn count(singletons: &[OneWaySingleton]) -> Self {
         let mut fates = Self::default();
-        for passage in sent(passages) {
-            *match passage.fate {
+        for singleton in sent(singletons) {
+            *match singleton.fate {
                 Fate::Arrived => &mut fates.arrived,
                 Fate::Late => &mut fates.late,
                 Fate::Lost => &mut fates.lost,
@@ -351,11 +351,11 @@ impl Fates {
 
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
-fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> Packets {
+fn packets(singletons: &[OneWaySingleton], fates: &Fates, context: &DirectionContext) -> Packets {
     let &Fates { arrived, late, lost, instrument_drops, in_flight, unknown } = fates;
     let told = |count: u64| Some(count).filter(|count| context.complete && *count > 0);
     let mut duplicated = 0_u64;
-    for copy in passages.iter().filter(|passage| passage.copy > 0) {
+    for copy in singletons.iter().filter(|singleton| singleton.copy > 0) {
         duplicated += u64::from(matches!(copy.fate, Fate::Arrived | Fate::Late));
     }
     Packets {

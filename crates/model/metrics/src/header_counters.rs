@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::{Ttl, TtlChange};
 use romer_units::{Dscp, Ecn};
 
@@ -16,14 +16,14 @@ pub(crate) struct HeaderCounters {
 }
 
 impl HeaderCounters {
-    pub(crate) fn count(passages: &[Passage]) -> Self {
+    pub(crate) fn count(singletons: &[OneWaySingleton]) -> Self {
         let mut seen = Self { ttl: None, dscp: [0; 64], ecn: [0; 4] };
-        for passage in received(passages) {
-            if let Some(ttl) = passage.ttl {
+        for singleton in received(singletons) {
+            if let Some(ttl) = singleton.ttl {
                 let [least, most] = seen.ttl.unwrap_or([ttl; 2]);
                 seen.ttl = Some([least.min(ttl), most.max(ttl)]);
             }
-            if let Some(tos) = passage.tos {
+            if let Some(tos) = singleton.tos {
                 seen.dscp[usize::from(Dscp::of_tos(tos).value())] += 1;
                 seen.ecn[usize::from(Ecn::of_tos(tos).bits() & 0b11)] += 1;
             }
@@ -53,33 +53,33 @@ impl HeaderCounters {
 
 /// The packets that arrived with another time to live than the one sent before them, of those that arrived, and what that one's
 /// was. By the order of sending: where packets overtake each other, one change of the route is many in the order of arrival.
-pub(crate) fn changed_ttl(passages: &[Passage]) -> impl Iterator<Item = (u8, &Passage)> {
+pub(crate) fn changed_ttl(singletons: &[OneWaySingleton]) -> impl Iterator<Item = (u8, &OneWaySingleton)> {
     let mut last = None;
-    received(passages).filter_map(move |passage| {
-        let to = passage.ttl?;
+    received(singletons).filter_map(move |singleton| {
+        let to = singleton.ttl?;
         let from = last.replace(to)?;
-        (from != to).then_some((from, passage))
+        (from != to).then_some((from, singleton))
     })
 }
 
-pub(crate) fn ttl_changes(passages: &[Passage]) -> Vec<TtlChange> {
-    let change = |(from, passage): (u8, &Passage)| {
-        Some(TtlChange { sequence: passage.sequence, from, to: passage.ttl? })
+pub(crate) fn ttl_changes(singletons: &[OneWaySingleton]) -> Vec<TtlChange> {
+    let change = |(from, singleton): (u8, &OneWaySingleton)| {
+        Some(TtlChange { sequence: singleton.sequence, from, to: singleton.ttl? })
     };
-    changed_ttl(passages).filter_map(change).collect()
+    changed_ttl(singletons).filter_map(change).collect()
 }
 
 /// Time to live, or hop limit, of the packets that arrived; changes in the order in which they were sent.
-pub fn ttl(passages: &[Passage]) -> Ttl {
-    HeaderCounters::count(passages).ttl(ttl_changes(passages))
+pub fn ttl(singletons: &[OneWaySingleton]) -> Ttl {
+    HeaderCounters::count(singletons).ttl(ttl_changes(singletons))
 }
 
 /// How many packets arrived with each code point, by its name.
-pub fn dscp_received(passages: &[Passage]) -> BTreeMap<String, u64> {
-    HeaderCounters::count(passages).dscp()
+pub fn dscp_received(singletons: &[OneWaySingleton]) -> BTreeMap<String, u64> {
+    HeaderCounters::count(singletons).dscp()
 }
 
 /// How many packets arrived with each setting of the ECN bits, by its name.
-pub fn ecn_received(passages: &[Passage]) -> BTreeMap<String, u64> {
-    HeaderCounters::count(passages).ecn()
+pub fn ecn_received(singletons: &[OneWaySingleton]) -> BTreeMap<String, u64> {
+    HeaderCounters::count(singletons).ecn()
 }

@@ -5,7 +5,7 @@
 //! vary as much. Where packets are lost, the sum lacks the difference across the gap, which is then what is not known. So it is with
 //! times between arrivals, which are those between departures and differences of delays.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Summary;
 
 use crate::interval::{Dependence, NORMAL_975, student_975};
@@ -41,16 +41,16 @@ pub(crate) struct Differences {
 
 impl Differences {
     /// Those of [`ipdv`](crate::ipdv).
-    pub(crate) fn between_neighbours(passages: &[Passage]) -> Self {
+    pub(crate) fn between_neighbours(singletons: &[OneWaySingleton]) -> Self {
         let mut found = Self::default();
-        let mut before: Option<&Passage> = None;
+        let mut before: Option<&OneWaySingleton> = None;
         // The last delay of a run of packets, while the next run has not begun.
         let (mut last, mut within) = (None, false);
-        for passage in received(passages) {
+        for singleton in received(singletons) {
             let pair = before
-                .replace(passage)
-                .filter(|before| before.sequence.checked_add(1) == Some(passage.sequence))
-                .and_then(|before| delay(before).zip(delay(passage)));
+                .replace(singleton)
+                .filter(|before| before.sequence.checked_add(1) == Some(singleton.sequence))
+                .and_then(|before| delay(before).zip(delay(singleton)));
             let Some((first, second)) = pair else {
                 within = false;
                 continue;
@@ -68,9 +68,9 @@ impl Differences {
     }
 
     /// The interval of their mean.
-    pub(crate) fn interval(&self, passages: &[Passage], found: &Summary) -> Option<[f64; 2]> {
+    pub(crate) fn interval(&self, singletons: &[OneWaySingleton], found: &Summary) -> Option<[f64; 2]> {
         let count = usize::try_from(found.count).ok().filter(|count| *count >= MIN_DIFFERENCES)?;
-        let ends = Ends::between_gaps(passages)?;
+        let ends = Ends::between_gaps(singletons)?;
         let half = ends.apart.hypot(self.across_gaps(&ends)?) / real(count);
         around(found.mean?, half)
     }
@@ -87,22 +87,22 @@ impl Differences {
 }
 
 /// The figures of the differences of neighbours' delays ([`ipdv`](crate::ipdv)).
-pub fn ipdv_figures(passages: &[Passage]) -> Summary {
-    let differences = Differences::between_neighbours(passages);
+pub fn ipdv_figures(singletons: &[OneWaySingleton]) -> Summary {
+    let differences = Differences::between_neighbours(singletons);
     let found = differences.values.of_neighbours(0);
-    Summary { mean_interval: differences.interval(passages, &found), ..found }
+    Summary { mean_interval: differences.interval(singletons, &found), ..found }
 }
 
 /// How far the mean of times between arrivals may be off at 95 %, of packets in order of arrival; `None` where departures or delays
 /// are not known.
-pub(crate) fn error_of_mean_spacing(arrived: &[&Passage]) -> Option<f64> {
+pub(crate) fn error_of_mean_spacing(arrived: &[&OneWaySingleton]) -> Option<f64> {
     let count = arrived.len().checked_sub(1).filter(|count| *count >= MIN_DIFFERENCES)?;
     let kept = arrived.len().min(LOOKED_AT);
     let part = &arrived[(arrived.len() - kept) / 2..][..kept];
     let gaps: Option<Vec<i64>> =
         part.windows(2).map(|pair| Some((pair[1].departure? - pair[0].departure?).as_nanos())).collect();
     let departures = error_of_spacings(&gaps?)? / real(count).sqrt();
-    let ends = Ends::of_delays(&evenly(arrived, |passage| delay(passage)))?;
+    let ends = Ends::of_delays(&evenly(arrived, |singleton| delay(singleton)))?;
     Some(departures.hypot(ends.apart / real(count)))
 }
 
@@ -140,9 +140,9 @@ struct Ends {
 }
 
 impl Ends {
-    fn between_gaps(passages: &[Passage]) -> Option<Self> {
-        let known = |passage: &Passage| received(std::slice::from_ref(passage)).find_map(delay);
-        Self::of_delays(&evenly(passages, known))
+    fn between_gaps(singletons: &[OneWaySingleton]) -> Option<Self> {
+        let known = |singleton: &OneWaySingleton| received(std::slice::from_ref(singleton)).find_map(delay);
+        Self::of_delays(&evenly(singletons, known))
     }
 
     fn of_delays(delays: &[i64]) -> Option<Self> {

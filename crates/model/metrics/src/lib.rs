@@ -1,7 +1,7 @@
 //! Singletons to samples to statistics.
 //!
-//! A singleton is one packet's [`Passage`](romer_record::Passage); a sample is a sequence of numbers taken from
-//! the passages of one direction by a stated rule (`delays`, [`ipdv`], [`pdv`], the [`jitter`]s, ...); a
+//! A singleton is one packet's [`OneWaySingleton`](romer_record::OneWaySingleton); a sample is a sequence of numbers taken from
+//! the singletons of one direction by a stated rule (`delays`, [`ipdv`], [`pdv`], the [`jitter`]s, ...); a
 //! statistic is a number computed from a sample ([`summary`], [`histogram`], loss, reordering). [`direction`]
 //! puts all of them into the document that other programs read. [`findings`] looks for what no figure shows.
 //!

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use romer_record::document::{Loss, LossCause, LossPeriod, LossesByCause, Tally};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::Timestamp;
 
 use crate::interval::{Dependence, NORMAL_975, student_975};
@@ -30,27 +30,27 @@ pub struct LossPattern {
     pub distances: Vec<u64>,
 }
 
-/// The pattern of loss among `passages`; `None` where the fate of a packet is unknown. Packets are counted in
+/// The pattern of loss among `singletons`; `None` where the fate of a packet is unknown. Packets are counted in
 /// the order of their sending, those that the host itself refused left out.
-pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
+pub fn loss_pattern(singletons: &[OneWaySingleton]) -> Option<LossPattern> {
     let mut pattern = LossPattern::default();
     let mut last: Option<usize> = None;
-    let left = |passage: &Passage| passage.left().map(Timestamp::as_nanos);
-    let first = sent(passages).find_map(left);
+    let left = |singleton: &OneWaySingleton| singleton.left().map(Timestamp::as_nanos);
+    let first = sent(singletons).find_map(left);
     let mut period: Option<LossPeriod> = None;
-    for (place, passage) in sent(passages).enumerate() {
-        pattern.sent += usize::from(passage.fate != Fate::InFlight);
+    for (place, singleton) in sent(singletons).enumerate() {
+        pattern.sent += usize::from(singleton.fate != Fate::InFlight);
         // When this one left, after the first.
-        let at = left(passage).zip(first).map(|(left, first)| left.saturating_sub(first));
+        let at = left(singleton).zip(first).map(|(left, first)| left.saturating_sub(first));
         let since = |from: Option<i64>| at.zip(from).map(|(at, from)| at.saturating_sub(from).max(0));
-        match passage.fate {
+        match singleton.fate {
             Fate::Unknown => return None,
             Fate::Arrived | Fate::InstrumentDrop | Fate::InFlight => {
                 pattern.ended(period.take().map(|of| LossPeriod { duration_ns: since(of.at_ns), ..of }));
             }
             Fate::Late | Fate::Lost => {
                 let begun =
-                    LossPeriod { packets: 0, sequence: passage.sequence, at_ns: at, duration_ns: None };
+                    LossPeriod { packets: 0, sequence: singleton.sequence, at_ns: at, duration_ns: None };
                 let of = period.unwrap_or(begun);
                 period = Some(LossPeriod { packets: of.packets + 1, duration_ns: since(of.at_ns), ..of });
                 pattern.lost += 1;
@@ -68,11 +68,14 @@ pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
     Some(pattern)
 }
 
-/// The losses among `passages` by cause, in the order of the causes: that of `known` by sequence number, and unknown of the rest.
-pub fn losses_by_cause(passages: &[Passage], known: &BTreeMap<u64, LossCause>) -> Vec<LossesByCause> {
+/// The losses among `singletons` by cause, in the order of the causes: that of `known` by sequence number, and unknown of the rest.
+pub fn losses_by_cause(
+    singletons: &[OneWaySingleton],
+    known: &BTreeMap<u64, LossCause>,
+) -> Vec<LossesByCause> {
     let mut causes: BTreeMap<LossCause, LossesByCause> = BTreeMap::new();
-    for passage in sent(passages).filter(|passage| passage.fate.is_lost()) {
-        let sequence = passage.sequence;
+    for singleton in sent(singletons).filter(|singleton| singleton.fate.is_lost()) {
+        let sequence = singleton.sequence;
         let cause = known.get(&sequence).copied().unwrap_or(LossCause::Unknown);
         let own =
             causes.entry(cause).or_insert(LossesByCause { cause, count: 0, first: sequence, last: sequence });

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Summary;
 
 use crate::interval::Dependence;
@@ -23,8 +23,8 @@ const LOOKED_AT: usize = 1 << 20;
 const MOVED: f64 = 2.0;
 
 /// The figures of jitter by method 4, with the error of the mean in their intervals.
-pub fn deviations(passages: &[Passage]) -> Summary {
-    let delays = sample::delays(passages);
+pub fn deviations(singletons: &[OneWaySingleton]) -> Summary {
+    let delays = sample::delays(singletons);
     of_delays(&delays, &sort::ascending(&delays))
 }
 

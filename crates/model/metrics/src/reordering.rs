@@ -1,6 +1,6 @@
 //! Reordering by RFC 4737.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::{Reordering, Tally};
 
 use crate::sample::in_order_of_arrival;
@@ -18,8 +18,8 @@ pub struct ReorderedPacket {
 
 /// The reordered packets (RFC 4737 section 3.3: Type-P-Reordered, with NextExp) in order of arrival. First copies
 /// only; packets whose arrival was not stamped have no place in the order and are left out.
-pub fn reordering(passages: &[Passage]) -> Vec<ReorderedPacket> {
-    of_arrivals(in_order_of_arrival(passages).iter().map(|passage| passage.sequence))
+pub fn reordering(singletons: &[OneWaySingleton]) -> Vec<ReorderedPacket> {
+    of_arrivals(in_order_of_arrival(singletons).iter().map(|singleton| singleton.sequence))
 }
 
 /// The same for sequence numbers in order of arrival.

@@ -16,7 +16,7 @@ use romer_record::document::{DelayKind, DirectionResults, ProbeDirection};
 use romer_record::voice::{
     BufferChoice, Codec, DelayBasis, LossBasis, Playout, Unrated, UnratedReason, VariationBasis, Voice,
 };
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use crate::sample::{delay, sent};
 use crate::value::{Value as _, real};
@@ -37,12 +37,12 @@ const TABLE_NS: [i64; 5] = [20_000_000, 40_000_000, 60_000_000, 80_000_000, 100_
 pub fn voice(
     codec: &Codec,
     fixed: Option<i64>,
-    ways: [(ProbeDirection, &[Passage], &DirectionResults); 2],
+    ways: [(ProbeDirection, &[OneWaySingleton], &DirectionResults); 2],
     kind: DelayKind,
-    round_trips: &[Passage],
+    round_trips: &[OneWaySingleton],
     round_trip_ns: Option<f64>,
 ) -> (Vec<Voice>, Vec<Unrated>) {
-    let rated = |(way, passages, direction): (ProbeDirection, &[Passage], &DirectionResults)| {
+    let rated = |(way, singletons, direction): (ProbeDirection, &[OneWaySingleton], &DirectionResults)| {
         let least = direction.delay_ns.min.filter(|_| kind == DelayKind::Absolute);
         let path = match (least, round_trip_ns) {
             (Some(least), _) => Some((DelayBasis::OneWay, least)),
@@ -50,10 +50,10 @@ pub fn voice(
             (None, Some(round_trip)) => Some((DelayBasis::HalfRoundTrip, round_trip / 2.0)),
             (None, None) => None,
         };
-        of_way(codec, fixed, way, passages, round_trips, path)
+        of_way(codec, fixed, way, singletons, round_trips, path)
     };
     let (mut voices, mut unrated) = (Vec::new(), Vec::new());
-    for way in ways.into_iter().filter(|(_, passages, _)| !passages.is_empty()) {
+    for way in ways.into_iter().filter(|(_, singletons, _)| !singletons.is_empty()) {
         match rated(way) {
             Ok(voice) => voices.push(voice),
             Err(why) => unrated.push(why),
@@ -67,32 +67,32 @@ pub fn unrated(direction: ProbeDirection, reason: UnratedReason, packets: usize)
     Unrated { direction, reason, packets: packets as u64, packets_min: FEWEST as u64 }
 }
 
-/// The passages of a way with the delays by which its variation is known: its own, or where it has none those of the round trips,
+/// The singletons of a way with the delays by which its variation is known: its own, or where it has none those of the round trips,
 /// which are in order of their numbers as it is; `None` where there is neither.
 fn with_delays<'a>(
-    passages: &'a [Passage],
-    round_trips: &[Passage],
-) -> Option<(VariationBasis, Cow<'a, [Passage]>)> {
-    let mut arrived = sent(passages).filter(|passage| passage.fate == Fate::Arrived).peekable();
-    if arrived.peek().is_none() || arrived.any(|passage| delay(passage).is_some()) {
-        return Some((VariationBasis::OneWay, Cow::Borrowed(passages)));
+    singletons: &'a [OneWaySingleton],
+    round_trips: &[OneWaySingleton],
+) -> Option<(VariationBasis, Cow<'a, [OneWaySingleton]>)> {
+    let mut arrived = sent(singletons).filter(|singleton| singleton.fate == Fate::Arrived).peekable();
+    if arrived.peek().is_none() || arrived.any(|singleton| delay(singleton).is_some()) {
+        return Some((VariationBasis::OneWay, Cow::Borrowed(singletons)));
     }
     let mut whole = round_trips.iter().filter(|whole| whole.copy == 0 && delay(whole).is_some()).peekable();
     whole.peek()?;
-    let with_whole = |passage: &Passage| {
-        while whole.next_if(|whole| whole.sequence < passage.sequence).is_some() {}
-        let same = whole.peek().filter(|whole| whole.sequence == passage.sequence);
-        Passage { delay: same.and_then(|whole| whole.delay), ..*passage }
+    let with_whole = |singleton: &OneWaySingleton| {
+        while whole.next_if(|whole| whole.sequence < singleton.sequence).is_some() {}
+        let same = whole.peek().filter(|whole| whole.sequence == singleton.sequence);
+        OneWaySingleton { delay: same.and_then(|whole| whole.delay), ..*singleton }
     };
-    Some((VariationBasis::RoundTrip, passages.iter().map(with_whole).collect()))
+    Some((VariationBasis::RoundTrip, singletons.iter().map(with_whole).collect()))
 }
 
 fn of_way(
     codec: &Codec,
     fixed: Option<i64>,
     direction: ProbeDirection,
-    passages: &[Passage],
-    round_trips: &[Passage],
+    singletons: &[OneWaySingleton],
+    round_trips: &[OneWaySingleton],
     path: Option<(DelayBasis, f64)>,
 ) -> Result<Voice, Unrated> {
     // A buffer holds at least one frame.
@@ -105,8 +105,8 @@ fn of_way(
     let mut buffers: Vec<i64> = table.clone().chain(tried.iter().copied()).collect();
     buffers.sort_unstable();
     buffers.dedup();
-    let known = with_delays(passages, round_trips);
-    let counts = counts(known.as_ref().map_or(passages, |(_, passages)| passages), &buffers);
+    let known = with_delays(singletons, round_trips);
+    let counts = counts(known.as_ref().map_or(singletons, |(_, singletons)| singletons), &buffers);
     let without = |reason| unrated(direction, reason, counts.sent);
     if counts.sent < FEWEST {
         return Err(without(UnratedReason::TooFewPackets));
@@ -183,8 +183,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    pub(super) fn passages(delays: &[Option<i64>]) -> Vec<Passage> {
-        let one = |(sequence, delay): (u64, &Option<i64>)| Passage {
+    pub(super) fn singletons(delays: &[Option<i64>]) -> Vec<OneWaySingleton> {
+        let one = |(sequence, delay): (u64, &Option<i64>)| OneWaySingleton {
             sequence,
             copy: 0,
             size: 160,
@@ -205,13 +205,13 @@ mod tests {
         Codec { packet_ns, ..name.parse().unwrap() }
     }
 
-    /// The forward way of these passages, whose delays are whole.
-    fn rated(codec: &Codec, fixed: Option<i64>, passages: &[Passage]) -> Voice {
+    /// The forward way of these singletons, whose delays are whole.
+    fn rated(codec: &Codec, fixed: Option<i64>, singletons: &[OneWaySingleton]) -> Voice {
         let mut direction = DirectionResults::default();
-        direction.delay_ns.min = crate::delays(passages).into_iter().min().map(Value::value);
+        direction.delay_ns.min = crate::delays(singletons).into_iter().min().map(Value::value);
         let nothing = DirectionResults::default();
         let ways =
-            [(ProbeDirection::Forward, passages, &direction), (ProbeDirection::Reverse, &[][..], &nothing)];
+            [(ProbeDirection::Forward, singletons, &direction), (ProbeDirection::Reverse, &[][..], &nothing)];
         voice(codec, fixed, ways, DelayKind::Absolute, &[], None).0.swap_remove(0)
     }
 
@@ -220,7 +220,7 @@ mod tests {
     /// A clean path has the default R of G.107 for G.711, and discards nothing.
     #[test]
     fn clean_path_reaches_best_r() {
-        let found = rated(&codec("g711", 20.0), None, &passages(&[Some(5 * MS); 500]));
+        let found = rated(&codec("g711", 20.0), None, &singletons(&[Some(5 * MS); 500]));
         let Playout { r, mos, rating, loss_ratio, discard_ratio, .. } = found.playout;
         assert!((r.unwrap() - 93.2).abs() < 1e-9 && (mos.unwrap() - 4.409).abs() < 1e-3);
         assert_eq!((rating, loss_ratio, discard_ratio), (Some(Rating::VerySatisfied), 0.0, 0.0));
@@ -241,14 +241,14 @@ mod tests {
                 _ => Some(40 * MS),
             })
             .collect();
-        let passages = passages(&delays);
+        let singletons = singletons(&delays);
         let codec = codec("g711", 20.0);
-        let found = rated(&codec, None, &passages).playout;
-        let all = (10..=500).map(|ms| (ms, rated(&codec, Some(ms * MS), &passages).playout.r.unwrap()));
+        let found = rated(&codec, None, &singletons).playout;
+        let all = (10..=500).map(|ms| (ms, rated(&codec, Some(ms * MS), &singletons).playout.r.unwrap()));
         let (at, highest) = all.fold((0, 0.0), |best, one| if one.1 > best.1 { one } else { best });
         assert_eq!((found.jitter_buffer_ns / MS, found.r), (at, Some(highest)));
         assert!(found.discard_ratio >= 0.03 && (20..300).contains(&at), "{at}: {}", found.discard_ratio);
-        let fixed = rated(&codec, Some(60 * MS), &passages);
+        let fixed = rated(&codec, Some(60 * MS), &singletons);
         assert_eq!((fixed.jitter_buffer, fixed.playout.jitter_buffer_ns), (BufferChoice::Fixed, 60 * MS));
     }
 
@@ -256,16 +256,16 @@ mod tests {
     #[test]
     fn table_has_five_buffers() {
         let delays: Vec<Option<i64>> = (0..400_i64).map(|place| Some((place % 90) * MS)).collect();
-        let (passages, codec) = (passages(&delays), codec("g729", 20.0));
-        let table = rated(&codec, None, &passages).jitter_buffers;
+        let (singletons, codec) = (singletons(&delays), codec("g729", 20.0));
+        let table = rated(&codec, None, &singletons).jitter_buffers;
         assert_eq!(table.iter().map(|one| one.jitter_buffer_ns).collect::<Vec<_>>(), TABLE_NS);
         for one in &table {
-            assert_eq!(*one, rated(&codec, Some(one.jitter_buffer_ns), &passages).playout);
+            assert_eq!(*one, rated(&codec, Some(one.jitter_buffer_ns), &singletons).playout);
         }
         // Of delays of 0 to 89 ms a buffer of 40 ms discards those of 41 to 89.
         let discarded = delays.iter().flatten().filter(|delay| **delay > 40 * MS).count();
         assert!((table[1].discard_ratio - real(discarded) / 400.0).abs() < 1e-12);
-        let melp = rated(&tests::codec("melp", 45.0), None, &passages).jitter_buffers;
+        let melp = rated(&tests::codec("melp", 45.0), None, &singletons).jitter_buffers;
         assert_eq!(melp[0].jitter_buffer_ns, 40 * MS);
     }
 
@@ -275,7 +275,7 @@ mod tests {
         // 1 to 200 ms, once each, after a buffer of 197 ms: the last two are discarded, one after the other.
         let delays: Vec<Option<i64>> = (1..=200).map(|ms| Some(ms * MS)).collect();
         let codec = codec("g711", 20.0);
-        let found = rated(&codec, Some(197 * MS), &passages(&delays)).playout;
+        let found = rated(&codec, Some(197 * MS), &singletons(&delays)).playout;
         assert!((found.loss_ratio - 0.01).abs() < 1e-12 && (found.discard_ratio - 0.01).abs() < 1e-12);
         // Two in a row: 2 (1 - 0.01).
         assert!((found.burst_ratio - 1.98).abs() < 1e-9, "{}", found.burst_ratio);
@@ -289,7 +289,7 @@ mod tests {
     /// Packet and look-ahead of the stream that was sent are in the delay: G.729 in packets of 60 ms, 65 ms in all.
     #[test]
     fn packet_and_lookahead_delay() {
-        let found = rated(&codec("g729", 60.0), Some(10 * MS), &passages(&[Some(5 * MS); 200])).playout;
+        let found = rated(&codec("g729", 60.0), Some(10 * MS), &singletons(&[Some(5 * MS); 200])).playout;
         assert_eq!(found.mouth_to_ear_ns, Some(80e6));
         assert!((found.r.unwrap() - 82.2).abs() < 1e-9, "{:?}", found.r);
     }
@@ -299,25 +299,25 @@ mod tests {
     #[test]
     fn melp_has_delay_and_loss_only() {
         let delays: Vec<Option<i64>> = (0..1_000_i64).map(|place| Some((20 + place % 40) * MS)).collect();
-        let found = rated(&codec("melp", 45.0), None, &passages(&delays)).playout;
+        let found = rated(&codec("melp", 45.0), None, &singletons(&delays)).playout;
         assert_eq!((found.r, found.mos, found.rating), (None, None, None));
         assert_eq!((found.loss_ratio, found.delay_and_loss), (0.0, Some(DelayAndLoss::Preferred)));
         let lossy: Vec<Option<i64>> =
             (0..1_000_i64).map(|place| (place % 20 != 0).then_some(20 * MS)).collect();
-        let found = rated(&codec("melp", 45.0), None, &passages(&lossy)).playout;
+        let found = rated(&codec("melp", 45.0), None, &singletons(&lossy)).playout;
         assert_eq!(found.delay_and_loss, Some(DelayAndLoss::BeyondLimits));
         let stated = Codec { ie: Some(40.0), bpl: Some(12.0), ..codec("melp", 45.0) };
-        assert!(rated(&stated, None, &passages(&lossy)).playout.mos.is_some());
+        assert!(rated(&stated, None, &singletons(&lossy)).playout.mos.is_some());
     }
 
     /// A call of which nothing arrives is rated, as badly as can be, unless it may have been lost on the other way.
     #[test]
     fn dead_path_is_rated() {
-        let found = rated(&codec("g711", 20.0), None, &passages(&[None; 200]));
+        let found = rated(&codec("g711", 20.0), None, &singletons(&[None; 200]));
         assert_eq!((found.delay_basis, found.playout.loss_ratio), (None, 1.0));
         assert!(found.playout.mos.unwrap() < 1.4, "{:?}", found.playout);
-        let mut unknown = passages(&[None; 200]);
-        unknown.iter_mut().for_each(|passage| passage.fate = Fate::Unknown);
+        let mut unknown = singletons(&[None; 200]);
+        unknown.iter_mut().for_each(|singleton| singleton.fate = Fate::Unknown);
         let nothing = DirectionResults::default();
         let ways =
             [(ProbeDirection::Forward, &unknown[..], &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
@@ -333,9 +333,9 @@ mod tests {
             300..400 => Fate::InFlight,
             _ => Fate::Lost,
         };
-        let mut passages = passages(&[Some(MS); 406]);
-        passages.iter_mut().for_each(|passage| passage.fate = fate(passage.sequence));
-        let found = rated(&codec("g711", 20.0), None, &passages);
+        let mut singletons = singletons(&[Some(MS); 406]);
+        singletons.iter_mut().for_each(|singleton| singleton.fate = fate(singleton.sequence));
+        let found = rated(&codec("g711", 20.0), None, &singletons);
         assert!((found.playout.loss_ratio - 6.0 / 306.0).abs() < 1e-12, "{}", found.playout.loss_ratio);
     }
 
@@ -344,12 +344,14 @@ mod tests {
     fn unknown_delay_gives_bound() {
         let nothing = DirectionResults::default();
         let codec = codec("g711", 20.0);
-        let of = |passages: &[Passage], round_trip| {
-            let ways =
-                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
+        let of = |singletons: &[OneWaySingleton], round_trip| {
+            let ways = [
+                (ProbeDirection::Forward, singletons, &nothing),
+                (ProbeDirection::Reverse, &[][..], &nothing),
+            ];
             voice(&codec, None, ways, DelayKind::Variable, &[], round_trip).0
         };
-        let some = passages(&[Some(5 * MS); 100]);
+        let some = singletons(&[Some(5 * MS); 100]);
         let bound = of(&some, None).swap_remove(0);
         assert_eq!((bound.delay_basis, bound.playout.mouth_to_ear_ns), (None, None));
         assert_eq!(bound.playout.delay_and_loss, None);
@@ -359,24 +361,26 @@ mod tests {
         assert!(half.playout.r < bound.playout.r);
         // What the buffer takes is known: where half of the packets come 450 ms later there is no good call over any path.
         let far: Vec<Option<i64>> = (0..200_i64).map(|place| Some((5 + 450 * (place % 2)) * MS)).collect();
-        assert!(of(&passages(&far), None).swap_remove(0).playout.r.unwrap() < 70.0);
+        assert!(of(&singletons(&far), None).swap_remove(0).playout.r.unwrap() < 70.0);
     }
 
     /// A way without a rating says why, and a way without packets is none of the stream.
     #[test]
     fn unrated_ways_have_reasons() {
         let (nothing, codec) = (DirectionResults::default(), codec("g711", 20.0));
-        let of = |passages: &[Passage], round_trips: &[Passage]| {
-            let ways =
-                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
+        let of = |singletons: &[OneWaySingleton], round_trips: &[OneWaySingleton]| {
+            let ways = [
+                (ProbeDirection::Forward, singletons, &nothing),
+                (ProbeDirection::Reverse, &[][..], &nothing),
+            ];
             voice(&codec, None, ways, DelayKind::Variable, round_trips, None)
         };
-        let few = passages(&[Some(5 * MS); 99]);
+        let few = singletons(&[Some(5 * MS); 99]);
         let why = |reason, packets| vec![unrated(ProbeDirection::Forward, reason, packets)];
         assert_eq!(of(&few, &[]), (vec![], why(UnratedReason::TooFewPackets, 99)));
-        assert_eq!(of(&passages(&[Some(5 * MS); 100]), &[]).1, []);
-        let all = |delay: Option<i64>, fate| -> Vec<Passage> {
-            passages(&[delay; 120]).into_iter().map(|one| Passage { fate, ..one }).collect()
+        assert_eq!(of(&singletons(&[Some(5 * MS); 100]), &[]).1, []);
+        let all = |delay: Option<i64>, fate| -> Vec<OneWaySingleton> {
+            singletons(&[delay; 120]).into_iter().map(|one| OneWaySingleton { fate, ..one }).collect()
         };
         let unstamped = all(None, Fate::Arrived);
         assert_eq!(of(&unstamped, &[]), (vec![], why(UnratedReason::DelaysUnknown, 120)));
@@ -391,12 +395,15 @@ mod tests {
         // One round trip in ten is 30 ms longer.
         let whole: Vec<Option<i64>> =
             (0..500_i64).map(|n| Some((10 + if n % 10 == 3 { 30 } else { 0 }) * MS)).collect();
-        let whole = passages(&whole);
-        let unstamped: Vec<Passage> = whole.iter().map(|one| Passage { delay: None, ..*one }).collect();
+        let whole = singletons(&whole);
+        let unstamped: Vec<OneWaySingleton> =
+            whole.iter().map(|one| OneWaySingleton { delay: None, ..*one }).collect();
         let nothing = DirectionResults::default();
-        let of = |passages: &[Passage], round_trips: &[Passage]| {
-            let ways =
-                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
+        let of = |singletons: &[OneWaySingleton], round_trips: &[OneWaySingleton]| {
+            let ways = [
+                (ProbeDirection::Forward, singletons, &nothing),
+                (ProbeDirection::Reverse, &[][..], &nothing),
+            ];
             voice(&codec, None, ways, DelayKind::Variable, round_trips, Some(10e6)).0.swap_remove(0)
         };
         let found = of(&unstamped, &whole);
@@ -404,6 +411,6 @@ mod tests {
         assert_eq!((found.playout.jitter_buffer_ns, found.playout.discard_ratio), (30 * MS, 0.0));
         assert_eq!(Voice { variation_basis: VariationBasis::OneWay, ..found }, of(&whole, &[]));
         // Delays of their own are used, also where there are round trips.
-        assert_eq!(of(&passages(&[Some(5 * MS); 500]), &whole).variation_basis, VariationBasis::OneWay);
+        assert_eq!(of(&singletons(&[Some(5 * MS); 500]), &whole).variation_basis, VariationBasis::OneWay);
     }
 }

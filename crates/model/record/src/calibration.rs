@@ -1,6 +1,6 @@
 //! The JSON document of a calibration (`romer/calibration/1`): the tool's own error on one machine.
 
-use romer_units::Place;
+use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampSourceError {
     /// Source of the time stamps.
-    pub stamp_source: Place,
+    pub stamp_source: TimestampPoint,
     /// Error of the forward delay.
     pub forward: AddedDelay,
     /// Error of the reverse delay.
@@ -82,7 +82,7 @@ pub struct AddedDelay {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Symmetry {
     /// Source of the time stamps.
-    pub stamp_source: Place,
+    pub stamp_source: TimestampPoint,
     /// Forward delay, nanoseconds.
     pub forward_ns: f64,
     /// Reverse delay, nanoseconds.
@@ -102,7 +102,7 @@ pub struct Symmetry {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoRates {
     /// Source of the time stamps.
-    pub stamp_source: Place,
+    pub stamp_source: TimestampPoint,
     /// Slow rate, bit/s of frames without FCS.
     pub slow_bps: u64,
     /// Fast rate, bit/s of frames without FCS.
@@ -138,7 +138,7 @@ pub struct HostGaps {
 
 impl CalibrationRecord {
     /// The error where all stamps are taken at `place`; `None` where that was not measured.
-    pub fn at(&self, place: Place) -> Option<&StampSourceError> {
+    pub fn at(&self, place: TimestampPoint) -> Option<&StampSourceError> {
         self.stamp_errors.iter().find(|error| error.stamp_source == place)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod replies;
 
 use std::collections::BTreeMap;
 
-use romer_units::Place;
+use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -257,13 +257,13 @@ pub struct Limit {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampPlaces {
     /// Source of departures at the initiator (t1); `null` if nothing left.
-    pub sender_departure: Option<Place>,
+    pub sender_departure: Option<TimestampPoint>,
     /// Source of arrivals at the initiator (t4); `null` if nothing arrived.
-    pub sender_arrival: Option<Place>,
+    pub sender_arrival: Option<TimestampPoint>,
     /// Source of arrivals at the responder (t2); `null` if nothing arrived there, or if unknown.
-    pub responder_arrival: Option<Place>,
+    pub responder_arrival: Option<TimestampPoint>,
     /// Source of departures at the responder (t3); `null` if nothing left there, or if unknown.
-    pub responder_departure: Option<Place>,
+    pub responder_departure: Option<TimestampPoint>,
     /// Definition of the delays of each direction.
     pub delay_definition: Vec<DelayDefinition>,
     /// Whether round-trip delays include the processing time of the responder, because its time stamps do not

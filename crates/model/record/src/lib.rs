@@ -3,7 +3,7 @@
 //! [`log`] is the packet log while it is being written: one [`log::Entry`] for each thing that happened to a
 //! probe, in the order in which it became known. [`assemble`] joins the entries of one stream by sequence number
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
-//! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
+//! [`OneWaySingleton`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic, [`qtcp`] those of a live Qtcp test,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
@@ -45,7 +45,7 @@ pub mod warning;
 
 pub use assemble::{assemble, assemble_as};
 pub use exit::Exit;
-pub use singleton::{Fate, Leaving, Passage, RoundTrip, Stamps};
+pub use singleton::{Fate, Leaving, OneWaySingleton, RoundTrip, Stamps};
 
 /// Name and version of this program, as documents, files and the control channel have it.
 pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));

@@ -1,7 +1,7 @@
-//! Singletons: one probe's round trip, and one packet's passage in one direction.
+//! Singletons: one probe's round trip, and one packet's in one direction.
 
 use crate::probe_direction::ProbeDirection;
-use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender, Timestamp};
+use romer_units::{Arrival, Clock, Departure, Duration, Responder, Sender, Timestamp, TimestampPoint};
 
 /// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ impl<C: Clock> Default for Stamps<C> {
 
 impl<C: Clock> Stamps<C> {
     /// The stamp taken at `place`; `None` means the place is not known, and gives what the packet told. A packet of which
-    /// the network card has no stamp has the kernel's for [`Place::Nic`]: cards that stamp one departure at a time leave
+    /// the network card has no stamp has the kernel's for [`TimestampPoint::Nic`]: cards that stamp one departure at a time leave
     /// some out.
-    pub fn at(&self, place: Option<Place>) -> Option<Timestamp<C>> {
+    pub fn at(&self, place: Option<TimestampPoint>) -> Option<Timestamp<C>> {
         match place {
-            Some(Place::Kernel) => self.kernel,
-            Some(Place::User) => self.user,
-            Some(Place::Nic) => self.nic.or(self.kernel),
-            Some(Place::Program) => None,
+            Some(TimestampPoint::Kernel) => self.kernel,
+            Some(TimestampPoint::User) => self.user,
+            Some(TimestampPoint::Nic) => self.nic.or(self.kernel),
+            Some(TimestampPoint::Program) => None,
             None => self.told,
         }
     }
@@ -99,7 +99,7 @@ pub struct RoundTrip {
     pub returned: bool,
 }
 
-/// What is known of a packet's passage.
+/// What is known of a packet's singleton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// It arrived in time.
@@ -129,9 +129,9 @@ impl Fate {
 }
 
 /// One packet's way in one direction. Departure and arrival are on two clocks, so that they cannot be subtracted;
-/// `delay` is what `romer_passages` computes from them.
+/// `delay` is what `romer_singletons` computes from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct OneWaySingleton {
     /// Number of the packet in its stream, from 0.
     pub sequence: u64,
     /// 0 for the first arrival, 1, 2, ... for duplicates.
@@ -144,7 +144,7 @@ pub struct Passage {
     pub departure: Option<Timestamp<Departure>>,
     /// When it arrived; `None` where it did not, or the stamp is missing.
     pub arrival: Option<Timestamp<Arrival>>,
-    /// The delay as `romer_passages` computes it; `None` where either stamp is missing.
+    /// The delay as `romer_singletons` computes it; `None` where either stamp is missing.
     pub delay: Option<Duration>,
     /// TTL or hop limit on arrival.
     pub ttl: Option<u8>,
@@ -191,7 +191,7 @@ impl Leaving {
     }
 }
 
-impl Passage {
+impl OneWaySingleton {
     /// When it left, as well as it is known: by the chosen stamp or, where that is missing, by another.
     pub fn left(&self) -> Option<Timestamp<Departure>> {
         self.departure.or(self.left_about())
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_passage_takes_seven_words() {
+    fn a_singleton_takes_seven_words() {
         // Fifteen million of them are held where ten million packets went there and back.
-        assert_eq!(size_of::<Passage>(), 56);
+        assert_eq!(size_of::<OneWaySingleton>(), 56);
     }
 }

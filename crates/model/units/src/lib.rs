@@ -2,7 +2,7 @@
 //!
 //! A time is an integer number of nanoseconds on a *named* clock ([`Timestamp`]); the name is in the type, so
 //! that two times of different clocks cannot be subtracted by accident. A [`Stamp`] is such a time together with
-//! the [`Place`] where it was taken. The rest are lengths of time, rates, sizes, code points and ranges of addresses,
+//! the [`TimestampPoint`] where it was taken. The rest are lengths of time, rates, sizes, code points and ranges of addresses,
 //! each with the way people write it (`45ms`, `100Mbit`, `64B`, `ef`, `192.0.2.0/24`), and [`random`], the integer stream that every seed
 //! replays. Sentences about numbers of things have [`counted`] and [`was`].
 //!
@@ -43,5 +43,7 @@ pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};
 pub use sum::saturating_sum;
-pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};
+pub use time::{
+    Arrival, Clock, Departure, Duration, Monotonic, Responder, Sender, Stamp, Timestamp, TimestampPoint,
+};
 pub use words::{counted, counted_as, excerpt, was};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::quantity::{self, QuantityError, Unit};
 
-/// A signed length of time in whole nanoseconds; about 292 years either way. One that may be missing takes no more room: passages are
+/// A signed length of time in whole nanoseconds; about 292 years either way. One that may be missing takes no more room: singletons are
 /// made of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(Turned);
@@ -366,7 +366,7 @@ impl<C: Clock> Sub<Duration> for Timestamp<C> {
 /// Source of a time stamp, from the wire inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum TimestampPoint {
     /// Network card, with its own clock.
     Nic,
     /// Kernel, at the driver.
@@ -377,7 +377,7 @@ pub enum Place {
     User,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TimestampPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Nic => "nic",
@@ -394,7 +394,7 @@ pub struct Stamp<C: Clock> {
     /// The moment.
     pub time: Timestamp<C>,
     /// Where it was taken.
-    pub place: Place,
+    pub place: TimestampPoint,
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ pub(crate) struct MeasureArgs {
     /// The queueing discipline of the interface is restored at exit, also if romer is killed. This needs CAP_NET_ADMIN.
     #[arg(long, value_name = "SHAPER", value_parser = values::parsed::<ShaperChoice>, help_heading = TRAFFIC, hide_short_help = true)]
     pub(crate) shape: Option<ShaperChoice>,
-    /// Place of the time stamps: best, nic, kernel or user
+    /// Where the time stamps are taken: best, nic, kernel or user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_short_help = true)]
     pub(crate) stamp: StampPlace,
     #[command(flatten)]

@@ -26,7 +26,7 @@ use romer_impair::Nanos;
 use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::ProbeDirection;
 use romer_record::warning::RefitEvent;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_report::escape;
 use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
@@ -127,8 +127,9 @@ impl Plan {
 /// The packets that arrived, of the direction with the most.
 fn arrived(stream: &Evaluated) -> u64 {
     let related = &stream.related;
-    let count = |passages: &Vec<Passage>| {
-        passages.iter().filter(|passage| passage.fate == Fate::Arrived && passage.copy == 0).count() as u64
+    let count = |singletons: &Vec<OneWaySingleton>| {
+        singletons.iter().filter(|singleton| singleton.fate == Fate::Arrived && singleton.copy == 0).count()
+            as u64
     };
     [&related.round_trip, &related.forward, &related.reverse].into_iter().map(count).max().unwrap_or(0)
 }

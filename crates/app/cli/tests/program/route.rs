@@ -98,7 +98,7 @@ impl TwoRouters {
     }
 
     /// Waits until packets go to `target` and back.
-    fn await_passage(&self, target: &str) {
+    fn await_path(&self, target: &str) {
         let since = Instant::now();
         loop {
             let options =
@@ -131,7 +131,7 @@ fn the_routers_on_the_way_are_found_and_the_responder_counts_no_probe_for_it() {
     let routers = TwoRouters::up();
     let responder = routers.lab.respond(&[]);
     for (family, target) in TARGETS.into_iter().enumerate() {
-        routers.await_passage(target);
+        routers.await_path(target);
         for direction in ["round-trip", "both"] {
             let options =
                 ["--direction", direction, "--count", "20", "--interval", "5ms", "--json", "-", target];
@@ -164,7 +164,7 @@ fn a_way_that_changes_during_the_run_is_seen_and_told() {
     let _responder = routers.lab.respond(&[]);
     for (family, target) in TARGETS.into_iter().enumerate() {
         routers.go_by(0);
-        routers.await_passage(target);
+        routers.await_path(target);
         let mut measuring = Measuring::finding_the_way(&routers.lab, target, &[]);
         routers.go_by(1);
         measuring.await_more();

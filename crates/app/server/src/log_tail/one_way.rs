@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use romer_passages::WatchedDelays;
 use romer_record::log::ResponderDeparture;
 use romer_record::manifest::ClockRelation;
+use romer_singletons::WatchedDelays;
 use romer_units::Timestamp;
 
 use super::{AWAITED, LiveWay, last};

@@ -1,6 +1,6 @@
 //! Delays of a run over time, in bins, for charts of several runs.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::ProbeDirection;
 use romer_store::Runs;
 use romer_units::Duration;
@@ -55,9 +55,9 @@ pub(crate) fn over_time(
 }
 
 /// The delays of forward, reverse and round trip, in bins of `every`.
-fn binned(passages: [&[Passage]; 3], every: Option<Duration>) -> Result<DelaysOverTime, Problem> {
+fn binned(singletons: [&[OneWaySingleton]; 3], every: Option<Duration>) -> Result<DelaysOverTime, Problem> {
     let ways = [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip];
-    let longest = passages.iter().map(|passages| length(passages)).max().unwrap_or(0);
+    let longest = singletons.iter().map(|singletons| length(singletons)).max().unwrap_or(0);
     let usual = (longest / USUAL_BINS).saturating_add(1);
     let every_ns = every.map_or(usual, |every| every.as_nanos()).max(1);
     if longest / every_ns >= MOST_BINS {
@@ -67,38 +67,39 @@ fn binned(passages: [&[Passage]; 3], every: Option<Duration>) -> Result<DelaysOv
         );
         return Err(Problem::unprocessable("query", detail));
     }
-    let ways = ways.into_iter().zip(passages);
-    let directions = ways.filter_map(|(way, passages)| direction(way, passages, every_ns)).collect();
+    let ways = ways.into_iter().zip(singletons);
+    let directions = ways.filter_map(|(way, singletons)| direction(way, singletons, every_ns)).collect();
     Ok(DelaysOverTime { every_ns, directions })
 }
 
 /// When the first packet left, nanoseconds on the clock of its departure.
-fn first(passages: &[Passage]) -> Option<i64> {
-    passages.iter().filter_map(|passage| passage.departure).map(|time| time.as_nanos()).min()
+fn first(singletons: &[OneWaySingleton]) -> Option<i64> {
+    singletons.iter().filter_map(|singleton| singleton.departure).map(|time| time.as_nanos()).min()
 }
 
 /// From the first departure to the last, nanoseconds.
-fn length(passages: &[Passage]) -> i64 {
-    let last = passages.iter().filter_map(|passage| passage.departure).map(|time| time.as_nanos()).max();
-    first(passages).zip(last).map_or(0, |(first, last)| last.saturating_sub(first))
+fn length(singletons: &[OneWaySingleton]) -> i64 {
+    let last =
+        singletons.iter().filter_map(|singleton| singleton.departure).map(|time| time.as_nanos()).max();
+    first(singletons).zip(last).map_or(0, |(first, last)| last.saturating_sub(first))
 }
 
-fn direction(way: ProbeDirection, passages: &[Passage], every_ns: i64) -> Option<DirectionDelays> {
-    let first = first(passages)?;
-    let count = usize::try_from(length(passages) / every_ns).ok()? + 1;
+fn direction(way: ProbeDirection, singletons: &[OneWaySingleton], every_ns: i64) -> Option<DirectionDelays> {
+    let first = first(singletons)?;
+    let count = usize::try_from(length(singletons) / every_ns).ok()? + 1;
     let mut delays: Vec<Vec<i64>> = vec![Vec::new(); count];
     let mut lost = vec![0_u64; count];
-    for passage in romer_metrics::sent(passages) {
-        let Some(departure) = passage.departure else { continue };
+    for singleton in romer_metrics::sent(singletons) {
+        let Some(departure) = singleton.departure else { continue };
         let Ok(bin) = usize::try_from(departure.as_nanos().saturating_sub(first) / every_ns) else {
             continue;
         };
-        if passage.fate.is_lost()
+        if singleton.fate.is_lost()
             && let Some(lost) = lost.get_mut(bin)
         {
             *lost += 1;
         }
-        if let (Some(delay), Some(delays)) = (passage.delay, delays.get_mut(bin)) {
+        if let (Some(delay), Some(delays)) = (singleton.delay, delays.get_mut(bin)) {
             delays.push(delay.as_nanos());
         }
     }
@@ -119,8 +120,8 @@ mod tests {
     use super::*;
 
     /// A packet that left at `at` and had this delay, or was lost.
-    fn packet(sequence: u64, at: i64, delay: Option<i64>) -> Passage {
-        Passage {
+    fn packet(sequence: u64, at: i64, delay: Option<i64>) -> OneWaySingleton {
+        OneWaySingleton {
             sequence,
             copy: 0,
             size: 64,
@@ -137,22 +138,22 @@ mod tests {
     /// A bin has the median and the 95 % quantile of its delays, and its losses; one without packets has none.
     #[test]
     fn bins_have_their_delays_and_losses() {
-        let mut passages: Vec<Passage> =
+        let mut singletons: Vec<OneWaySingleton> =
             (0..20_u32).map(|i| packet(i.into(), 1_000, Some(101 + i64::from(i)))).collect();
-        passages.push(packet(20, 1_099, None));
-        passages.push(packet(21, 1_250, Some(7)));
-        let found = direction(ProbeDirection::Forward, &passages, 100).unwrap();
+        singletons.push(packet(20, 1_099, None));
+        singletons.push(packet(21, 1_250, Some(7)));
+        let found = direction(ProbeDirection::Forward, &singletons, 100).unwrap();
         assert_eq!(found.median_ns, [Some(110), None, Some(7)]);
         assert_eq!(found.p95_ns, [Some(119), None, Some(7)]);
         assert_eq!((found.lost, found.min_ns), (vec![1, 0, 0], 7));
-        assert_eq!(direction(ProbeDirection::Reverse, &passages[20..21], 100), None);
+        assert_eq!(direction(ProbeDirection::Reverse, &singletons[20..21], 100), None);
     }
 
     /// Bins are as many as there may be, and as short as is requested.
     #[test]
     fn number_of_bins_is_limited() {
         let forward = [packet(0, 0, Some(1)), packet(1, 1_000_000, Some(2))];
-        let all: [&[Passage]; 3] = [&forward, &[], &[]];
+        let all: [&[OneWaySingleton]; 3] = [&forward, &[], &[]];
         let usual = binned(all, None).unwrap();
         assert_eq!((usual.directions.len(), usual.directions[0].lost.len()), (1, 240));
         let every = |nanos| binned(all, Some(Duration::from_nanos(nanos)));

@@ -12,7 +12,7 @@ use romer_record::RoundTrip;
 use romer_record::document::ProbeDirection;
 use romer_record::warning::MeasurementWarning;
 use romer_session::association;
-use romer_units::{Place, counted_as};
+use romer_units::{TimestampPoint, counted_as};
 
 use super::capture_flows;
 use super::capture_steps::{Matched, as_taken, take_out};
@@ -336,7 +336,7 @@ impl Pair {
         }
         let about = About {
             notes,
-            place: Some(Place::Kernel),
+            place: Some(TimestampPoint::Kernel),
             protocol: "UDP packets as two captures have them".into(),
             dscp: self.packets.get(first).map(|(packet, _)| packet.tos >> 2),
             ..About::default()

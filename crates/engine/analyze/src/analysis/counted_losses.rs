@@ -1,17 +1,18 @@
 //! Losses of which a file tells how many there were on each way, and not which.
 
 use romer_exchange::irtt::CountedLosses;
-use romer_passages::{ReplyNumbers, StreamPassages};
 use romer_record::warning::Numbering;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::{ReplyNumbers, StreamSingletons};
 
 /// Puts the counts of both ways in the place of what the rows tell. Which of the packets were lost on the way back stays open: as many
 /// replies as were lost there are added whose fate is unknown.
-pub(super) fn apply(counted: &CountedLosses, related: &mut StreamPassages) {
+pub(super) fn apply(counted: &CountedLosses, related: &mut StreamSingletons) {
     let known = related.reverse.iter().filter(|reply| reply.fate == Fate::Lost).count() as u64;
     let added = usize::try_from(counted.back.saturating_sub(known)).unwrap_or(usize::MAX);
     let unknown = related.forward.iter().filter(|probe| probe.fate == Fate::Unknown);
-    let reply = |probe: &Passage| Passage { departure: None, arrival: None, delay: None, ..*probe };
+    let reply =
+        |probe: &OneWaySingleton| OneWaySingleton { departure: None, arrival: None, delay: None, ..*probe };
     related.reverse.extend(unknown.take(added).map(reply));
     related.reverse.sort_by_key(|reply| (reply.sequence, reply.copy));
     let all = counted.unknown == 0;

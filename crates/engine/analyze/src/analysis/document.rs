@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use romer_exchange::csv::Shape;
-use romer_passages::{Corrected, StreamPassages};
 use romer_record::SOFTWARE;
 use romer_record::document::{
     ClockEvent, ClockState, DelayDefinition, DelaySpan, Measurement, Metadata, ProbeDirection, StampPlaces,
@@ -13,7 +12,8 @@ use romer_record::document::{
 use romer_record::event::EventLocation;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
-use romer_units::Place;
+use romer_singletons::{Corrected, StreamSingletons};
+use romer_units::TimestampPoint;
 
 use super::packets::Numbered;
 use super::request::Analysis;
@@ -33,7 +33,7 @@ pub(super) fn of_table(
     shape: Shape,
     packets: impl Numbered,
     mut about: About,
-    clocks: impl FnOnce(StreamPassages) -> Corrected,
+    clocks: impl FnOnce(StreamSingletons) -> Corrected,
 ) -> Evaluated {
     let missing = packets.missing();
     let passed = gather(stream, packets);
@@ -227,8 +227,8 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
 }
 
 /// Says of a file without the far end's arrivals or departures what its round trips contain, and by what remedy it would have them.
-fn untimed(related: &StreamPassages, remedy: Option<StampsRemedy>, m: &mut Measurement) {
-    let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
+fn untimed(related: &StreamSingletons, remedy: Option<StampsRemedy>, m: &mut Measurement) {
+    let none = |stamped: bool, place: &mut Option<TimestampPoint>| *place = place.filter(|_| stamped);
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
     let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());
     none(is_stamped, &mut m.stamps.responder_departure);

@@ -232,10 +232,10 @@ fn charts_are_of_measured_phase() {
     for (calibration, drawn) in [(None, 200), (Some(50), 150)] {
         let skew = SkewRequest { method: "least-absolute".into(), calibration, ..SkewRequest::default() };
         let log = read_log(&Analysis { skew, ..Analysis::new(&file, String::new()) }).unwrap();
-        let passages = log.evaluated.for_report().passages.unwrap();
-        assert_eq!(passages.forward.len(), drawn);
+        let singletons = log.evaluated.for_report().singletons.unwrap();
+        assert_eq!(singletons.forward.len(), drawn);
         assert_eq!(log.evaluated.measurement.forward.packets.sent, Some(drawn as u64));
-        assert_eq!(passages.begins_ns, calibration.map_or(0, |packets| packets.cast_signed() * 20 * MS));
+        assert_eq!(singletons.begins_ns, calibration.map_or(0, |packets| packets.cast_signed() * 20 * MS));
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

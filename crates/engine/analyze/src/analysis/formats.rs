@@ -8,7 +8,7 @@ use romer_exchange::packed::Records;
 use romer_exchange::ping;
 use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
-use romer_units::{Duration, Place};
+use romer_units::{Duration, TimestampPoint};
 
 use super::error::AnalysisError;
 use super::packets::{Gathering, Unstamped};
@@ -148,7 +148,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         notes: found.notes,
         counted: found.counted,
         stamps_missing: Some(StampsRemedy::Irtt),
-        place: Some(Place::User),
+        place: Some(TimestampPoint::User),
         protocol: if found.version.is_empty() {
             format!("irtt, to {}", found.remote)
         } else {
@@ -181,7 +181,7 @@ pub(super) fn of_ping(path: &Path) -> Result<Table, AnalysisError> {
     let about = About {
         notes: found.notes,
         stamps_missing: None,
-        place: Some(Place::User),
+        place: Some(TimestampPoint::User),
         protocol,
         interval_ns: Some(found.interval_ns),
         ..About::default()

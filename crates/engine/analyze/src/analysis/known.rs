@@ -1,7 +1,7 @@
 //! Steps of clocks that are out of the stamps but for a little, which the clocks' estimate finds: so it tells how large they were.
 
 use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, sharpened};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 use romer_record::manifest::SkewRequest;
 use romer_units::{Direction, Timestamp};
@@ -42,8 +42,8 @@ impl Settled {
     pub(super) fn by(
         estimate: &mut Estimate,
         known: &[Known],
-        forward: &[Passage],
-        reverse: &[Passage],
+        forward: &[OneWaySingleton],
+        reverse: &[OneWaySingleton],
     ) -> Self {
         let mut settled = Self::default();
         for one in known {
@@ -66,7 +66,7 @@ impl Settled {
     }
 
     /// The same of packets of one direction, where there is any such step.
-    pub(super) fn one_way(known: &[Known], forward: impl FnOnce() -> Vec<Passage>) -> Self {
+    pub(super) fn one_way(known: &[Known], forward: impl FnOnce() -> Vec<OneWaySingleton>) -> Self {
         if known.is_empty() {
             return Self::default();
         }
@@ -82,7 +82,11 @@ impl Settled {
     }
 
     /// One direction without what is left of the steps.
-    pub(super) fn undo(&self, mut passages: Vec<Passage>, heading: Direction) -> Vec<Passage> {
+    pub(super) fn undo(
+        &self,
+        mut singletons: Vec<OneWaySingleton>,
+        heading: Direction,
+    ) -> Vec<OneWaySingleton> {
         let (departing, arriving) = match heading {
             Direction::Forward => (EventLocation::Sender, EventLocation::Responder),
             Direction::Reverse => (EventLocation::Responder, EventLocation::Sender),
@@ -92,13 +96,13 @@ impl Settled {
                 .filter(|(from, _)| stamp >= *from)
                 .fold(stamp, |stamp, (_, left)| stamp - left)
         };
-        for passage in passages.iter_mut().filter(|_| !self.steps.is_empty()) {
-            let departure = passage.departure.map(|stamp| undone(stamp.as_nanos(), departing));
-            let arrival = passage.arrival.map(|stamp| undone(stamp.as_nanos(), arriving));
-            passage.departure = departure.map(Timestamp::from_nanos);
-            passage.arrival = arrival.map(Timestamp::from_nanos);
+        for singleton in singletons.iter_mut().filter(|_| !self.steps.is_empty()) {
+            let departure = singleton.departure.map(|stamp| undone(stamp.as_nanos(), departing));
+            let arrival = singleton.arrival.map(|stamp| undone(stamp.as_nanos(), arriving));
+            singleton.departure = departure.map(Timestamp::from_nanos);
+            singleton.arrival = arrival.map(Timestamp::from_nanos);
         }
-        passages
+        singletons
     }
 
     /// The steps as events; the `first` packet left at that moment.
@@ -118,7 +122,12 @@ struct Left {
 
 impl Left {
     /// Which of the events of an estimate it is.
-    fn place(&self, estimate: &Estimate, forward: &[Passage], reverse: &[Passage]) -> Option<usize> {
+    fn place(
+        &self,
+        estimate: &Estimate,
+        forward: &[OneWaySingleton],
+        reverse: &[OneWaySingleton],
+    ) -> Option<usize> {
         /// An event that is the step lies within such a part of the run from it, and is so large, in parts of what was left.
         const NEAR: u64 = 50;
         const LIKE: [i64; 2] = [4, 3];
@@ -177,8 +186,12 @@ pub(super) fn leaving(steps: &[BackwardStep]) -> Vec<Event> {
     steps.iter().map(left).collect()
 }
 
-/// The steps with their sizes, as an estimate tells them of passages that have a [little](leaving) of each in them.
-pub(super) fn sized(steps: Vec<BackwardStep>, forward: &[Passage], reverse: &[Passage]) -> Vec<Event> {
+/// The steps with their sizes, as an estimate tells them of singletons that have a [little](leaving) of each in them.
+pub(super) fn sized(
+    steps: Vec<BackwardStep>,
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
+) -> Vec<Event> {
     let estimate = sharpened(&SkewRequest::default(), forward, reverse, &InTurn);
     let first = forward.iter().filter_map(|one| one.departure).min().map_or(0, Timestamp::as_nanos);
     let sized = |found: BackwardStep| {
@@ -202,8 +215,8 @@ impl Known {
     fn detect(
         &self,
         estimate: &mut Estimate,
-        forward: &[Passage],
-        reverse: &[Passage],
+        forward: &[OneWaySingleton],
+        reverse: &[OneWaySingleton],
     ) -> Option<(i64, i64)> {
         if self.left_ns == 0 {
             return None;

@@ -44,7 +44,6 @@ use romer_clock::skew::{
     usable,
 };
 use romer_exchange::csv::Shape;
-use romer_passages::{Corrected, StreamPassages, correct_clocks};
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, ProbeDirection};
 use romer_record::event::{Event, EventLocation};
@@ -52,6 +51,7 @@ use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
 use romer_record::voice::Voice;
 use romer_record::warning::MeasurementWarning;
+use romer_singletons::{Corrected, StreamSingletons, correct_clocks};
 use romer_units::Direction;
 
 use crate::evaluate::{Accumulated, Evaluated, gather, with_steps};
@@ -176,7 +176,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let Table { shape, packets, about, .. } = there;
             let one_way = shape == Shape::OneWay;
             let counted = about.counted;
-            let clocks = |mut related: StreamPassages| {
+            let clocks = |mut related: StreamSingletons| {
                 related.forward = settled.undo(take(&mut related.forward), Direction::Forward);
                 if let Some(counted) = &counted {
                     counted_losses::apply(counted, &mut related);
@@ -310,9 +310,9 @@ fn both_ways(
     }
     let (mut estimate, warnings) = usable(&analysis.skew, &forward, &reverse, &InTurn);
     let settled = Settled::by(&mut estimate, known, &forward, &reverse);
-    let passages = [settled.undo(forward, Direction::Forward), settled.undo(reverse, Direction::Reverse)];
+    let singletons = [settled.undo(forward, Direction::Forward), settled.undo(reverse, Direction::Reverse)];
     let Continuous { estimate, set_back, warnings, .. } =
-        remove_steps_back(&analysis.skew, (estimate, warnings), passages, &InTurn);
+        remove_steps_back(&analysis.skew, (estimate, warnings), singletons, &InTurn);
     let mut least = [None; 2];
     let [first, second] = &mut least;
     let method = &analysis.skew.method;
@@ -358,7 +358,7 @@ fn add_events(m: &mut Measurement, steps: Vec<Event>) {
 }
 
 /// A stream from which nothing is to be removed.
-fn uncorrected(related: StreamPassages) -> Corrected {
+fn uncorrected(related: StreamSingletons) -> Corrected {
     Corrected { related, warnings: Vec::new() }
 }
 
@@ -368,7 +368,7 @@ fn by<'a>(
     (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
-) -> impl FnOnce(StreamPassages) -> Corrected + 'a {
+) -> impl FnOnce(StreamSingletons) -> Corrected + 'a {
     move |mut related| {
         related.forward = set_back.undo(settled.undo(take(&mut related.forward), heading), heading);
         related.number_copies();

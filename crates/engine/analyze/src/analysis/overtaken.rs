@@ -2,7 +2,7 @@
 //! or the receiver's clock was set back. Where neither what is told of the clocks nor a finding says so, the figures would stand there
 //! without it.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
 use romer_record::warning::MeasurementWarning;
@@ -26,7 +26,7 @@ struct Fall {
 }
 
 /// That packets are out of order by a fall of all delays, for each such fall which the document does not tell otherwise.
-pub(super) fn warnings(forward: &[Passage], m: &Measurement) -> Vec<MeasurementWarning> {
+pub(super) fn warnings(forward: &[OneWaySingleton], m: &Measurement) -> Vec<MeasurementWarning> {
     falls(forward).into_iter().filter(|fall| !is_told(m, fall)).map(warning).collect()
 }
 
@@ -57,8 +57,8 @@ fn is_told(m: &Measurement, fall: &Fall) -> bool {
 }
 
 /// The falls of the delays by which packets are overtaken in a row.
-fn falls(forward: &[Passage]) -> Vec<Fall> {
-    let firsts = forward.iter().filter(|passage| passage.copy == 0);
+fn falls(forward: &[OneWaySingleton]) -> Vec<Fall> {
+    let firsts = forward.iter().filter(|singleton| singleton.copy == 0);
     let stamps: Vec<(i64, i64)> =
         firsts.filter_map(|one| Some((one.departure?.as_nanos(), one.arrival?.as_nanos()))).collect();
     let Some(start) = stamps.iter().map(|(left, _)| *left).min() else { return Vec::new() };
@@ -115,10 +115,10 @@ mod tests {
 
     use super::*;
 
-    fn passages(number: u64, came_ms: impl Fn(u64) -> i64) -> Vec<Passage> {
-        let passage = |sequence: u64| {
+    fn singletons(number: u64, came_ms: impl Fn(u64) -> i64) -> Vec<OneWaySingleton> {
+        let singleton = |sequence: u64| {
             let left = i64::try_from(sequence).unwrap() * 20_000_000;
-            Passage {
+            OneWaySingleton {
                 sequence,
                 copy: 0,
                 size: 100,
@@ -131,12 +131,12 @@ mod tests {
                 leaving: Leaving::UNKNOWN,
             }
         };
-        (0..number).map(passage).collect()
+        (0..number).map(singleton).collect()
     }
 
     #[test]
     fn delays_that_fall_for_good_are_told_and_packets_that_overtake_are_not() {
-        let fallen = passages(400, |n| if n < 200 { 900 } else { 100 } + i64::try_from(n % 7).unwrap());
+        let fallen = singletons(400, |n| if n < 200 { 900 } else { 100 } + i64::try_from(n % 7).unwrap());
         assert_eq!(
             falls(&fallen).into_iter().map(warning).collect::<Vec<_>>(),
             [MeasurementWarning::DelayDropReorders {
@@ -152,7 +152,7 @@ mod tests {
             |n| if n < 396 { 900 } else { 100 },
         ];
         for other in others {
-            assert!(falls(&passages(400, other)).is_empty());
+            assert!(falls(&singletons(400, other)).is_empty());
         }
     }
 }

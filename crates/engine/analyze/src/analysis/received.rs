@@ -6,7 +6,7 @@
 
 use romer_clock::skew::{InTurn, sharpened};
 use romer_exchange::csv::Shape;
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::event::{ClockStep, Event, EventDetail, EventLocation};
 use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
@@ -97,16 +97,16 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
     (found.len() <= MAX_STEPS).then_some(found)
 }
 
-/// The events of these steps. Their sizes are those of the changes that the clocks' estimate finds there in `passages`, which
+/// The events of these steps. Their sizes are those of the changes that the clocks' estimate finds there in `singletons`, which
 /// have the steps still in them, so that nothing is left of a step once it is taken out.
-pub(super) fn events(steps: &[Back], passages: &[Passage]) -> Vec<Event> {
+pub(super) fn events(steps: &[Back], singletons: &[OneWaySingleton]) -> Vec<Event> {
     if steps.is_empty() {
         return Vec::new();
     }
-    let departures = || passages.iter().filter_map(|passage| Some(passage.departure?.as_nanos()));
+    let departures = || singletons.iter().filter_map(|singleton| Some(singleton.departure?.as_nanos()));
     let (Some(first), Some(last)) = (departures().min(), departures().max()) else { return Vec::new() };
     let near = last.saturating_sub(first) / NEAR;
-    let estimate = sharpened(&SkewRequest::default(), passages, &[], &InTurn);
+    let estimate = sharpened(&SkewRequest::default(), singletons, &[], &InTurn);
     let changes = estimate.events.iter().filter(|change| {
         change.until_ns.is_none() && change.heading.is_none_or(|heading| heading == Direction::Forward)
     });

@@ -10,7 +10,7 @@ use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::irtt::CountedLosses;
 use romer_exchange::packed::{Records, Source};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
-use romer_units::Place;
+use romer_units::TimestampPoint;
 
 use super::absent::Placeholders;
 use super::error::AnalysisError;
@@ -43,7 +43,7 @@ pub(super) struct About {
     /// What gives such a file the far end's stamps.
     pub(super) stamps_missing: Option<StampsRemedy>,
     /// Where its stamps were taken.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<TimestampPoint>,
     /// What was sent, in words.
     pub(super) protocol: String,
     /// When it began (RFC 3339); empty where it does not tell.

@@ -1,11 +1,11 @@
 //! What is to be said of network cards' stamps: where they were asked for and are not, and what they show of the kernel's.
 
-use romer_passages::{CardEvidence, Selection};
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::{StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, StampMoment};
-use romer_units::Place;
+use romer_singletons::{CardEvidence, Selection};
+use romer_units::TimestampPoint;
 
 /// The warnings, most important first.
 pub(super) fn warnings(
@@ -42,7 +42,7 @@ fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<Mea
     ];
     let moments: Vec<StampMoment> = moments
         .into_iter()
-        .filter(|(concerned, place, _)| *concerned && *place != Some(Place::Nic))
+        .filter(|(concerned, place, _)| *concerned && *place != Some(TimestampPoint::Nic))
         .map(|(.., moment)| moment)
         .collect();
     (!moments.is_empty()).then_some(MeasurementWarning::NicTimeStampsUnavailable { stamps: moments })

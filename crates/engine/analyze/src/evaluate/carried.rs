@@ -1,7 +1,7 @@
 //! Packets of which a file says that a host dropped them unread: they arrived, and are no losses.
 
-use romer_passages::StreamPassages;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::StreamSingletons;
 
 /// Their numbers, each ascending.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Unread {
 
 impl Unread {
     /// Marks them, so far as nothing else says that they arrived.
-    pub(super) fn mark(&self, related: &mut StreamPassages) {
+    pub(super) fn mark(&self, related: &mut StreamSingletons) {
         mark(&mut related.forward, &self.there);
         mark(&mut related.reverse, &self.back);
         mark(&mut related.round_trip, &self.there);
@@ -22,14 +22,14 @@ impl Unread {
     }
 }
 
-fn mark(passages: &mut [Passage], numbers: &[u64]) {
+fn mark(singletons: &mut [OneWaySingleton], numbers: &[u64]) {
     if numbers.is_empty() {
         return;
     }
-    let open = |passage: &Passage| matches!(passage.fate, Fate::Lost | Fate::Unknown);
-    for passage in passages.iter_mut().filter(|passage| open(passage)) {
-        if numbers.binary_search(&passage.sequence).is_ok() {
-            passage.fate = Fate::InstrumentDrop;
+    let open = |singleton: &OneWaySingleton| matches!(singleton.fate, Fate::Lost | Fate::Unknown);
+    for singleton in singletons.iter_mut().filter(|singleton| open(singleton)) {
+        if numbers.binary_search(&singleton.sequence).is_ok() {
+            singleton.fate = Fate::InstrumentDrop;
         }
     }
 }

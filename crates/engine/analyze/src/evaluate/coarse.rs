@@ -4,9 +4,9 @@
 //! it. So the mean and the quantiles of delays are known to one unit however many packets there are, and those of differences of two
 //! delays to two.
 
-use romer_passages::StreamPassages;
 use romer_record::document::{DelayKind, DirectionResults, Measurement, Summary};
 use romer_record::warning::MeasurementWarning;
+use romer_singletons::StreamSingletons;
 
 /// A unit is noted from so small a part of the median delay on.
 const SHARE_OF_DELAY: f64 = 0.01;
@@ -19,7 +19,7 @@ pub(super) struct Units([i64; 3]);
 
 impl Units {
     /// As the stamps show it, before any is corrected.
-    pub(super) fn new(resolutions_ns: [i64; 2], related: &StreamPassages) -> Self {
+    pub(super) fn new(resolutions_ns: [i64; 2], related: &StreamSingletons) -> Self {
         let [both, sender] = resolutions_ns.map(|unit| if unit > 1 { unit } else { 0 });
         let has_both = !related.far_stamps_wrong && !related.one_way_refused;
         let one_way = if has_both { both } else { 0 };

@@ -2,14 +2,14 @@
 
 use romer_metrics::findings::{Scan, in_order, looks};
 use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, losses_by_cause};
-use romer_passages::causes::Causes;
-use romer_passages::{LocationDifferences, LocationShapes, StreamPassages, put_together};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::{
     DelayKind, DirectionResults, Histogram, LocationError, ProbeDirection, Summary,
 };
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
+use romer_singletons::causes::Causes;
+use romer_singletons::{LocationDifferences, LocationShapes, StreamSingletons, put_together};
 use romer_units::{Dscp, Ecn};
 
 use super::ecn_sent;
@@ -40,11 +40,11 @@ enum Done {
 impl StreamFigures {
     pub(super) fn compute(
         stream: &Stream,
-        related: &StreamPassages,
+        related: &StreamSingletons,
         causes: &Causes,
         differences: LocationDifferences,
     ) -> Self {
-        let ways: [(&[Passage], Option<DirectionContext>); 3] = [
+        let ways: [(&[OneWaySingleton], Option<DirectionContext>); 3] = [
             (&related.forward, forward(stream, related)),
             (&related.reverse, reverse(stream, related)),
             (&related.round_trip, round_trip(stream, related)),
@@ -59,7 +59,7 @@ impl StreamFigures {
         let mut directions: [DirectionResults; 3] = Default::default();
         let mut moments: [(Summary, Histogram); 4] = Default::default();
         let mut found = vec![Vec::new(); looks.len()];
-        let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
+        let workers = Workers::for_singletons(related.forward.len().max(related.reverse.len()));
         for done in workers.all(tasks(differences, looks, ways)) {
             match done {
                 Done::Piece(way, piece) => piece.put(&mut directions[way]),
@@ -67,12 +67,12 @@ impl StreamFigures {
                 Done::Found(way, findings) => found[way] = findings,
             }
         }
-        for (direction, (passages, causes)) in directions.iter_mut().zip([
+        for (direction, (singletons, causes)) in directions.iter_mut().zip([
             (&related.forward, &causes.forward),
             (&related.reverse, &causes.reverse),
             (&related.round_trip, &causes.round_trip),
         ]) {
-            direction.loss.causes = losses_by_cause(passages, causes);
+            direction.loss.causes = losses_by_cause(singletons, causes);
         }
         let [forward, reverse, round_trip] = directions;
         let (location_error, location_shapes) = put_together(moments);
@@ -92,7 +92,7 @@ impl StreamFigures {
 fn tasks<'a>(
     differences: LocationDifferences,
     looks: Vec<Scan<'a>>,
-    ways: [(&'a [Passage], Option<DirectionContext>); 3],
+    ways: [(&'a [OneWaySingleton], Option<DirectionContext>); 3],
 ) -> Vec<Task<'a, Done>> {
     let mut tasks: Vec<Task<'a, Done>> = Vec::new();
     for (moment, differences) in differences.moments().into_iter().enumerate() {
@@ -102,15 +102,15 @@ fn tasks<'a>(
         tasks.push(Box::new(move || Done::Found(way, look.findings())));
     }
     for part in Part::ALL {
-        for (way, (passages, context)) in ways.into_iter().enumerate() {
+        for (way, (singletons, context)) in ways.into_iter().enumerate() {
             let Some(context) = context else { continue };
-            tasks.push(Box::new(move || Done::Piece(way, part.compute(passages, &context))));
+            tasks.push(Box::new(move || Done::Piece(way, part.compute(singletons, &context))));
         }
     }
     tasks
 }
 
-fn forward(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
+fn forward(stream: &Stream, related: &StreamSingletons) -> Option<DirectionContext> {
     (stream.traffic.direction != ProbeDirection::Reverse).then(|| DirectionContext {
         delay_kind: related.delay_kind,
         complete: true,
@@ -126,7 +126,7 @@ const fn known_lost(lost: u64, all: bool) -> KnownLost {
     if all { KnownLost::Exactly(lost) } else { KnownLost::AtLeast(lost) }
 }
 
-fn reverse(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
+fn reverse(stream: &Stream, related: &StreamSingletons) -> Option<DirectionContext> {
     if stream.traffic.direction == ProbeDirection::Forward {
         return None;
     }
@@ -151,20 +151,20 @@ fn answered(stream: &Stream) -> Option<Ecn> {
 }
 
 /// Replies that the far end did not send: its log tells.
-fn replies_not_sent(stream: &Stream, related: &StreamPassages) -> Option<u64> {
+fn replies_not_sent(stream: &Stream, related: &StreamSingletons) -> Option<u64> {
     let is_known = stream.responder_log && (stream.responder_log_complete || related.not_replied > 0);
     is_known.then_some(related.not_replied)
 }
 
 /// The code point by which all of these arrived; `None` where there were several, or it is not known of any.
-fn arrived_by(passages: &[Passage]) -> Option<Dscp> {
-    let arrived = passages.iter().filter(|passage| passage.arrival.is_some());
-    let mut points = arrived.filter_map(|passage| Some(passage.tos? >> 2));
+fn arrived_by(singletons: &[OneWaySingleton]) -> Option<Dscp> {
+    let arrived = singletons.iter().filter(|singleton| singleton.arrival.is_some());
+    let mut points = arrived.filter_map(|singleton| Some(singleton.tos? >> 2));
     let first = points.next()?;
     points.all(|point| point == first).then(|| Dscp::new(first)).flatten()
 }
 
-fn round_trip(stream: &Stream, related: &StreamPassages) -> Option<DirectionContext> {
+fn round_trip(stream: &Stream, related: &StreamSingletons) -> Option<DirectionContext> {
     (!stream.traffic.direction.is_one_way()).then(|| DirectionContext {
         delay_kind: DelayKind::Absolute,
         complete: true,

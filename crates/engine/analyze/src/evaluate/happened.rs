@@ -4,31 +4,33 @@ use std::collections::BTreeSet;
 
 mod parts;
 
-use romer_passages::StreamPassages;
-use romer_passages::causes::Causes;
-use romer_passages::instrument::instrument_drops;
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, Stream};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::StreamSingletons;
+use romer_singletons::causes::Causes;
+use romer_singletons::instrument::instrument_drops;
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
-pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &StreamPassages) -> Vec<Event> {
+pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &StreamSingletons) -> Vec<Event> {
     let mut events = placed(stream, events, related);
     events.sort_by_key(|event| event.at_ns);
     parts::joined(events)
 }
 
-fn placed(stream: &Stream, mut events: Vec<Event>, related: &StreamPassages) -> Vec<Event> {
+fn placed(stream: &Stream, mut events: Vec<Event>, related: &StreamSingletons) -> Vec<Event> {
     let is_theirs = |event: &Event| event.side == EventLocation::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
         return events;
     };
     let start = start.duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-    let took = |passages: &[Passage]| {
-        let took = |passage: &Passage| Some(passage.arrival?.as_nanos() - passage.departure?.as_nanos());
-        passages.iter().filter_map(took).min()
+    let took = |singletons: &[OneWaySingleton]| {
+        let took = |singleton: &OneWaySingleton| {
+            Some(singleton.arrival?.as_nanos() - singleton.departure?.as_nanos())
+        };
+        singletons.iter().filter_map(took).min()
     };
     // Going through all packets is for where it matters.
     let ahead = if stream.clock_relation == ClockRelation::Shared || !events.iter().any(is_theirs) {
@@ -54,7 +56,7 @@ fn placed(stream: &Stream, mut events: Vec<Event>, related: &StreamPassages) -> 
 const HEADERS: u32 = 28;
 
 /// The causes of the losses, by the `events` of the run.
-pub(super) fn causes(stream: &Stream, events: &[Event], related: &StreamPassages) -> Causes {
+pub(super) fn causes(stream: &Stream, events: &[Event], related: &StreamSingletons) -> Causes {
     let traffic = &stream.traffic;
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
@@ -62,7 +64,7 @@ pub(super) fn causes(stream: &Stream, events: &[Event], related: &StreamPassages
 }
 
 /// Marks the packets that arrived at a host which dropped them unread, by the counts of its kernel.
-pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut StreamPassages) {
+pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut StreamSingletons) {
     let events = &stream.events;
     if !events.iter().any(|event| event.kind == EventKind::ReceiveOverflow) {
         return;
@@ -80,10 +82,10 @@ pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut StreamPassage
     mark(&mut related.round_trip, &dropped);
 }
 
-fn mark(passages: &mut [Passage], dropped: &BTreeSet<u64>) {
-    let lost = passages.iter_mut().filter(|passage| passage.fate == Fate::Lost);
-    lost.filter(|passage| dropped.contains(&passage.sequence))
-        .for_each(|passage| passage.fate = Fate::InstrumentDrop);
+fn mark(singletons: &mut [OneWaySingleton], dropped: &BTreeSet<u64>) {
+    let lost = singletons.iter_mut().filter(|singleton| singleton.fate == Fate::Lost);
+    lost.filter(|singleton| dropped.contains(&singleton.sequence))
+        .for_each(|singleton| singleton.fate = Fate::InstrumentDrop);
 }
 
 #[cfg(test)]

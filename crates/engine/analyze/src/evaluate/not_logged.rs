@@ -1,13 +1,13 @@
 //! What this host's own packet log did not keep: what was not logged is not known.
 
-use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::{EntryKind, Stream};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::StreamSingletons;
 
 /// Leaves open what became of the packets that are told as lost, though the log may have had no room for their arrival here. Which
 /// packets those are is known by their numbers; replies have numbers of their own, so that each may be one of them.
-pub(super) fn leave_unknown(stream: &Stream, related: &mut StreamPassages) {
+pub(super) fn leave_unknown(stream: &Stream, related: &mut StreamSingletons) {
     let Some(arrivals) = stream.not_logged.iter().find(|one| one.kind == EntryKind::Arrival) else { return };
     let may_be = |sequence: u64| arrivals.may_be_of(sequence);
     if stream.traffic.direction != ProbeDirection::RoundTrip {
@@ -24,7 +24,7 @@ pub(super) fn leave_unknown(stream: &Stream, related: &mut StreamPassages) {
     }
 }
 
-fn leave(passages: &mut [Passage], may_be: impl Fn(u64) -> bool) {
-    let lost = passages.iter_mut().filter(|passage| passage.fate == Fate::Lost);
-    lost.filter(|passage| may_be(passage.sequence)).for_each(|passage| passage.fate = Fate::Unknown);
+fn leave(singletons: &mut [OneWaySingleton], may_be: impl Fn(u64) -> bool) {
+    let lost = singletons.iter_mut().filter(|singleton| singleton.fate == Fate::Lost);
+    lost.filter(|singleton| may_be(singleton.sequence)).for_each(|singleton| singleton.fate = Fate::Unknown);
 }

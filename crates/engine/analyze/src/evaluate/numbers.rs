@@ -1,7 +1,7 @@
 //! What the numbers of replies give of losses, where the far end keeps no log.
 
-use romer_passages::ReplyNumbers;
 use romer_record::warning::{MeasurementWarning, Numbering, ReplyLosses};
+use romer_singletons::ReplyNumbers;
 
 /// The warnings.
 pub(super) fn warnings(told: Option<&ReplyNumbers>) -> Vec<MeasurementWarning> {

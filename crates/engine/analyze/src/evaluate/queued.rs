@@ -1,7 +1,7 @@
 //! What a host's own queue dropped of the probes that it had taken.
 
-use romer_passages::dropped::{Dropped, is_of_queue};
 use romer_record::event::{Event, EventDetail};
+use romer_singletons::dropped::{Dropped, is_of_queue};
 
 /// Says in `events` how many probes each queue dropped after it had taken them, and leaves out those that explain nothing: they may
 /// have dropped the packets of others, or refused what is told as refused.

@@ -1,8 +1,8 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
-use romer_passages::{DelayOutliers, Rejected, RejectedStamps, StreamPassages};
 use romer_record::document::ProbeDirection;
 use romer_record::warning::{Contradiction, FalseUnit, MeasurementWarning};
+use romer_singletons::{DelayOutliers, Rejected, RejectedStamps, StreamSingletons};
 
 /// Faults of the responder's time stamps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,13 +14,13 @@ pub(super) struct ResponderStampFaults {
 }
 
 /// That the order of the packets of one way is not known, where it would follow from stamps that are refused or missing.
-pub(super) fn without_order(related: &StreamPassages) -> Option<MeasurementWarning> {
+pub(super) fn without_order(related: &StreamSingletons) -> Option<MeasurementWarning> {
     (!related.forward_is_ordered() || !related.reverse_is_ordered())
         .then(|| MeasurementWarning::OrderUnknown { forward_only: related.reverse_is_ordered() })
 }
 
 /// Packets of one way that took less time than those before and after.
-pub(super) fn too_quick(related: &StreamPassages) -> Vec<MeasurementWarning> {
+pub(super) fn too_quick(related: &StreamSingletons) -> Vec<MeasurementWarning> {
     let found = related.too_quick.iter().zip([ProbeDirection::Forward, ProbeDirection::Reverse]);
     found.filter_map(|(found, direction)| too_quick_on(found, direction)).collect()
 }
@@ -45,7 +45,7 @@ impl ResponderStampFaults {
     }
 
     /// Takes no one-way delay from stamps that are wrong, and for round trips the whole time that probes were away.
-    pub(super) fn withdraw(&self, related: &mut StreamPassages) {
+    pub(super) fn withdraw(&self, related: &mut StreamSingletons) {
         if self.are_wrong() {
             related.without_far_stamps();
         }

@@ -1,10 +1,10 @@
 //! Steps of the delay that are smaller than what the delays of a run may be off by.
 
 use romer_clock::skew::Correction;
-use romer_passages::Selection;
 use romer_record::document::{LocationError, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
-use romer_units::Place;
+use romer_singletons::Selection;
+use romer_units::TimestampPoint;
 
 /// Leaves out steps that are smaller than what lies between this host's or the far one's programs and their kernels as a rule: what
 /// moves a kernel's stamps by so little is the host's own scheduling, its caches, and the speed of its processor, and not the
@@ -16,8 +16,8 @@ pub(super) fn leave_out(
     selection: &Selection,
     corrections: &[Correction; 2],
 ) {
-    let median = |place: Option<Place>, errors: &romer_record::document::Summary| {
-        errors.median.filter(|_| place == Some(Place::Kernel)).unwrap_or(0.0)
+    let median = |place: Option<TimestampPoint>, errors: &romer_record::document::Summary| {
+        errors.median.filter(|_| place == Some(TimestampPoint::Kernel)).unwrap_or(0.0)
     };
     let there =
         median(selection.t1, &errors.sender.departure).max(median(selection.t2, &errors.responder.arrival));
@@ -86,8 +86,8 @@ mod tests {
                 })
                 .collect::<Vec<f64>>()
         };
-        assert_eq!(left(Some(Place::Kernel)), [-22e3, -41e3]);
-        assert_eq!(left(Some(Place::Nic)).len(), sizes.len());
+        assert_eq!(left(Some(TimestampPoint::Kernel)), [-22e3, -41e3]);
+        assert_eq!(left(Some(TimestampPoint::Nic)).len(), sizes.len());
         assert_eq!(left(None).len(), sizes.len());
     }
 

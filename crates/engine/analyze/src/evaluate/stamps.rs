@@ -1,20 +1,20 @@
 //! Which stamps were taken, and which did not come.
 
-use romer_passages::{Selection, StreamPassages};
 use romer_record::document::{
     DelayDefinition, DelaySpan, Measurement, MissingStamps, NoDelay, ProbeDirection, StampPlaces,
 };
 use romer_record::manifest::Stream;
 use romer_record::warning::MeasurementWarning;
-use romer_record::{Fate, Passage};
-use romer_units::Place;
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::{Selection, StreamSingletons};
+use romer_units::TimestampPoint;
 
 /// The places of the stamps. A moment that no packet had has none.
-pub(super) fn places(stream: &Stream, related: &StreamPassages, selection: &Selection) -> StampPlaces {
+pub(super) fn places(stream: &Stream, related: &StreamSingletons, selection: &Selection) -> StampPlaces {
     let places = selection.document(related.missing.clone(), stream.traffic.direction);
-    let left = |passages: &[Passage]| passages.iter().any(|passage| passage.left().is_some());
-    let came = |passages: &[Passage]| {
-        passages.iter().any(|one| one.arrival.is_some() || matches!(one.fate, Fate::Arrived | Fate::Late))
+    let left = |singletons: &[OneWaySingleton]| singletons.iter().any(|singleton| singleton.left().is_some());
+    let came = |singletons: &[OneWaySingleton]| {
+        singletons.iter().any(|one| one.arrival.is_some() || matches!(one.fate, Fate::Arrived | Fate::Late))
     };
     let (there, back, both) = (&related.forward, &related.reverse, &related.round_trip);
     let ways = [
@@ -23,7 +23,7 @@ pub(super) fn places(stream: &Stream, related: &StreamPassages, selection: &Sele
         (ProbeDirection::RoundTrip, both),
     ];
     let without: Vec<ProbeDirection> =
-        ways.into_iter().filter(|(_, passages)| !came(passages)).map(|(way, _)| way).collect();
+        ways.into_iter().filter(|(_, singletons)| !came(singletons)).map(|(way, _)| way).collect();
     StampPlaces {
         delay_definition: defined(&places.delay_definition, &without, related),
         round_trip_includes_responder: includes_far_time(related),
@@ -38,7 +38,7 @@ pub(super) fn places(stream: &Stream, related: &StreamPassages, selection: &Sele
 }
 
 /// Whether the round trips, if there are any, contain the time that the responder took.
-pub(crate) fn includes_far_time(related: &StreamPassages) -> bool {
+pub(crate) fn includes_far_time(related: &StreamSingletons) -> bool {
     (related.far_time_unknown || related.far_stamps_wrong) && !related.round_trip.is_empty()
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn includes_far_time(related: &StreamPassages) -> bool {
 pub(crate) fn defined(
     definition: &[DelayDefinition],
     without: &[ProbeDirection],
-    related: &StreamPassages,
+    related: &StreamSingletons,
 ) -> Vec<DelayDefinition> {
     let refused = if related.far_stamps_wrong {
         Some(NoDelay::ResponderStampsUnusable)
@@ -83,7 +83,7 @@ const fn with_responder(span: DelaySpan) -> DelaySpan {
 }
 
 /// Why the round trips contain the time that the far end took to answer, where they do and its stamps are not wrong.
-pub(crate) fn includes_responder(m: &Measurement, related: &StreamPassages) -> Option<MeasurementWarning> {
+pub(crate) fn includes_responder(m: &Measurement, related: &StreamSingletons) -> Option<MeasurementWarning> {
     let came = m.round_trip.delay_ns.count > 0;
     if !came || !m.stamps.round_trip_includes_responder || related.far_stamps_wrong {
         return None;
@@ -103,8 +103,8 @@ pub(crate) fn includes_responder(m: &Measurement, related: &StreamPassages) -> O
 /// That stamps of the chosen places did not come: of which moments, and how many of each.
 pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<MeasurementWarning> {
     let those = |of_card: bool| {
-        let of = |place: Option<Place>, count: u64| {
-            if (place == Some(Place::Nic)) == of_card { count } else { 0 }
+        let of = |place: Option<TimestampPoint>, count: u64| {
+            if (place == Some(TimestampPoint::Nic)) == of_card { count } else { 0 }
         };
         let lacking = MissingStamps {
             sender_departure: of(selection.t1, missing.sender_departure),
@@ -120,16 +120,20 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Mea
 
 #[cfg(test)]
 mod tests {
-    use romer_passages::{ResponderLog, relate};
     use romer_record::document::ProbeDirection;
     use romer_record::manifest::ClockRelation;
+    use romer_singletons::{ResponderLog, relate};
     use romer_units::Duration;
 
     use super::*;
 
     #[test]
     fn a_way_on_which_nothing_arrived_is_not_told_to_have_stamps_of_arrivals() {
-        let selection = Selection { t1: Some(Place::Kernel), t2: Some(Place::User), ..Selection::default() };
+        let selection = Selection {
+            t1: Some(TimestampPoint::Kernel),
+            t2: Some(TimestampPoint::User),
+            ..Selection::default()
+        };
         let whole = selection.document(MissingStamps::default(), ProbeDirection::RoundTrip).delay_definition;
         let related =
             relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::None);
@@ -149,7 +153,7 @@ mod tests {
             sender_arrival: 2,
             ..MissingStamps::default()
         };
-        let mut selection = Selection { t3: Some(Place::Nic), ..Selection::default() };
+        let mut selection = Selection { t3: Some(TimestampPoint::Nic), ..Selection::default() };
         let of_card = MissingStamps { responder_departure: 1, ..MissingStamps::default() };
         let others = MissingStamps { responder_departure: 0, ..lacking.clone() };
         assert_eq!(
@@ -159,7 +163,7 @@ mod tests {
                 MeasurementWarning::TimeStampsMissing(others)
             ]
         );
-        selection.t3 = Some(Place::Kernel);
+        selection.t3 = Some(TimestampPoint::Kernel);
         let all = MeasurementWarning::TimeStampsMissing(lacking.clone());
         assert_eq!(missing(&lacking, &selection), [all]);
         assert!(missing(&MissingStamps::default(), &selection).is_empty());

@@ -1,12 +1,12 @@
 //! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
 
-use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::Stream;
 use romer_record::warning::{AllLostEvidence, MeasurementWarning};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_session::association;
+use romer_singletons::StreamSingletons;
 use romer_wire::stamp::BASE;
 
 use romer_host::stream::SEGMENT;
@@ -23,7 +23,7 @@ const PASSES: u32 = {
 };
 
 /// The warnings of the losses of either direction.
-pub(super) fn warnings(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWarning> {
+pub(super) fn warnings(stream: &Stream, related: &StreamSingletons) -> Vec<MeasurementWarning> {
     let ends = [
         (EventLocation::Sender, stream.ip_no_pmtu_disc, &related.forward, false),
         (
@@ -33,8 +33,8 @@ pub(super) fn warnings(stream: &Stream, related: &StreamPassages) -> Vec<Measure
             !related.forward.is_empty(),
         ),
     ];
-    let unheard = ends.into_iter().filter_map(|(side, setting, passages, replies)| {
-        let ip_no_pmtu_disc = setting.filter(|_| passages.iter().any(may_be_too_long))?;
+    let unheard = ends.into_iter().filter_map(|(side, setting, singletons, replies)| {
+        let ip_no_pmtu_disc = setting.filter(|_| singletons.iter().any(may_be_too_long))?;
         Some(MeasurementWarning::PathMtuIgnored { side, ip_no_pmtu_disc, replies })
     });
     unheard.chain(none_arrived(stream, related)).collect()
@@ -42,7 +42,7 @@ pub(super) fn warnings(stream: &Stream, related: &StreamPassages) -> Vec<Measure
 
 /// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
 /// reached the target, and its end had answered, or the conversation with the far end went on (of which a file of others has none).
-fn none_arrived(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWarning> {
+fn none_arrived(stream: &Stream, related: &StreamSingletons) -> Vec<MeasurementWarning> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
     let evidence = if answers.any(|answer| answer.target) {
@@ -55,14 +55,14 @@ fn none_arrived(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWar
     } else {
         return Vec::new();
     };
-    let warning = |(direction, passages): (ProbeDirection, &Vec<Passage>)| {
-        let all_lost =
-            passages.len() >= MIN_LOST_PACKETS && passages.iter().all(|passage| passage.fate == Fate::Lost);
-        let sizes = || passages.iter().map(|passage| passage.size);
+    let warning = |(direction, singletons): (ProbeDirection, &Vec<OneWaySingleton>)| {
+        let all_lost = singletons.len() >= MIN_LOST_PACKETS
+            && singletons.iter().all(|singleton| singleton.fate == Fate::Lost);
+        let sizes = || singletons.iter().map(|singleton| singleton.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
         (all_lost && shortest > PASSES).then_some(MeasurementWarning::AllPacketsLost {
             direction,
-            packets: passages.len() as u64,
+            packets: singletons.len() as u64,
             payload_bytes_min: shortest,
             payload_bytes_max: longest,
             arriving_payload_bytes: PASSES,
@@ -80,8 +80,8 @@ fn none_arrived(stream: &Stream, related: &StreamPassages) -> Vec<MeasurementWar
     }
 }
 
-fn may_be_too_long(passage: &Passage) -> bool {
-    matches!(passage.fate, Fate::Lost | Fate::Unknown) && passage.size > ACCEPTED_PAYLOAD
+fn may_be_too_long(singleton: &OneWaySingleton) -> bool {
+    matches!(singleton.fate, Fate::Lost | Fate::Unknown) && singleton.size > ACCEPTED_PAYLOAD
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Packets that arrived and have no delay, because a stamp of theirs did not come.
 
-use romer_passages::StreamPassages;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_record::warning::{MeasurementWarning, Uneven};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::StreamSingletons;
 
 /// Parts of a run whose shares of packets without a delay are compared.
 const PARTS: usize = 10;
@@ -17,7 +17,7 @@ const UNEVEN: f64 = 0.1;
 /// Those of `returned_early` replies, which came back before their probes left, are not missing.
 pub(super) fn without_delay(
     stream: &Stream,
-    related: &StreamPassages,
+    related: &StreamSingletons,
     returned_early: u64,
 ) -> Vec<MeasurementWarning> {
     // Whose log has not come back has not told its stamps, which is said.
@@ -28,7 +28,7 @@ pub(super) fn without_delay(
     }
     // Of packets without stamps because these are false, another warning speaks.
     let rejected = related.too_quick.map(|found| if found.are_kept() { 0 } else { found.packets });
-    let ways: &[(ProbeDirection, &[Passage], u64)] = match stream.traffic.direction {
+    let ways: &[(ProbeDirection, &[OneWaySingleton], u64)] = match stream.traffic.direction {
         ProbeDirection::RoundTrip => &[(ProbeDirection::RoundTrip, &related.round_trip, returned_early)],
         _ => &[
             (ProbeDirection::Forward, &related.forward, rejected[0]),
@@ -37,19 +37,19 @@ pub(super) fn without_delay(
     };
     // A file has no host that could be helped.
     let is_live = stream.address.is_some();
-    let of_way = |(direction, passages, rejected): &(ProbeDirection, &[Passage], u64)| {
-        warning(*direction, passages, *rejected, is_live)
+    let of_way = |(direction, singletons, rejected): &(ProbeDirection, &[OneWaySingleton], u64)| {
+        warning(*direction, singletons, *rejected, is_live)
     };
     ways.iter().filter_map(of_way).collect()
 }
 
 fn warning(
     direction: ProbeDirection,
-    passages: &[Passage],
+    singletons: &[OneWaySingleton],
     rejected: u64,
     live: bool,
 ) -> Option<MeasurementWarning> {
-    let [all, without] = arrived(passages);
+    let [all, without] = arrived(singletons);
     let without = without.saturating_sub(usize::try_from(rejected).unwrap_or(usize::MAX));
     if without == 0 {
         return None;
@@ -61,8 +61,8 @@ fn warning(
     if share(without, all) < MAX_SHARE_WITHOUT_DELAY {
         return found(None);
     }
-    let shares: Vec<f64> = passages
-        .chunks(passages.len().div_ceil(PARTS))
+    let shares: Vec<f64> = singletons
+        .chunks(singletons.len().div_ceil(PARTS))
         .map(|part| {
             let [all, without] = arrived(part);
             share(without, all)
@@ -73,9 +73,9 @@ fn warning(
 }
 
 /// How many arrived, and how many of these have no delay.
-fn arrived(passages: &[Passage]) -> [usize; 2] {
-    let all = || passages.iter().filter(|passage| passage.fate == Fate::Arrived);
-    [all().count(), all().filter(|passage| passage.delay.is_none()).count()]
+fn arrived(singletons: &[OneWaySingleton]) -> [usize; 2] {
+    let all = || singletons.iter().filter(|singleton| singleton.fate == Fate::Arrived);
+    [all().count(), all().filter(|singleton| singleton.delay.is_none()).count()]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    fn passages(has_delay: impl Fn(u64) -> bool) -> Vec<Passage> {
-        let passage = |sequence| Passage {
+    fn singletons(has_delay: impl Fn(u64) -> bool) -> Vec<OneWaySingleton> {
+        let singleton = |sequence| OneWaySingleton {
             sequence,
             copy: 0,
             size: 64,
@@ -103,13 +103,13 @@ mod tests {
             tos: None,
             leaving: Leaving::UNKNOWN,
         };
-        (0..10_000).map(passage).collect()
+        (0..10_000).map(singleton).collect()
     }
 
     #[test]
     fn how_many_have_no_delay_is_told_and_when_that_may_matter() {
         let warning =
-            |has_delay: fn(u64) -> bool| warning(ProbeDirection::Forward, &passages(has_delay), 0, true);
+            |has_delay: fn(u64) -> bool| warning(ProbeDirection::Forward, &singletons(has_delay), 0, true);
         let found = |packets, uneven| {
             Some(MeasurementWarning::DelayMissing {
                 direction: ProbeDirection::Forward,
@@ -121,7 +121,7 @@ mod tests {
         };
         assert_eq!(warning(|_| true), None);
         let all_rejected =
-            super::warning(ProbeDirection::Forward, &passages(|sequence| sequence != 7), 1, true);
+            super::warning(ProbeDirection::Forward, &singletons(|sequence| sequence != 7), 1, true);
         assert_eq!(all_rejected, None);
         assert_eq!(super::warning(ProbeDirection::Forward, &[], 0, true), None);
         assert_eq!(warning(|sequence| sequence != 7), found(1, None));

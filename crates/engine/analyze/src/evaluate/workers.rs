@@ -6,7 +6,7 @@ use std::thread;
 
 use romer_clock::skew::Both;
 
-/// From so many passages on a second thread is worth its making.
+/// From so many singletons on a second thread is worth its making.
 const MIN_ROWS_FOR_THREAD: usize = 100_000;
 /// What each thread has in hand takes room, so that there are no more of them.
 const MAX_THREADS: usize = 2;
@@ -18,10 +18,10 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// As many as are worth it for so many passages.
-    pub(crate) fn for_passages(passages: usize) -> Self {
+    /// As many as are worth it for so many singletons.
+    pub(crate) fn for_singletons(singletons: usize) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        Self { count: if passages < MIN_ROWS_FOR_THREAD { 1 } else { processors.min(MAX_THREADS) } }
+        Self { count: if singletons < MIN_ROWS_FOR_THREAD { 1 } else { processors.min(MAX_THREADS) } }
     }
 
     /// Does all of them, beginning with the first, and gives what they gave in their order.

@@ -10,12 +10,12 @@ mod thinned;
 use romer_clock::skew::{ChangeKind, Correction, InTurn, Method, calibrated_until, sharpened};
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
-use romer_passages::ArrivalsSeen;
 use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::warning::SkewUnknown;
-use romer_record::{Fate, Passage, RoundTrip};
+use romer_record::{Fate, OneWaySingleton, RoundTrip};
 use romer_report::warning::{Text, skew_unknown};
+use romer_singletons::ArrivalsSeen;
 use romer_units::{Direction, Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 
@@ -119,12 +119,12 @@ pub fn to_log(
         ..SkewRequest::default()
     };
     // As an analysis has them: in order of their numbers.
-    let mut passages: Vec<Passage> = entries.iter().map(passage).collect();
-    passages.sort_by_key(|passage| passage.sequence);
-    let first = passages.first().map_or(0, |passage| passage.sequence);
-    let until = calibrated_until(&passages, calibration);
+    let mut singletons: Vec<OneWaySingleton> = entries.iter().map(singleton).collect();
+    singletons.sort_by_key(|singleton| singleton.sequence);
+    let first = singletons.first().map_or(0, |singleton| singleton.sequence);
+    let until = calibrated_until(&singletons, calibration);
     outcome.notes.extend(counted_from_zero(calibration, first, until));
-    let estimate = sharpened(&request, &passages, &[], &InTurn);
+    let estimate = sharpened(&request, &singletons, &[], &InTurn);
     let Some(skew) = estimate.skew else {
         return Err(no_fit(estimate.why_not.as_ref()));
     };
@@ -202,10 +202,10 @@ fn compensated(jumps: usize) -> String {
     format!("{jumps} {word} compensated")
 }
 
-/// The passage of an entry, of which nothing else is known.
-fn passage(entry: &Entry) -> Passage {
+/// The singleton of an entry, of which nothing else is known.
+fn singleton(entry: &Entry) -> OneWaySingleton {
     let nanos = |units: i64| units.saturating_mul(UNIT_NS);
-    Passage {
+    OneWaySingleton {
         sequence: entry.sequence,
         copy: 0,
         size: entry.size,
@@ -233,14 +233,14 @@ pub fn log_of(
 ) -> Result<(Vec<Entry>, Vec<u64>, SkewOutcome), SkewRefusal> {
     let (related, clock) = (&evaluated.related, &evaluated.measurement.clock);
     let reverse = way == ProbeDirection::Reverse;
-    let passages = if reverse { &related.reverse } else { &related.forward };
+    let singletons = if reverse { &related.reverse } else { &related.forward };
     let correction = &related.corrections[usize::from(reverse)];
     let none = Method::None.to_string();
     if related.delay_kind == DelayKind::Variable && clock.method != none && correction.is_empty() {
         return Err(no_fit(related.not_identifiable.as_ref()));
     }
     let (mut entries, mut delays, mut lost) = (Vec::new(), Vec::new(), Vec::new());
-    for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
+    for packet in singletons.chunk_by(|a, b| a.sequence == b.sequence) {
         let before = entries.len();
         for one in packet {
             let (Some(sent), Some(received)) = (one.departure, one.arrival) else { continue };
@@ -430,7 +430,7 @@ impl Missing {
 /// What became of a packet that has no arrival, on its way; `None` where it did not leave that way.
 fn fate(evaluated: &Evaluated, row: &RoundTrip, way: ProbeDirection) -> Option<Fate> {
     let related = &evaluated.related;
-    let of = |passages| fate_of(passages, row.sequence);
+    let of = |singletons| fate_of(singletons, row.sequence);
     match (row.way, way) {
         _ if row.not_sent => None,
         (ProbeDirection::RoundTrip, ProbeDirection::Reverse) => {

@@ -4,7 +4,7 @@
 //! losses of all of them, in one trace.
 
 use romer_impair::Nanos;
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_units::{Clock, Duration, Timestamp};
 
 use super::text::{DelaySource, head};
@@ -83,8 +83,8 @@ pub fn sequence(sources: &[FitInput<'_>]) -> Result<Sequence, String> {
 
 /// How long a measurement lasts: from its first departure to its last, and the mean time between two.
 fn duration(source: &FitInput<'_>) -> Nanos {
-    let of = |passages: &[Passage]| {
-        let departures = || passages.iter().filter_map(|one| Some(one.departure?.as_nanos()));
+    let of = |singletons: &[OneWaySingleton]| {
+        let departures = || singletons.iter().filter_map(|one| Some(one.departure?.as_nanos()));
         let span = departures().max()?.saturating_sub(departures().min()?);
         let gaps = i64::try_from(departures().count()).unwrap_or(i64::MAX).saturating_sub(1);
         Some(span.saturating_add(span.checked_div(gaps).unwrap_or(0)))
@@ -220,9 +220,9 @@ fn trace(
     let mut round_trip = Vec::new();
     let mut sequence = 0;
     for (source, part) in sources.iter().zip(parts) {
-        for (way, passages) in ways.iter_mut().enumerate().filter(|(way, _)| traced[*way]) {
+        for (way, singletons) in ways.iter_mut().enumerate().filter(|(way, _)| traced[*way]) {
             let kind =
-                |source: &FitInput<'_>| DelaySource::from_passages(source.ways[way], source.round_trip);
+                |source: &FitInput<'_>| DelaySource::from_singletons(source.ways[way], source.round_trip);
             if kind(source) != kind(whole) {
                 return Err(format!(
                     "the delays of {} and {} are not of one kind: one has one-way delays and the other round trips only",
@@ -230,11 +230,11 @@ fn trace(
                     source.run
                 ));
             }
-            passages.extend(moved(source.ways[way], part.at, sequence));
+            singletons.extend(moved(source.ways[way], part.at, sequence));
         }
         round_trip.extend(moved(source.round_trip, part.at, sequence));
         let numbers = source.ways.into_iter().chain([source.round_trip]).flatten();
-        let greatest = numbers.map(|passage| passage.sequence).max().unwrap_or(0);
+        let greatest = numbers.map(|singleton| singleton.sequence).max().unwrap_or(0);
         sequence = greatest.saturating_add(sequence).saturating_add(1);
     }
     let all = FitInput {
@@ -247,17 +247,21 @@ fn trace(
     fit(&all, &mut [Way::new(ModelKind::Trace), Way::new(ModelKind::Trace)], false)
 }
 
-/// Passages that begin `at` a moment, with greater numbers.
-fn moved(passages: &[Passage], at: Duration, sequence: u64) -> impl Iterator<Item = Passage> {
-    let departures = passages.iter().filter_map(|one| Some(one.departure?.as_nanos()));
-    let arrivals = || passages.iter().filter_map(|one| Some(one.arrival?.as_nanos())).min();
+/// Singletons that begin `at` a moment, with greater numbers.
+fn moved(
+    singletons: &[OneWaySingleton],
+    at: Duration,
+    sequence: u64,
+) -> impl Iterator<Item = OneWaySingleton> {
+    let departures = singletons.iter().filter_map(|one| Some(one.departure?.as_nanos()));
+    let arrivals = || singletons.iter().filter_map(|one| Some(one.arrival?.as_nanos())).min();
     let origin = departures.min().or_else(arrivals).unwrap_or(0);
     let by = at.as_nanos().saturating_sub(origin);
-    passages.iter().map(move |passage| Passage {
-        sequence: passage.sequence.saturating_add(sequence),
-        departure: passage.departure.map(|time| later(time, by)),
-        arrival: passage.arrival.map(|time| later(time, by)),
-        ..*passage
+    singletons.iter().map(move |singleton| OneWaySingleton {
+        sequence: singleton.sequence.saturating_add(sequence),
+        departure: singleton.departure.map(|time| later(time, by)),
+        arrival: singleton.arrival.map(|time| later(time, by)),
+        ..*singleton
     })
 }
 
@@ -269,7 +273,7 @@ fn later<C: Clock>(time: Timestamp<C>, by: Nanos) -> Timestamp<C> {
 mod tests {
     use romer_record::Fate;
 
-    use super::super::tests::{input, passages, run};
+    use super::super::tests::{input, run, singletons};
     use super::*;
     use crate::predictive_check::{count, real};
 
@@ -279,16 +283,16 @@ mod tests {
 
     /// Measurements of the night and of the day, 2,000 packets each 20 ms.
     fn nights_and_days(kind: ModelKind) -> Sequence {
-        let [night, day] = [NIGHT, DAY].map(|text| passages(&format!("{SEED}{text}"), 2_000));
+        let [night, day] = [NIGHT, DAY].map(|text| singletons(&format!("{SEED}{text}"), 2_000));
         sequence(&[input(&night, kind), FitInput { run: "day", ..input(&day, kind) }]).unwrap()
     }
 
     /// The median delay in milliseconds and the loss ratio of packets.
-    fn figures(passages: &[Passage]) -> (f64, f64) {
-        let mut delays: Vec<i64> = passages.iter().filter_map(|one| Some(one.delay?.as_nanos())).collect();
+    fn figures(singletons: &[OneWaySingleton]) -> (f64, f64) {
+        let mut delays: Vec<i64> = singletons.iter().filter_map(|one| Some(one.delay?.as_nanos())).collect();
         delays.sort_unstable();
-        let lost = passages.iter().filter(|one| one.fate == Fate::Lost).count();
-        let [lost, all] = [lost, passages.len()].map(count);
+        let lost = singletons.iter().filter(|one| one.fate == Fate::Lost).count();
+        let [lost, all] = [lost, singletons.len()].map(count);
         (real(delays[delays.len() / 2]) / 1e6, lost / all)
     }
 
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn inexpressible_parts_are_refused() {
-        let day = passages(&format!("{SEED}{DAY}"), 200);
+        let day = singletons(&format!("{SEED}{DAY}"), 200);
         let source = input(&day, ModelKind::Models);
         let udp = FitInput { only_udp: true, ..source.clone() };
         assert!(sequence(&[udp.clone(), udp]).unwrap_err().contains("--only-udp"));

@@ -12,7 +12,7 @@ use romer_impair::Nanos;
 use romer_metrics::bootstrap::{Statistic, resampled};
 use romer_metrics::{autocorrelation, reordering, wilson_interval};
 use romer_record::fidelity::{DirectionModel, Supported};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::{Duration, Timestamp};
 
 use super::{FitInput, Fitted, Way, describe};
@@ -68,8 +68,8 @@ fn supported(directions: &[DirectionModel]) -> String {
 }
 
 /// What the path carried and a host dropped unread is not.
-const fn is_lost(passage: &Passage) -> bool {
-    !matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)
+const fn is_lost(singleton: &OneWaySingleton) -> bool {
+    !matches!(singleton.fate, Fate::Arrived | Fate::InstrumentDrop)
 }
 
 /// What the delays of a direction are made of.
@@ -85,9 +85,10 @@ pub(super) enum DelaySource {
 
 impl DelaySource {
     /// Of a direction with these packets.
-    pub(super) fn from_passages(passages: &[Passage], round_trip: &[Passage]) -> Self {
-        let has = |passages: &[Passage]| passages.iter().any(|passage| passage.delay.is_some());
-        if has(passages) || !passages.iter().any(|passage| passage.fate == Fate::Arrived) {
+    pub(super) fn from_singletons(singletons: &[OneWaySingleton], round_trip: &[OneWaySingleton]) -> Self {
+        let has =
+            |singletons: &[OneWaySingleton]| singletons.iter().any(|singleton| singleton.delay.is_some());
+        if has(singletons) || !singletons.iter().any(|singleton| singleton.fate == Fate::Arrived) {
             Self::OneWay
         } else if has(round_trip) {
             Self::HalfRoundTrip
@@ -106,23 +107,23 @@ impl DelaySource {
 }
 
 /// Half of a round trip.
-fn half(passage: &Passage) -> Option<Duration> {
-    passage.delay.map(|delay| Duration::from_nanos(delay.as_nanos() / 2))
+fn half(singleton: &OneWaySingleton) -> Option<Duration> {
+    singleton.delay.map(|delay| Duration::from_nanos(delay.as_nanos() / 2))
 }
 
 /// First copies of what says something of the path.
-fn firsts(passages: &[Passage]) -> impl Iterator<Item = &Passage> {
-    passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::InFlight)
+fn firsts(singletons: &[OneWaySingleton]) -> impl Iterator<Item = &OneWaySingleton> {
+    singletons.iter().filter(|singleton| singleton.copy == 0 && singleton.fate != Fate::InFlight)
 }
 
 /// One direction of a measurement, of which a part of the scenario is made.
 pub(super) struct DirectionFit<'a> {
     pub(super) table: &'static str,
-    pub(super) passages: &'a [Passage],
+    pub(super) singletons: &'a [OneWaySingleton],
     /// Whether the order in which the packets arrived is known.
     pub(super) ordered: bool,
     pub(super) delays: DelaySource,
-    /// Whether the passages are a part of the measurement, to which the families of the whole are fitted again.
+    /// Whether the singletons are a part of the measurement, to which the families of the whole are fitted again.
     pub(super) is_part: bool,
     pub(super) source: &'a FitInput<'a>,
 }
@@ -173,20 +174,20 @@ impl DirectionFit<'_> {
     /// What each first copy showed, in order of departure. Delays of `displaced` packets are unknown.
     fn series(&self, displaced: &HashSet<u64>) -> Series {
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
-        let there_and_back: HashMap<u64, &Passage> = if is_halved {
-            firsts(self.source.round_trip).map(|passage| (passage.sequence, passage)).collect()
+        let there_and_back: HashMap<u64, &OneWaySingleton> = if is_halved {
+            firsts(self.source.round_trip).map(|singleton| (singleton.sequence, singleton)).collect()
         } else {
             HashMap::new()
         };
-        let one = |passage: &Passage| {
-            let other = there_and_back.get(&passage.sequence);
-            let departure = passage.departure.or_else(|| other?.departure)?.as_nanos();
-            let known = if is_halved { other.and_then(|other| half(other)) } else { passage.delay };
+        let one = |singleton: &OneWaySingleton| {
+            let other = there_and_back.get(&singleton.sequence);
+            let departure = singleton.departure.or_else(|| other?.departure)?.as_nanos();
+            let known = if is_halved { other.and_then(|other| half(other)) } else { singleton.delay };
             let is_known =
-                passage.fate == Fate::Arrived && (is_halved || !displaced.contains(&passage.sequence));
+                singleton.fate == Fate::Arrived && (is_halved || !displaced.contains(&singleton.sequence));
             // Halves of round trips are no times on a path, so their sizes show nothing.
-            let size = (!is_halved).then(|| passage.size.saturating_add(IP_AND_UDP));
-            Some((departure, size, is_lost(passage), known.filter(|_| is_known)))
+            let size = (!is_halved).then(|| singleton.size.saturating_add(IP_AND_UDP));
+            Some((departure, size, is_lost(singleton), known.filter(|_| is_known)))
         };
         let all: Vec<_> = self.firsts().filter_map(one).collect();
         let first = all.iter().map(|(departure, ..)| *departure).min().unwrap_or(0);
@@ -352,32 +353,34 @@ impl DirectionFit<'_> {
         let is_halved = self.delays == DelaySource::HalfRoundTrip;
         let halves: HashMap<u64, Duration> = if is_halved {
             firsts(self.source.round_trip)
-                .filter_map(|passage| Some((passage.sequence, half(passage)?)))
+                .filter_map(|singleton| Some((singleton.sequence, half(singleton)?)))
                 .collect()
         } else {
             HashMap::new()
         };
-        let known = |passage: &Passage| passage.delay.or_else(|| halves.get(&passage.sequence).copied());
-        let least = self.passages.iter().filter_map(known).min();
+        let known = |singleton: &OneWaySingleton| {
+            singleton.delay.or_else(|| halves.get(&singleton.sequence).copied())
+        };
+        let least = self.singletons.iter().filter_map(known).min();
         // A packet that arrived without a known delay has that of the packet before it.
         let mut last = least.unwrap_or(Duration::ZERO);
         let file = format!("{}.{}.csv", self.source.stem, self.table);
         let stamps =
             if self.table == "a_to_b" { "t1_ns,t2_ns,t3_ns,t4_ns" } else { "t3_ns,t4_ns,t1_ns,t2_ns" };
         let mut content = format!("sequence,size,{stamps}\n");
-        for passage in self.passages.iter().filter(|passage| passage.fate.is_observed()) {
-            last = known(passage).unwrap_or(last);
-            let departure = passage.departure.map(Timestamp::as_nanos);
+        for singleton in self.singletons.iter().filter(|singleton| singleton.fate.is_observed()) {
+            last = known(singleton).unwrap_or(last);
+            let departure = singleton.departure.map(Timestamp::as_nanos);
             // A departure on an unusable clock is that of a packet that took this delay.
-            let before_arrival = || passage.arrival.map(|arrival| arrival.as_nanos() - last.as_nanos());
+            let before_arrival = || singleton.arrival.map(|arrival| arrival.as_nanos() - last.as_nanos());
             let departure = if is_halved { before_arrival().or(departure) } else { departure };
             let Some(departure) = departure else { continue };
-            let arrival = if passage.fate == Fate::Arrived {
+            let arrival = if singleton.fate == Fate::Arrived {
                 (departure + last.as_nanos()).to_string()
             } else {
                 String::new()
             };
-            let _ = writeln!(content, "{},{},{departure},{arrival},,", passage.sequence, passage.size);
+            let _ = writeln!(content, "{},{},{departure},{arrival},,", singleton.sequence, singleton.size);
         }
         let fixed = least.filter(|_| self.is_absolute()).unwrap_or(Duration::ZERO);
         let between = if is_smooth(&series.delays()) { "linear" } else { "hold" };
@@ -391,7 +394,7 @@ impl DirectionFit<'_> {
             Duration::from_nanos_f64(real(fixed.as_nanos().max(0)))
         );
         if self.ordered {
-            let reordered = reordering(self.passages).len();
+            let reordered = reordering(self.singletons).len();
             if reordered > 0 {
                 let _ = writeln!(fitted.text, "order = \"independent\" # {reordered} packets were reordered");
             }
@@ -411,8 +414,8 @@ impl DirectionFit<'_> {
     }
 
     /// First copies of what says something of the path.
-    fn firsts(&self) -> impl Iterator<Item = &Passage> {
-        firsts(self.passages)
+    fn firsts(&self) -> impl Iterator<Item = &OneWaySingleton> {
+        firsts(self.singletons)
     }
 
     fn blank(&self, name: &str) -> DirectionModel {
@@ -435,7 +438,7 @@ impl DirectionFit<'_> {
 
     /// The traffic of the measurement, whose packets are in `series`.
     fn supported(&self, series: &Series) -> Supported {
-        let sizes = || self.firsts().map(|passage| passage.size.saturating_add(IP_AND_UDP));
+        let sizes = || self.firsts().map(|singleton| singleton.size.saturating_add(IP_AND_UDP));
         let octets: f64 = sizes().map(f64::from).sum();
         let (duration, spacing) = (series.duration(), series.spacing(0.05));
         Supported {
@@ -448,7 +451,7 @@ impl DirectionFit<'_> {
 
     fn ratio_of_loss(&self, model: &mut DirectionModel) {
         let sent = self.firsts().count();
-        let lost = self.firsts().filter(|passage| is_lost(passage)).count();
+        let lost = self.firsts().filter(|singleton| is_lost(singleton)).count();
         model.loss_ratio = Some(count(lost) / count(sent.max(1)));
         model.loss_ratio_interval = wilson_interval(lost, sent);
     }
@@ -459,7 +462,8 @@ impl DirectionFit<'_> {
         if matches!(choice.loss.family, LossFamily::None | LossFamily::Bernoulli) {
             return;
         }
-        let fates: Vec<f64> = self.firsts().map(|passage| if is_lost(passage) { 1.0 } else { 0.0 }).collect();
+        let fates: Vec<f64> =
+            self.firsts().map(|singleton| if is_lost(singleton) { 1.0 } else { 0.0 }).collect();
         let drawn = resampled(&fates, &[Statistic::Mean], 2).and_then(|mut drawn| drawn.pop());
         if let Some(mut drawn) = drawn {
             drawn.sort_by(f64::total_cmp);
@@ -468,7 +472,7 @@ impl DirectionFit<'_> {
     }
 
     fn arrived(&self) -> usize {
-        self.firsts().filter(|passage| passage.fate == Fate::Arrived).count()
+        self.firsts().filter(|singleton| singleton.fate == Fate::Arrived).count()
     }
 
     fn ratio_of_arrived(&self, packets: usize) -> Option<f64> {
@@ -480,7 +484,7 @@ impl DirectionFit<'_> {
     fn duplicates(&self) -> (Option<f64>, Vec<f64>) {
         let mut spacings = Vec::new();
         let mut doubled = HashSet::new();
-        for pair in self.passages.windows(2).filter(|pair| pair[0].sequence == pair[1].sequence) {
+        for pair in self.singletons.windows(2).filter(|pair| pair[0].sequence == pair[1].sequence) {
             doubled.insert(pair[0].sequence);
             if let (Some(first), Some(second)) = (pair[0].delay, pair[1].delay) {
                 spacings.push(real((second - first).as_nanos().max(0)));
@@ -503,7 +507,7 @@ impl DirectionFit<'_> {
 
     /// The reorder stage; the packets that it displaced.
     fn order(&self, model: &mut DirectionModel, text: &mut String) -> HashSet<u64> {
-        let packets = reordering(self.passages);
+        let packets = reordering(self.singletons);
         let reordered: HashSet<u64> = packets.iter().map(|packet| packet.sequence).collect();
         model.reordered_ratio = self.ratio_of_arrived(reordered.len());
         let (Some(ratio), false) = (model.reordered_ratio, reordered.is_empty()) else { return reordered };
@@ -513,7 +517,7 @@ impl DirectionFit<'_> {
             let delays = |is_displaced: bool| {
                 let of = self.firsts().filter(|one| reordered.contains(&one.sequence) == is_displaced);
                 let delays: Vec<f64> =
-                    of.filter_map(|passage| Some(real(passage.delay?.as_nanos()))).collect();
+                    of.filter_map(|singleton| Some(real(singleton.delay?.as_nanos()))).collect();
                 moments(&delays)
             };
             (delays(true), delays(false))

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use romer_record::{RoundTrip, Stamps};
-use romer_units::{Clock, Place};
+use romer_units::{Clock, TimestampPoint};
 
 use super::row::Shape;
 
@@ -11,13 +11,13 @@ use super::row::Shape;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
     /// Left the sender.
-    pub t1: Option<Place>,
+    pub t1: Option<TimestampPoint>,
     /// Arrived at the responder.
-    pub t2: Option<Place>,
+    pub t2: Option<TimestampPoint>,
     /// Left the responder.
-    pub t3: Option<Place>,
+    pub t3: Option<TimestampPoint>,
     /// Came back to the sender.
-    pub t4: Option<Place>,
+    pub t4: Option<TimestampPoint>,
 }
 
 /// How many packets were written, by what became of them.
@@ -63,7 +63,7 @@ pub fn round_trips<'a>(
     name_fates: bool,
     fate: impl FnMut(&RoundTrip) -> &'static str,
 ) -> io::Result<WrittenCounts> {
-    let user = Some(Place::User);
+    let user = Some(TimestampPoint::User);
     let stamps = |row: &RoundTrip| {
         [
             nanos(&row.t1, places.t1),
@@ -92,7 +92,7 @@ pub fn one_way<'a>(
     name_fates: bool,
     fate: impl FnMut(&RoundTrip) -> &'static str,
 ) -> io::Result<WrittenCounts> {
-    let user = Some(Place::User);
+    let user = Some(TimestampPoint::User);
     let stamps = |row: &RoundTrip| {
         if back {
             [nanos(&row.t3, places.t3), nanos(&row.t4, places.t4), nanos(&row.t3, user), nanos(&row.t4, user)]
@@ -137,7 +137,7 @@ fn table<'a, const N: usize>(
     Ok(written)
 }
 
-fn nanos<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> Option<i64> {
+fn nanos<C: Clock>(stamps: &Stamps<C>, place: Option<TimestampPoint>) -> Option<i64> {
     stamps.at(place).map(|stamp| stamp.as_nanos())
 }
 
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    const KERNEL: Option<Place> = Some(Place::Kernel);
+    const KERNEL: Option<TimestampPoint> = Some(TimestampPoint::Kernel);
 
     #[test]
     fn a_loss_is_an_empty_field_and_a_duplicate_repeats_its_number() {

@@ -8,7 +8,7 @@ use romer_record::closed_loop::{
 use romer_record::document::{DelayKind, DirectionResults, Measurement};
 use romer_record::fidelity::DirectionModel;
 use romer_record::warning::ModelWarning;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::Duration;
 
 use crate::comparison::{
@@ -111,33 +111,33 @@ fn least() -> String {
 
 /// Whether packets of the direction are at hand, and anything is known of them.
 fn is_known(run: &Subject<'_>, way: MeasuredPath) -> bool {
-    let passages = run.stream.passages.map(|passages| passages.passages(way)).unwrap_or_default();
-    passages.iter().any(|passage| passage.delay.is_some() || passage.fate.is_lost())
+    let singletons = run.stream.singletons.map(|singletons| singletons.singletons(way)).unwrap_or_default();
+    singletons.iter().any(|singleton| singleton.delay.is_some() || singleton.fate.is_lost())
 }
 
 /// A direction of a run.
 struct Side<'a> {
     measurement: &'a Measurement,
     way: MeasuredPath,
-    passages: &'a [Passage],
+    singletons: &'a [OneWaySingleton],
     /// Subtracted from every delay, nanoseconds.
     floor: f64,
 }
 
 impl<'a> Side<'a> {
     fn new(run: &Subject<'a>, way: MeasuredPath) -> Option<Self> {
-        let passages = run.stream.passages?.passages(way);
-        Some(Self { measurement: run.stream.measurement, way, passages, floor: 0.0 })
+        let singletons = run.stream.singletons?.singletons(way);
+        Some(Self { measurement: run.stream.measurement, way, singletons, floor: 0.0 })
     }
 
     /// With delays above the least.
     fn above_least(self) -> Self {
-        let delays = Series::Delay.values(self.passages);
+        let delays = Series::Delay.values(self.singletons);
         Self { floor: delays.into_iter().reduce(f64::min).unwrap_or(0.0), ..self }
     }
 
     fn values(&self, series: Series) -> Vec<f64> {
-        let values = series.values(self.passages);
+        let values = series.values(self.singletons);
         match series {
             Series::Delay => values.into_iter().map(|delay| delay - self.floor).collect(),
             _ => values,
@@ -147,17 +147,18 @@ impl<'a> Side<'a> {
     /// The first and the second half of its packets.
     fn halves(&self) -> [Self; 2] {
         // A packet and its copies stay together.
-        let middle = self.passages.get(self.passages.len() / 2).map_or(0, |passage| passage.sequence);
-        let (first, second) =
-            self.passages.split_at(self.passages.partition_point(|passage| passage.sequence < middle));
-        [first, second].map(|passages| Side { passages, ..*self })
+        let middle = self.singletons.get(self.singletons.len() / 2).map_or(0, |singleton| singleton.sequence);
+        let (first, second) = self
+            .singletons
+            .split_at(self.singletons.partition_point(|singleton| singleton.sequence < middle));
+        [first, second].map(|singletons| Side { singletons, ..*self })
     }
 
     /// Packets that were displaced, and those that arrived with a known order.
     fn reordered(&self) -> Option<(usize, usize)> {
         self.results().packets.reordered?;
-        let arrived = romer_metrics::in_order_of_arrival(self.passages).len();
-        (arrived > 0).then(|| (romer_metrics::reordering(self.passages).len(), arrived))
+        let arrived = romer_metrics::in_order_of_arrival(self.singletons).len();
+        (arrived > 0).then(|| (romer_metrics::reordering(self.singletons).len(), arrived))
     }
 
     fn results(&self) -> &DirectionResults {
@@ -166,10 +167,10 @@ impl<'a> Side<'a> {
 
     /// The delay of each packet in order of sequence, where it has one.
     fn series(&self) -> Vec<Option<f64>> {
-        let known = |passage: &Passage| passage.delay.filter(|_| passage.fate == Fate::Arrived);
+        let known = |singleton: &OneWaySingleton| singleton.delay.filter(|_| singleton.fate == Fate::Arrived);
         #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
         let real = |delay: Duration| delay.as_nanos() as f64;
-        romer_metrics::sent(self.passages).map(|passage| known(passage).map(real)).collect()
+        romer_metrics::sent(self.singletons).map(|singleton| known(singleton).map(real)).collect()
     }
 }
 
@@ -318,7 +319,7 @@ fn ratio((part, of): (usize, usize)) -> f64 {
 
 fn loss(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<LoopFigure> {
     let of = "loss.ratio".parse::<Figure>().ok()?;
-    let patterns = [loss_pattern(a.passages)?, loss_pattern(b.passages)?];
+    let patterns = [loss_pattern(a.singletons)?, loss_pattern(b.singletons)?];
     let counts = [&patterns[0], &patterns[1]].map(|pattern| (pattern.lost, pattern.sent));
     if counts.iter().any(|(_, sent)| *sent == 0) {
         return None;
@@ -328,7 +329,7 @@ fn loss(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<LoopFigure
     let drawn = drawn(of, Values { a: &values[0], b: &values[1] });
     let stated = stated((found[0], found[1]), patterns[0].ratio_interval(), patterns[1].ratio_interval());
     let of_halves = [&halves[0], &halves[1]].map(|half| {
-        let pattern = loss_pattern(half.passages)?;
+        let pattern = loss_pattern(half.singletons)?;
         (pattern.sent > 0).then(|| ratio((pattern.lost, pattern.sent)))
     });
     let interval = hull(drawn, stated);
@@ -393,7 +394,7 @@ fn lags(a: &Side<'_>, b: &Side<'_>) -> Vec<LoopLag> {
 }
 
 fn loss_periods(a: &Side<'_>, b: &Side<'_>) -> Vec<LoopLossPeriod> {
-    let [path, emulation] = [a, b].map(|side| loss_pattern(side.passages).map(|pattern| pattern.periods));
+    let [path, emulation] = [a, b].map(|side| loss_pattern(side.singletons).map(|pattern| pattern.periods));
     let (Some(path), Some(emulation)) = (path, emulation) else { return Vec::new() };
     let lengths: std::collections::BTreeSet<u64> = path.iter().chain(&emulation).copied().collect();
     let of = |periods: &[u64], length: u64| periods.iter().filter(|one| **one == length).count() as u64;

@@ -118,15 +118,15 @@ fn table(closed_loop: &ClosedLoop, body: &mut String) {
 fn figures(runs: [&Subject<'_>; 2], direction: &LoopDirection, way: MeasuredPath) -> Vec<Figure> {
     let mut laid = Vec::new();
     for ((run, ink), name) in runs.into_iter().zip(INKS).zip(NAMES) {
-        let Some(passages) = run.stream.passages else { return Vec::new() };
-        let least = || Series::Delay.values(passages.passages(way)).into_iter().reduce(f64::min);
+        let Some(singletons) = run.stream.singletons else { return Vec::new() };
+        let least = || Series::Delay.values(singletons.singletons(way)).into_iter().reduce(f64::min);
         let is_relative = direction.delay_kind == Some(DelayKind::Variable);
         let floor = if is_relative { least().unwrap_or(0.0) } else { 0.0 };
         laid.push(OverlaidRun {
             name: name.into(),
             ink,
-            passages,
-            times: Times::from_passages(&passages),
+            singletons,
+            times: Times::from_singletons(&singletons),
             floor,
         });
     }

@@ -8,7 +8,7 @@ use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::document::{DelayKind, DirectionResults, Measurement, Summary};
 use romer_record::metric::MetricPath;
 use romer_record::voice::Voice;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use crate::table::MeasuredPath;
 
@@ -91,17 +91,19 @@ impl Series {
     }
 
     /// Its numbers, in order of sequence.
-    pub(crate) fn values(self, passages: &[Passage]) -> Vec<f64> {
+    pub(crate) fn values(self, singletons: &[OneWaySingleton]) -> Vec<f64> {
         let values = match self {
-            Self::Delay => delays(passages),
-            Self::Ipdv => ipdv(passages),
-            Self::Pdv => pdv(passages),
-            Self::DelayDifference => ipdv(passages).into_iter().map(|value| value.saturating_abs()).collect(),
-            Self::InterDeparture => inter_departures(passages),
-            Self::InterArrival => inter_arrivals(passages),
-            Self::Loss => sent(passages)
-                .filter(|passage| passage.fate != Fate::InFlight)
-                .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)))
+            Self::Delay => delays(singletons),
+            Self::Ipdv => ipdv(singletons),
+            Self::Pdv => pdv(singletons),
+            Self::DelayDifference => {
+                ipdv(singletons).into_iter().map(|value| value.saturating_abs()).collect()
+            }
+            Self::InterDeparture => inter_departures(singletons),
+            Self::InterArrival => inter_arrivals(singletons),
+            Self::Loss => sent(singletons)
+                .filter(|singleton| singleton.fate != Fate::InFlight)
+                .map(|singleton| i64::from(!matches!(singleton.fate, Fate::Arrived | Fate::InstrumentDrop)))
                 .collect(),
             Self::R | Self::Mos => Vec::new(),
         };

@@ -75,7 +75,7 @@ pub(crate) fn side(subject: &Subject<'_>) -> ComparedRun {
 }
 
 fn method(a: &Subject<'_>, b: &Subject<'_>, decisive: Decisive) -> String {
-    let intervals = if a.stream.passages.is_some() && b.stream.passages.is_some() {
+    let intervals = if a.stream.singletons.is_some() && b.stream.singletons.is_some() {
         format!(
             "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, fixed seed). The \
              block length follows from the autocorrelation (Politis and White). The interval of a loss ratio is at least \
@@ -127,7 +127,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath, decisive: Deci
         .filter(|(_, found)| found.a.is_some() || found.b.is_some())
         .collect();
     let (verdict, words) = if comparable || by.series != Series::Delay {
-        let has_packets = a.stream.passages.is_some() && b.stream.passages.is_some();
+        let has_packets = a.stream.singletons.is_some() && b.stream.singletons.is_some();
         let (verdict, sentence) = judge(decisive, &figures, has_packets);
         let mut words = format!("{} {sentence}", way.name());
         if by.series == Series::Delay && of_a.delay_kind == Some(DelayKind::Variable) {
@@ -202,9 +202,9 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: MeasuredPath)
         interval: values.and_then(|values| {
             let series = a
                 .stream
-                .passages
-                .zip(b.stream.passages)
-                .map(|(pa, pb)| [pa, pb].map(|of| figure.series.values(of.passages(way))));
+                .singletons
+                .zip(b.stream.singletons)
+                .map(|(pa, pb)| [pa, pb].map(|of| figure.series.values(of.singletons(way))));
             let series = series.as_ref().map(|[a, b]| Values { a, b });
             let drawn = series.and_then(|series| drawn(figure, series));
             let stated = stated(values, figure.interval(of_a), figure.interval(of_b));
@@ -350,7 +350,7 @@ mod tests {
     use crate::number::NO_BREAK;
     use crate::sentence::Text as _;
     use romer_record::calibration::AddedDelay;
-    use romer_units::Place;
+    use romer_units::TimestampPoint;
 
     #[test]
     fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn of_what_is_not_compared_nothing_is_said() {
-        let kernel = Some(Place::Kernel);
+        let kernel = Some(TimestampPoint::Kernel);
         let a =
             StampPlaces { sender_departure: kernel, responder_departure: kernel, ..StampPlaces::default() };
         let b = StampPlaces { sender_departure: kernel, ..StampPlaces::default() };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use romer_clock::skew::Correction;
 use romer_record::document::{Histogram, Measurement};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::saturating_sum;
 
 use super::distributions::sorted;
@@ -15,7 +15,7 @@ use super::stretches::Stretches;
 use super::thin::Cloud;
 use super::thin::Thinning;
 use super::times::Times;
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::{TimeScale, count, counted, percent, time};
 use crate::table::MeasuredPath;
 use crate::words::pace;
@@ -27,36 +27,36 @@ const THIN: f64 = 0.008;
 const STRONG: f64 = 0.9;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
-pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
+pub(super) fn corrections(m: &Measurement, singletons: &Singletons<'_>, times: &Times) -> Vec<Figure> {
     [MeasuredPath::Forward, MeasuredPath::Reverse]
         .into_iter()
-        .zip(passages.corrections)
+        .zip(singletons.corrections)
         .filter(|(_, correction)| !correction.is_empty())
-        .filter_map(|(way, correction)| corrected(m, way, passages.passages(way), correction, times))
+        .filter_map(|(way, correction)| corrected(m, way, singletons.singletons(way), correction, times))
         .collect()
 }
 
-/// The moment of a passage on the sender's clock.
-fn moment(passage: &Passage, way: MeasuredPath) -> Option<i64> {
+/// The moment of a singleton on the sender's clock.
+fn moment(singleton: &OneWaySingleton, way: MeasuredPath) -> Option<i64> {
     match way {
-        MeasuredPath::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
-        _ => passage.departure.map(romer_units::Timestamp::as_nanos),
+        MeasuredPath::Reverse => singleton.arrival.map(romer_units::Timestamp::as_nanos),
+        _ => singleton.departure.map(romer_units::Timestamp::as_nanos),
     }
 }
 
 fn corrected(
     m: &Measurement,
     way: MeasuredPath,
-    passages: &[Passage],
+    singletons: &[OneWaySingleton],
     correction: &Correction,
     times: &Times,
 ) -> Option<Figure> {
     let arrived = || {
-        let arrived = passages.iter().filter(|passage| passage.fate == Fate::Arrived);
-        arrived.filter_map(|passage| {
-            let at = moment(passage, way)?;
-            let x = times.of_probe(passage.sequence)?;
-            let after = as_float(passage.delay?.as_nanos());
+        let arrived = singletons.iter().filter(|singleton| singleton.fate == Fate::Arrived);
+        arrived.filter_map(|singleton| {
+            let at = moment(singleton, way)?;
+            let x = times.of_probe(singleton.sequence)?;
+            let after = as_float(singleton.delay?.as_nanos());
             Some(Corrected { x, at, before: after + as_float(correction.at(at)), after })
         })
     };
@@ -231,8 +231,8 @@ fn caption(m: &Measurement) -> String {
 }
 
 /// How far the program's stamps lie from the kernel's (Hershberger 2005, figures 9.3 and 9.4), at each end and in each direction.
-pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
-    let series = passages.location;
+pub(super) fn location(singletons: &Singletons<'_>) -> Option<Figure> {
+    let series = singletons.location;
     let rows = [
         ("t1 (sent)", Ink::Text, &series.sender_departure),
         ("t2 (received)", Ink::Forward, &series.responder_arrival),
@@ -286,8 +286,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
 }
 
 /// How often the program's stamps lie how far from the kernel's (Hershberger 2005, figures 9.3 and 9.4 from the side).
-pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
-    let (series, shapes) = (passages.location, &passages.location.shapes);
+pub(super) fn location_shape(singletons: &Singletons<'_>) -> Option<Figure> {
+    let (series, shapes) = (singletons.location, &singletons.location.shapes);
     let rows = [
         ("t1 (sent)", Ink::Text, &shapes.sender_departure, &series.sender_departure),
         ("t2 (received)", Ink::Forward, &shapes.responder_arrival, &series.responder_arrival),

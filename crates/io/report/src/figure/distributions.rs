@@ -1,12 +1,12 @@
 //! How delays, and the errors of the packets' spacing, are distributed.
 
 use romer_metrics::{jitter, put_in_order};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::{DirectionResults, Histogram, Measurement};
 
 use super::drawing::{Axis, Figure, Ink, Labels, Layer};
 use super::ranks::{as_float, at, ends_of, share};
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::{TimeScale, capital, time};
 use crate::table::MeasuredPath;
 
@@ -16,16 +16,16 @@ const STEPS: usize = 400;
 pub(super) const BINS: usize = 110;
 
 /// The delays of packets that arrived in time, ascending.
-pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
-    sorted(romer_metrics::delays(passages))
+pub(crate) fn delays(singletons: &[OneWaySingleton]) -> Vec<f64> {
+    sorted(romer_metrics::delays(singletons))
 }
 
 /// The same of each way: most figures want them.
 pub(super) struct Sorted([Vec<f64>; 3]);
 
 impl Sorted {
-    pub(super) fn new(passages: &Passages<'_>) -> Self {
-        Self(MeasuredPath::ALL.map(|way| delays(passages.passages(way))))
+    pub(super) fn new(singletons: &Singletons<'_>) -> Self {
+        Self(MeasuredPath::ALL.map(|way| delays(singletons.singletons(way))))
     }
 
     pub(super) fn of_way(&self, way: MeasuredPath) -> &[f64] {
@@ -51,8 +51,8 @@ pub(super) fn sorted(mut values: Vec<i64>) -> Vec<f64> {
 pub(super) struct Changes([Vec<f64>; 2]);
 
 impl Changes {
-    pub(super) fn new(passages: &Passages<'_>) -> Self {
-        Self([passages.forward, passages.reverse].map(|these| sorted(jitter::delay_difference(these))))
+    pub(super) fn new(singletons: &Singletons<'_>) -> Self {
+        Self([singletons.forward, singletons.reverse].map(|these| sorted(jitter::delay_difference(these))))
     }
 
     /// Those of a way, and of there and back nothing.
@@ -303,8 +303,9 @@ pub(super) fn steps_within(sorted: &[f64], (from, to): (f64, f64), unit: TimeSca
 }
 
 /// How far the spacing of packets is from what it should be: the sender's own error, and what the path adds.
-pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figure> {
-    let error = passages.forward.iter().filter(|p| p.copy == 0).filter_map(Passage::departure_error);
+pub(super) fn spacing(singletons: &Singletons<'_>, changes: &Changes) -> Option<Figure> {
+    let error =
+        singletons.forward.iter().filter(|p| p.copy == 0).filter_map(OneWaySingleton::departure_error);
     let error = sorted(error.map(|error| error.as_nanos().saturating_abs()).collect());
     let [there, back] = &changes.0;
     let rows = [

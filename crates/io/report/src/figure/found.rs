@@ -9,13 +9,13 @@ use super::ranks::as_float;
 use super::stretches::marks;
 use super::times::Times;
 use crate::finding::name;
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::table::{self, MeasuredPath};
 
 /// What a chart of delays shows of the findings in `ways`: marks at its upper edge, and their name.
 pub(super) fn layer(
     m: &Measurement,
-    passages: &Passages<'_>,
+    singletons: &Singletons<'_>,
     times: &Times,
     ways: &[MeasuredPath],
 ) -> Option<(Layer, String)> {
@@ -27,7 +27,7 @@ pub(super) fn layer(
         if of_way.is_empty() {
             continue;
         }
-        let packets = packets(passages, *way);
+        let packets = packets(singletons, *way);
         for finding in of_way {
             let found: Vec<f64> = sequences(finding, &packets)
                 .into_iter()
@@ -57,15 +57,16 @@ struct ArrivedPacket {
 }
 
 /// The packets of a direction in order of departure.
-fn packets(passages: &Passages<'_>, way: MeasuredPath) -> Vec<ArrivedPacket> {
-    let departures = passages.passages(way).iter().filter_map(|passage| Some(passage.departure?.as_nanos()));
+fn packets(singletons: &Singletons<'_>, way: MeasuredPath) -> Vec<ArrivedPacket> {
+    let departures =
+        singletons.singletons(way).iter().filter_map(|singleton| Some(singleton.departure?.as_nanos()));
     let Some(first) = departures.min() else { return Vec::new() };
-    let mut packets: Vec<ArrivedPacket> = received(passages.passages(way))
-        .filter_map(|passage| {
+    let mut packets: Vec<ArrivedPacket> = received(singletons.singletons(way))
+        .filter_map(|singleton| {
             Some(ArrivedPacket {
-                departure: passage.departure?.as_nanos().saturating_sub(first),
-                sequence: passage.sequence,
-                delay: as_float(passage.delay?.as_nanos()),
+                departure: singleton.departure?.as_nanos().saturating_sub(first),
+                sequence: singleton.sequence,
+                delay: as_float(singleton.delay?.as_nanos()),
             })
         })
         .collect();

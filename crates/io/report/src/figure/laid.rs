@@ -2,14 +2,14 @@
 
 use super::drawing::Ink;
 use super::times::Times;
-use crate::input::Passages;
+use crate::input::Singletons;
 
 /// A run drawn over others.
 pub(crate) struct OverlaidRun<'a> {
     /// As the legend names it.
     pub(crate) name: String,
     pub(crate) ink: Ink,
-    pub(crate) passages: Passages<'a>,
+    pub(crate) singletons: Singletons<'a>,
     pub(crate) times: Times,
     /// What is taken off its delays, nanoseconds: where some runs know only what delays are above the least, the least of the
     /// others is.

@@ -1,7 +1,7 @@
 //! Delays, and times between packets, over the time of the run.
 
 use romer_metrics::{nearly_ascending, received, sent};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Measurement;
 use romer_record::event::Event;
 
@@ -14,14 +14,14 @@ use super::strips::{LOST, sent_at};
 use super::thin::{Cloud, MOST_POINTS, thin_peaks};
 use super::thin::{Outlier, Thinning};
 use super::times::Times;
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::{TimeScale, count, time};
 use crate::table::MeasuredPath;
 
 /// The delays of `ways`.
 pub(super) fn delays(
     m: &Measurement,
-    passages: &Passages<'_>,
+    singletons: &Singletons<'_>,
     sorted: &Sorted,
     times: &Times,
     ways: &[MeasuredPath],
@@ -34,12 +34,12 @@ pub(super) fn delays(
     let mut layers = Vec::new();
     let mut beyond = 0;
     let round_trip = ways == [MeasuredPath::RoundTrip];
-    let lost: Vec<f64> = if round_trip { sent_at(passages.round_trip, times, &LOST) } else { Vec::new() };
+    let lost: Vec<f64> = if round_trip { sent_at(singletons.round_trip, times, &LOST) } else { Vec::new() };
     // A way of which nothing is known has no place in the legend.
     let ways: Vec<MeasuredPath> =
         ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
     for way in &ways {
-        let points = received(passages.passages(*way))
+        let points = received(singletons.singletons(*way))
             .filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))));
         let count = sorted.of_way(*way).partition_point(|delay| *delay <= end);
         let mut within = Thinning::new(count, MOST_POINTS);
@@ -83,7 +83,7 @@ pub(super) fn delays(
         }
         layers.push(Layer::Below(Ink::Lost, marks));
     }
-    let since = |at: i64| as_float(at.saturating_sub(passages.begins_ns)) / times.unit.nanos();
+    let since = |at: i64| as_float(at.saturating_sub(singletons.begins_ns)) / times.unit.nanos();
     let happened: Vec<f64> = m.events.iter().flat_map(Event::window).map(since).collect();
     let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
     if !happened.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn delays(
     }
     // A round trip has what was found of its two ways.
     let marked = if round_trip { &MeasuredPath::ALL[..] } else { &ways[..] };
-    if let Some((marks, name)) = found::layer(m, passages, times, marked) {
+    if let Some((marks, name)) = found::layer(m, singletons, times, marked) {
         legend.push((name, Ink::Found));
         layers.push(marks);
     }
@@ -144,19 +144,20 @@ pub(super) struct Spaced {
 }
 
 impl Spaced {
-    pub(super) fn from_passages(passages: &Passages<'_>, times: &Times) -> Self {
-        let there = [passages.forward, passages.round_trip].into_iter().find(|these| !these.is_empty());
+    pub(super) fn from_singletons(singletons: &Singletons<'_>, times: &Times) -> Self {
+        let there = [singletons.forward, singletons.round_trip].into_iter().find(|these| !these.is_empty());
         let departures = sent(there.unwrap_or_default())
-            .filter_map(|passage| Some((passage.departure?.as_nanos(), passage.sequence)));
+            .filter_map(|singleton| Some((singleton.departure?.as_nanos(), singleton.sequence)));
         let arrivals = |these| {
-            let moments = received(these)
-                .filter_map(|passage: &Passage| Some((passage.arrival?.as_nanos(), passage.sequence)));
+            let moments = received(these).filter_map(|singleton: &OneWaySingleton| {
+                Some((singleton.arrival?.as_nanos(), singleton.sequence))
+            });
             Spacings::from_moments(moments, times)
         };
         Self {
             departures: Spacings::from_moments(departures, times),
-            there: arrivals(passages.forward),
-            back: arrivals(passages.reverse),
+            there: arrivals(singletons.forward),
+            back: arrivals(singletons.reverse),
         }
     }
 }

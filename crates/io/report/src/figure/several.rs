@@ -18,7 +18,7 @@ use crate::table::MeasuredPath;
 /// What is drawn of one way: every figure of a single run's page that has a place for several.
 pub(crate) fn overlaid(runs: &[OverlaidRun<'_>], way: MeasuredPath) -> Vec<Figure> {
     let above = |run: &OverlaidRun<'_>| -> Vec<f64> {
-        delays(run.passages.passages(way)).into_iter().map(|delay| delay - run.floor).collect()
+        delays(run.singletons.singletons(way)).into_iter().map(|delay| delay - run.floor).collect()
     };
     let delays: Vec<Vec<f64>> = runs.iter().map(above).collect();
     let rows: Vec<Row<'_>> = runs
@@ -67,12 +67,12 @@ fn over_time(runs: &[OverlaidRun<'_>], rows: &[Row<'_>], way: MeasuredPath, leng
     let (unit, seconds) = (TimeScale::for_nanos(end), TimeScale::for_nanos(length));
     let (mut layers, mut beyond) = (Vec::new(), 0u64);
     for run in runs {
-        let passages = run.passages.passages(way);
-        let mut within = Thinning::new(passages.len(), MOST_POINTS);
+        let singletons = run.singletons.singletons(way);
+        let mut within = Thinning::new(singletons.len(), MOST_POINTS);
         let mut above = Vec::new();
         let mut stretches = Stretches::new(length / seconds.nanos());
-        for passage in received(passages) {
-            let Some((at, delay)) = run.times.since_first(passage.sequence).zip(passage.delay) else {
+        for singleton in received(singletons) {
+            let Some((at, delay)) = run.times.since_first(singleton.sequence).zip(singleton.delay) else {
                 continue;
             };
             let (x, y) = (at / seconds.nanos(), as_float(delay.as_nanos()) - run.floor);
@@ -174,7 +174,7 @@ fn distribution(rows: &[Row<'_>], way: MeasuredPath) -> Option<Figure> {
 /// By how much delays change from packet to packet.
 fn changes(runs: &[OverlaidRun<'_>], way: MeasuredPath) -> Option<Figure> {
     let rows = runs.iter().map(|run| {
-        let changes = sorted(jitter::delay_difference(run.passages.passages(way)));
+        let changes = sorted(jitter::delay_difference(run.singletons.singletons(way)));
         (run.name.clone(), run.ink, changes.into())
     });
     logarithmic(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use romer_metrics::jitter;
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Measurement;
 
 use super::distributions::{Changes, Sorted, sorted, steps};
@@ -12,7 +12,7 @@ use super::drawing::{Axis, Figure, Ink, Labels, Layer};
 use super::laid::Row;
 use super::over_time::Spaced;
 use super::ranks::{at, share};
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::{NO_BREAK, TimeScale, time};
 use crate::table::MeasuredPath;
 
@@ -79,14 +79,14 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
 /// The jitters by their definitions, each as a distribution function over a logarithmic axis.
 pub(super) fn jitters(
     m: &Measurement,
-    passages: &Passages<'_>,
+    singletons: &Singletons<'_>,
     delays: &Sorted,
     changes: &Changes,
 ) -> Option<Figure> {
     let way = [MeasuredPath::Forward, MeasuredPath::Reverse, MeasuredPath::RoundTrip]
         .into_iter()
-        .find(|way| passages.passages(*way).len() > 2)?;
-    let these: &[Passage] = passages.passages(way);
+        .find(|way| singletons.singletons(*way).len() > 2)?;
+    let these: &[OneWaySingleton] = singletons.singletons(way);
     let between_delays = match changes.of_way(way) {
         Some(changes) => Cow::Borrowed(changes),
         None => Cow::Owned(sorted(jitter::delay_difference(these))),

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use romer_metrics::reordering;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use super::drawing::{Axis, Column, Figure, Ink, Labels, Layer};
 use super::laid::OverlaidRun;
 use super::ranks::share;
 use super::stretches;
 use super::times::Times;
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::{NO_BREAK, TimeScale, counted, grouped, time};
 use crate::table::MeasuredPath;
 
@@ -24,8 +24,8 @@ pub(super) const LOST: [Fate; 2] = [Fate::Lost, Fate::Late];
 const SHADES: [f64; 3] = [0.5, 0.75, 1.0];
 
 /// When those probes were sent that have one of these `fates`.
-pub(super) fn sent_at(passages: &[Passage], times: &Times, fates: &[Fate]) -> Vec<f64> {
-    passages
+pub(super) fn sent_at(singletons: &[OneWaySingleton], times: &Times, fates: &[Fate]) -> Vec<f64> {
+    singletons
         .iter()
         .filter(|p| fates.contains(&p.fate) && p.copy == 0)
         .filter_map(|p| times.of_probe(p.sequence))
@@ -33,11 +33,11 @@ pub(super) fn sent_at(passages: &[Passage], times: &Times, fates: &[Fate]) -> Ve
 }
 
 /// Where packets were lost.
-pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
+pub(super) fn losses(singletons: &Singletons<'_>, times: &Times) -> Option<Figure> {
     let rows = [
-        ("lost, forward", Ink::Forward, sent_at(passages.forward, times, &LOST)),
-        ("lost, reverse", Ink::Reverse, sent_at(passages.reverse, times, &LOST)),
-        ("lost, direction unknown", Ink::Lost, sent_at(passages.forward, times, &[Fate::Unknown])),
+        ("lost, forward", Ink::Forward, sent_at(singletons.forward, times, &LOST)),
+        ("lost, reverse", Ink::Reverse, sent_at(singletons.reverse, times, &LOST)),
+        ("lost, direction unknown", Ink::Lost, sent_at(singletons.forward, times, &[Fate::Unknown])),
     ];
     let figure = Figure { name: "loss", title: "Losses".into(), ..bare(times) };
     stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times, "were lost")
@@ -151,7 +151,7 @@ pub(super) fn several_losses(
     let unit = TimeScale::for_nanos(length);
     let end = length / unit.nanos();
     let lost: Vec<Vec<f64>> =
-        runs.iter().map(|run| sent_at(run.passages.passages(way), &run.times, &LOST)).collect();
+        runs.iter().map(|run| sent_at(run.singletons.singletons(way), &run.times, &LOST)).collect();
     if lost.iter().all(Vec::is_empty) {
         return None;
     }
@@ -240,12 +240,12 @@ fn counts(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec
 }
 
 /// Where packets came out of order, and where more than once.
-pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
+pub(super) fn order(singletons: &Singletons<'_>, times: &Times) -> Option<Figure> {
     let mut rows = Vec::new();
     for (way, name, again) in
         [(MeasuredPath::Forward, "forward", Ink::RoundTrip), (MeasuredPath::Reverse, "reverse", Ink::Text)]
     {
-        let (late, twice) = disorder(passages.passages(way), times);
+        let (late, twice) = disorder(singletons.singletons(way), times);
         rows.push((format!("reordered, {name}"), Ink::from(way), late));
         rows.push((format!("duplicates, {name}"), again, twice));
     }
@@ -256,9 +256,9 @@ pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
 }
 
 /// When those were sent that arrived after one of a higher number, and those that arrived more than once.
-fn disorder(passages: &[Passage], times: &Times) -> (Vec<f64>, Vec<f64>) {
-    let late = reordering(passages).into_iter().filter_map(|packet| times.of_probe(packet.sequence));
-    let copies = passages.iter().filter(|passage| passage.fate == Fate::Arrived && passage.copy > 0);
+fn disorder(singletons: &[OneWaySingleton], times: &Times) -> (Vec<f64>, Vec<f64>) {
+    let late = reordering(singletons).into_iter().filter_map(|packet| times.of_probe(packet.sequence));
+    let copies = singletons.iter().filter(|singleton| singleton.fate == Fate::Arrived && singleton.copy > 0);
     let twice = copies.filter(|copy| copy.arrival.is_some()).filter_map(|copy| times.of_probe(copy.sequence));
     (late.collect(), twice.collect())
 }

@@ -2,7 +2,7 @@
 
 use super::drawing::{Axis, Labels};
 use super::ranks::as_float;
-use crate::input::Passages;
+use crate::input::Singletons;
 use crate::number::TimeScale;
 
 /// When each probe left the sender, which is the time axis of every chart, whichever clock a stamp is on.
@@ -14,9 +14,9 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn from_passages(passages: &Passages<'_>) -> Self {
-        let ways = [passages.round_trip, passages.forward, passages.reverse];
-        let from = ways.into_iter().find(|passages| !passages.is_empty()).unwrap_or_default();
+    pub(crate) fn from_singletons(singletons: &Singletons<'_>) -> Self {
+        let ways = [singletons.round_trip, singletons.forward, singletons.reverse];
+        let from = ways.into_iter().find(|singletons| !singletons.is_empty()).unwrap_or_default();
         let mut departures: Vec<(u64, i64)> =
             from.iter().filter_map(|p| Some((p.sequence, p.departure?.as_nanos()))).collect();
         departures.sort_unstable();

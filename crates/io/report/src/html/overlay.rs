@@ -84,10 +84,10 @@ fn where_kept(subjects: &[Subject<'_>]) -> &'static str {
 
 /// A run as figures have it; `None` where its packets are not at hand.
 fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: MeasuredPath) -> Option<OverlaidRun<'a>> {
-    let passages = subject.stream.passages?;
+    let singletons = subject.stream.singletons?;
     let kind = way.label(subject.stream.measurement);
     let name = format!("{}. {} ({kind})", number + 1, subject.name);
-    Some(OverlaidRun { name, ink, passages, times: Times::from_passages(&passages), floor: 0.0 })
+    Some(OverlaidRun { name, ink, singletons, times: Times::from_singletons(&singletons), floor: 0.0 })
 }
 
 /// Where delays of some runs are known above the least only, takes the least off those of the others, and says so in their

@@ -5,7 +5,7 @@ use romer_record::warning::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     StampMoment,
 };
-use romer_units::Place;
+use romer_units::TimestampPoint;
 
 use crate::number::{NO_BREAK, time};
 use crate::sentence::Text;
@@ -181,7 +181,7 @@ fn source(found: &DifferingSource) -> String {
         StampMoment::ResponderDeparture => "departure at the responder",
         StampMoment::SenderArrival => "arrival at the initiator",
     };
-    let said = |place: Option<Place>| {
+    let said = |place: Option<TimestampPoint>| {
         place.map_or_else(|| "an unknown source".to_owned(), |place| place.to_string())
     };
     format!("{moment}: {} and {}", said(found.a), said(found.b))

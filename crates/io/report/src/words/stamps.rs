@@ -1,7 +1,7 @@
 //! Where the time stamps were taken, which are missing, and what that means for the delays.
 
 use romer_record::document::{DelayDefinition, DelaySpan, Measurement, NoDelay, ProbeDirection};
-use romer_units::Place;
+use romer_units::TimestampPoint;
 
 use super::Words;
 use crate::number::count;
@@ -55,7 +55,7 @@ impl Words {
     }
 
     /// Where one of the four was taken; of a moment that no packet had, that.
-    fn place(self, m: &Measurement, moment: usize, place: Option<Place>) -> String {
+    fn place(self, m: &Measurement, moment: usize, place: Option<TimestampPoint>) -> String {
         let none = |count: Option<u64>| count == Some(0);
         let (forward, reverse, both) = (&m.forward.packets, &m.reverse.packets, &m.round_trip.packets);
         let is_without_packets = [
@@ -66,11 +66,11 @@ impl Words {
         ];
         match place {
             // Of what was read from files the captures alone say so.
-            Some(Place::Kernel) if m.source.is_some() => "from the captures".into(),
-            Some(Place::Kernel) => "from the kernel, at the driver".into(),
-            Some(Place::Nic) => "from the network card".into(),
-            Some(Place::Program) => "from an eBPF program".into(),
-            Some(Place::User) => "from user space, so that scheduling delay is included".into(),
+            Some(TimestampPoint::Kernel) if m.source.is_some() => "from the captures".into(),
+            Some(TimestampPoint::Kernel) => "from the kernel, at the driver".into(),
+            Some(TimestampPoint::Nic) => "from the network card".into(),
+            Some(TimestampPoint::Program) => "from an eBPF program".into(),
+            Some(TimestampPoint::User) => "from user space, so that scheduling delay is included".into(),
             None if is_without_packets[moment] && moment % 2 == 1 => "none (nothing received)".into(),
             None if is_without_packets[moment] => "none (nothing sent)".into(),
             None => "not reported".into(),
@@ -108,7 +108,8 @@ fn missing(m: &Measurement) -> String {
         ("t4", stamps.sender_arrival, missing.sender_arrival),
     ];
     let those = |of_card: bool| -> Option<String> {
-        let those = missing.iter().filter(|(_, place, n)| *n > 0 && (*place == Some(Place::Nic)) == of_card);
+        let those =
+            missing.iter().filter(|(_, place, n)| *n > 0 && (*place == Some(TimestampPoint::Nic)) == of_card);
         let those: Vec<String> = those.map(|(name, _, n)| format!("{} {name}", count(*n))).collect();
         (!those.is_empty()).then(|| those.join(", "))
     };
@@ -122,8 +123,8 @@ fn missing(m: &Measurement) -> String {
 
 /// From where to where a delay is measured.
 fn span(m: &Measurement, one: &DelayDefinition) -> String {
-    let stamp = |place: Option<Place>| match place {
-        Some(Place::Kernel) if m.source.is_some() => "the stamp of the capture".to_owned(),
+    let stamp = |place: Option<TimestampPoint>| match place {
+        Some(TimestampPoint::Kernel) if m.source.is_some() => "the stamp of the capture".to_owned(),
         Some(place) => format!("the {place} stamp"),
         None if m.source.is_some() => "the stamp in the file".to_owned(),
         None => "the stamp that the reflector reports".to_owned(),

@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test program uses a part, so that no expectation fits all")]
 
 use romer_clock::skew::{Correction, Leg};
-use romer_passages::{LocationSeries, LocationShapes};
 use romer_record::document::{
     ClockState, DelayDefinition, DelayKind, DelaySpan, DirectionResults, Histogram, Hop, HopAnswer, Limit,
     MEASUREMENT, Measurement, Metadata, Packets, Summary, Traffic,
@@ -10,8 +9,9 @@ use romer_record::document::{
 use romer_record::document::{MissingStamps, ProbeDirection};
 use romer_record::finding::{Finding, GridQuantity, Pattern};
 use romer_record::warning::MeasurementWarning;
-use romer_record::{Fate, Passage};
-use romer_units::{Duration, Place, Timestamp};
+use romer_record::{Fate, OneWaySingleton};
+use romer_singletons::{LocationSeries, LocationShapes};
+use romer_units::{Duration, Timestamp, TimestampPoint};
 
 /// What a stream is made of.
 pub(crate) struct Path {
@@ -25,19 +25,19 @@ pub(crate) struct Path {
     pub(crate) shared: bool,
 }
 
-/// A stream's document and passages.
+/// A stream's document and singletons.
 pub(crate) struct Made {
     pub(crate) measurement: Measurement,
-    pub(crate) forward: Vec<Passage>,
-    pub(crate) reverse: Vec<Passage>,
-    pub(crate) round_trip: Vec<Passage>,
+    pub(crate) forward: Vec<OneWaySingleton>,
+    pub(crate) reverse: Vec<OneWaySingleton>,
+    pub(crate) round_trip: Vec<OneWaySingleton>,
     pub(crate) corrections: [Correction; 2],
     pub(crate) location: LocationSeries,
 }
 
 impl Made {
     pub(crate) fn stream(&self) -> romer_report::Stream<'_> {
-        let passages = romer_report::Passages {
+        let singletons = romer_report::Singletons {
             begins_ns: 0,
             forward: &self.forward,
             reverse: &self.reverse,
@@ -45,7 +45,7 @@ impl Made {
             corrections: [&self.corrections[0], &self.corrections[1]],
             location: &self.location,
         };
-        romer_report::Stream { measurement: &self.measurement, passages: Some(passages) }
+        romer_report::Stream { measurement: &self.measurement, singletons: Some(singletons) }
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn make(path: &Path) -> Made {
         burst = burst.saturating_sub(1);
         let lost_back =
             !lost_there && path.lost_one_in > 0 && random.next() * f64::from(path.lost_one_in) < 0.5;
-        let passage = |departure: i64, delay: i64, fate, shown: f64| Passage {
+        let singleton = |departure: i64, delay: i64, fate, shown: f64| OneWaySingleton {
             sequence: sequence.into(),
             copy: 0,
             size: 44,
@@ -130,11 +130,11 @@ pub(crate) fn make(path: &Path) -> Made {
         };
         let fate = |lost| if lost { Fate::Lost } else { Fate::Arrived };
         let hidden = if path.shared { [0.0, 0.0] } else { path.base_ns };
-        forward.push(passage(sent, legs[0], fate(lost_there), hidden[0]));
+        forward.push(singleton(sent, legs[0], fate(lost_there), hidden[0]));
         if !lost_there {
-            reverse.push(passage(sent + legs[0] + 9_000, legs[1], fate(lost_back), hidden[1]));
+            reverse.push(singleton(sent + legs[0] + 9_000, legs[1], fate(lost_back), hidden[1]));
         }
-        round_trip.push(passage(sent, legs[0] + legs[1], fate(lost_there || lost_back), 0.0));
+        round_trip.push(singleton(sent, legs[0] + legs[1], fate(lost_there || lost_back), 0.0));
     }
     let mut measurement = document(path);
     let kind = if path.shared { DelayKind::Absolute } else { DelayKind::Variable };
@@ -235,7 +235,7 @@ fn document(path: &Path) -> Measurement {
         interval_method: String::new(),
         warnings: Vec::new(),
     };
-    let kernel = Some(Place::Kernel);
+    let kernel = Some(TimestampPoint::Kernel);
     m.stamps.sender_departure = kernel;
     m.stamps.sender_arrival = kernel;
     m.stamps.responder_arrival = kernel;
@@ -392,11 +392,11 @@ fn histogram(values: &[f64]) -> Histogram {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a made-up sample")]
-fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> DirectionResults {
-    let delays: Vec<f64> = passages.iter().filter_map(|p| p.delay.map(|d| d.as_nanos() as f64)).collect();
+fn direction(singletons: &[OneWaySingleton], kind: DelayKind, random: &mut Uniform) -> DirectionResults {
+    let delays: Vec<f64> = singletons.iter().filter_map(|p| p.delay.map(|d| d.as_nanos() as f64)).collect();
     let changes: Vec<f64> = delays.windows(2).map(|w| w[1] - w[0]).collect();
-    let lost = passages.iter().filter(|p| p.fate != Fate::Arrived).count() as u64;
-    let sent = passages.len() as u64;
+    let lost = singletons.iter().filter(|p| p.fate != Fate::Arrived).count() as u64;
+    let sent = singletons.len() as u64;
     let ratio = lost as f64 / sent as f64;
     let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
     let mut d = DirectionResults {

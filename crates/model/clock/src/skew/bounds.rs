@@ -11,7 +11,7 @@
 //!
 //! A line that fits badly, or none, narrows nothing; and where what the estimator says contradicts the first packets, these count.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
@@ -36,11 +36,11 @@ const BEFORE_EVENT: i64 = 50;
 
 /// The bounds of the offset (responder minus sender) at the first packet, and a warning where the stated least time of a way is of no use,
 /// or has to be left out because the packets contradict it. `least` are the least corrected differences, above which the
-/// delays of the passages count.
+/// delays of the singletons count.
 pub(crate) fn bounds(
     request: &SkewRequest,
     estimate: &Estimate,
-    directions: [&[Passage]; 2],
+    directions: [&[OneWaySingleton]; 2],
     least: [Option<i128>; 2],
 ) -> (Option<[i64; 2]>, Option<MeasurementWarning>) {
     let stated = request.path_minimum_ns.unwrap_or(0);
@@ -71,12 +71,12 @@ pub(crate) fn bounds(
 fn most(
     request: &SkewRequest,
     estimate: &Estimate,
-    directions: [&[Passage]; 2],
+    directions: [&[OneWaySingleton]; 2],
     least: [Option<i128>; 2],
 ) -> Option<[[i128; 2]; 3]> {
     let headed = || directions.into_iter().zip(Direction::BOTH);
-    let begins = headed().map(|(passages, heading)| {
-        passages.iter().filter(|one| raw(one).is_some()).filter_map(|one| moment(one, heading)).min()
+    let begins = headed().map(|(singletons, heading)| {
+        singletons.iter().filter(|one| raw(one).is_some()).filter_map(|one| moment(one, heading)).min()
     });
     let [there, back] = <[Option<i64>; 2]>::try_from(begins.collect::<Vec<_>>()).ok()?;
     let begins = [there?, back?];
@@ -84,8 +84,8 @@ fn most(
     let coarse = i128::from(rounded(estimate.coarse_ns));
     let fastest = fastest(estimate);
     let bound = |direction: usize, within: i64| {
-        let near = headed().nth(direction).into_iter().flat_map(|(passages, heading)| {
-            passages.iter().filter_map(move |one| Some((moment(one, heading)?, raw(one)?)))
+        let near = headed().nth(direction).into_iter().flat_map(|(singletons, heading)| {
+            singletons.iter().filter_map(move |one| Some((moment(one, heading)?, raw(one)?)))
         });
         let until = begins[direction].saturating_add(within);
         let near = near.filter(|(at, _)| *at <= until);
@@ -97,9 +97,9 @@ fn most(
     let believed = matches!(method_of(request), Method::Piecewise | Method::Best) && estimate.skew.is_some();
     if believed {
         let until = undisturbed(estimate, directions, start);
-        for (direction, (passages, heading)) in headed().enumerate() {
+        for (direction, (singletons, heading)) in headed().enumerate() {
             let (Some(base), correction) = (least[direction], estimate.correction(heading)) else { continue };
-            let each = passages.iter().filter_map(|one| {
+            let each = singletons.iter().filter_map(|one| {
                 let (at, above) = (moment(one, heading)?, one.delay?);
                 raw(one)?;
                 let off = drifted(SURE * correction.rate_error, at.saturating_sub(start));
@@ -135,12 +135,12 @@ fn drifted(rate: f64, time: i64) -> i128 {
 }
 
 /// Up to when nothing happened, of what the estimate has found.
-fn undisturbed(estimate: &Estimate, directions: [&[Passage]; 2], start: i64) -> i64 {
+fn undisturbed(estimate: &Estimate, directions: [&[OneWaySingleton]; 2], start: i64) -> i64 {
     let Some(first) = estimate.events.iter().map(|event| event.at_ns).min() else { return i64::MAX };
     let last = directions
         .into_iter()
         .zip(Direction::BOTH)
-        .filter_map(|(passages, heading)| moment(passages.last()?, heading));
+        .filter_map(|(singletons, heading)| moment(singletons.last()?, heading));
     let length = last.max().unwrap_or(first).saturating_sub(start);
     first.saturating_sub(length / BEFORE_EVENT)
 }

@@ -3,7 +3,7 @@
 //! The sender's clock was set at the same moment of its own both ways, and the responder's between the same two packets. Which of both it was, the packets
 //! between these places tell: each lies as high as those before, or as those after.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 
 use super::arithmetic::median;
 use super::estimate::{ChangeKind, ClockChange, Estimate};
@@ -18,7 +18,11 @@ const NEAR: u64 = 50;
 const PLAINER: f64 = 0.5;
 
 /// Puts such steps where they belong in the direction that does not date them; the other one's jumps are in their places.
-pub(super) fn by_the_other(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) {
+pub(super) fn by_the_other(
+    estimate: &mut Estimate,
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
+) {
     let steps: Vec<ClockChange> =
         estimate.events.iter().filter(|event| event.kind == ChangeKind::ClockStep).copied().collect();
     for step in steps {
@@ -46,8 +50,8 @@ fn placed(
     estimate: &Estimate,
     step: &ClockChange,
     heading: Direction,
-    own: &[Passage],
-    other: &[Passage],
+    own: &[OneWaySingleton],
+    other: &[OneWaySingleton],
 ) -> Option<Placed> {
     let size = if heading == Direction::Forward { step.size_ns } else { step.size_ns.saturating_neg() };
     let [dated, hidden] = [heading, heading.opposite()].map(|heading| estimate.correction(heading));

@@ -4,7 +4,7 @@
 //! it takes from the other: it moves (f - r) / 2 and leaves (f + r) / 2. A change of the path in one direction moves both alike, and
 //! noise moves both as far. So where half the difference moves much farther than half the sum, a clock moves it.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_units::Direction;
 
 use super::stamps::moment;
@@ -17,13 +17,13 @@ const FEWEST_WINDOWS: usize = 8;
 /// values differ that much with a probability below 1e-4.
 const CLOCK: f64 = 2.0;
 
-/// The range of (f - r) / 2, nanoseconds, where it is clearly larger than that of (f + r) / 2. `delay` is the delay of a passage.
+/// The range of (f - r) / 2, nanoseconds, where it is clearly larger than that of (f + r) / 2. `delay` is the delay of a singleton.
 pub(super) fn opposite_movement(
-    [forward, reverse]: [&[Passage]; 2],
-    delay: impl Fn(&Passage) -> Option<i128>,
+    [forward, reverse]: [&[OneWaySingleton]; 2],
+    delay: impl Fn(&OneWaySingleton) -> Option<i128>,
 ) -> Option<f64> {
-    let times = |passages: &[Passage], heading| -> Vec<(i64, i128)> {
-        passages.iter().filter_map(|one| Some((moment(one, heading)?, delay(one)?))).collect()
+    let times = |singletons: &[OneWaySingleton], heading| -> Vec<(i64, i128)> {
+        singletons.iter().filter_map(|one| Some((moment(one, heading)?, delay(one)?))).collect()
     };
     let directions = [times(forward, Direction::Forward), times(reverse, Direction::Reverse)];
     let all = || directions.iter().flatten().map(|(at, _)| *at);
@@ -63,15 +63,15 @@ mod tests {
 
     use super::*;
 
-    /// Passages every 50 ms for 150 s, with these movements of the minimum delays.
+    /// Singletons every 50 ms for 150 s, with these movements of the minimum delays.
     fn movement(forward: impl Fn(f64) -> f64, reverse: impl Fn(f64) -> f64) -> Option<f64> {
         let random = RandomStream::new(Seed([1, 2, 3, 4, 5, 6]), [0, 0]);
-        let passages = |which: u64, moved: &dyn Fn(f64) -> f64| -> Vec<Passage> {
+        let singletons = |which: u64, moved: &dyn Fn(f64) -> f64| -> Vec<OneWaySingleton> {
             let each = (0..3_000_u32).map(|number| {
                 let at = i64::from(number) * 50_000_000;
                 let waited = -1e5 * random.unit(which * 3_000 + u64::from(number)).ln();
                 let delay = 5e6 + waited + moved(f64::from(number) * 0.05);
-                Passage {
+                OneWaySingleton {
                     sequence: number.into(),
                     copy: 0,
                     size: 60,
@@ -86,8 +86,8 @@ mod tests {
             });
             each.collect()
         };
-        let [forward, reverse] = [passages(0, &forward), passages(1, &reverse)];
-        opposite_movement([&forward, &reverse], |passage| Some(passage.delay?.as_nanos().into()))
+        let [forward, reverse] = [singletons(0, &forward), singletons(1, &reverse)];
+        opposite_movement([&forward, &reverse], |singleton| Some(singleton.delay?.as_nanos().into()))
     }
 
     /// A clock that swings by 2 ms shows as much; noise, and a path of one direction, show nothing.

@@ -1,7 +1,7 @@
 //! When a way became longer or shorter: between which two packets. The floors that tell of it are as far apart as a thousandth of the run and
 //! more, or a packet of them waited, so that it would be told seconds late in a long one.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, Estimate};
@@ -10,8 +10,8 @@ use super::stamps::stamps;
 use romer_units::Direction;
 
 /// Moves the changes of ways that came at once to where packets have them, as jumps of a clock are.
-pub(super) fn by_packets(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) {
-    for (heading, passages) in Direction::BOTH.into_iter().zip([forward, reverse]) {
+pub(super) fn by_packets(estimate: &mut Estimate, forward: &[OneWaySingleton], reverse: &[OneWaySingleton]) {
+    for (heading, singletons) in Direction::BOTH.into_iter().zip([forward, reverse]) {
         // Packets of a queue that is never empty lie anywhere.
         if estimate.full == Some(heading) {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn by_packets(estimate: &mut Estimate, forward: &[Passage], reverse: 
         let mut both = estimate.correction(heading).clone();
         let jumps: Vec<Option<usize>> =
             changes.iter().map(|(at, size)| add(&mut both, *at, *size as f64)).collect();
-        sharpen(&mut both, heading, passages.iter().filter_map(stamps));
+        sharpen(&mut both, heading, singletons.iter().filter_map(stamps));
         let events = estimate.events.iter_mut().filter(|one| is_one(one));
         for (event, jump) in events.zip(jumps) {
             if let Some(leg) = jump.and_then(|jump| both.legs.get(jump)) {

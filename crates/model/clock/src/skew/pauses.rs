@@ -1,6 +1,6 @@
 //! Clocks that are set while no packet leaves, or so far ahead that their moments have a hole.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 
 use super::arithmetic::rounded;
 use super::estimate::{ChangeKind, Estimate};
@@ -35,7 +35,7 @@ pub(super) fn passed(points: &[(i64, f64)]) -> (Vec<i64>, i64) {
 /// Places steps of the clocks that lie in a time without packets no later than the first packet after it. And where that time is what a sender left
 /// out that was set ahead, what the clocks drift apart in it is none of the step. Of other steps nothing says which of both clocks was set, and so whether
 /// it is.
-pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[Passage]) {
+pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[OneWaySingleton]) {
     /// A pause is longer than so many times between packets, on average.
     const LONG: i64 = 8;
     let correction = estimate.correction(Direction::Forward).clone();

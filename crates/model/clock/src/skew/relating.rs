@@ -3,7 +3,7 @@
 use romer_record::document::{ClockEvent, ClockSoFar, ClockState};
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use super::arithmetic::rounded;
 use super::bounds::{STEERED_PPM, bounds};
@@ -42,43 +42,44 @@ impl Both for InTurn {
     }
 }
 
-/// The number after that of the last of the first `stated` packets that were sent, of these passages in order of number. Where
+/// The number after that of the last of the first `stated` packets that were sent, of these singletons in order of number. Where
 /// there is none for any packet that was lost, and numbers are missing, packets count from 0; else from the first there is.
 /// Numbers that begin beyond `stated` begin anywhere.
-pub fn calibrated_until(passages: &[Passage], stated: u64) -> u64 {
-    let Some(first) = passages.first() else { return stated };
+pub fn calibrated_until(singletons: &[OneWaySingleton], stated: u64) -> u64 {
+    let Some(first) = singletons.first() else { return stated };
     // A file that has no line for what was lost has no departure of it.
-    let lines = || passages.iter().filter(|passage| passage.departure.is_some());
+    let lines = || singletons.iter().filter(|singleton| singleton.departure.is_some());
     let whole = || {
         lines().zip(lines().skip(1)).all(|(one, next)| next.sequence.saturating_sub(one.sequence) <= 1)
-            || lines().any(|passage| passage.fate == Fate::Lost)
+            || lines().any(|singleton| singleton.fate == Fate::Lost)
     };
     let from = if first.sequence < stated && !whole() { 0 } else { first.sequence };
     from.saturating_add(stated)
 }
 
-/// The passages of the first `stated` packets that were sent, whether they arrived or not: in order of number, as they are.
-pub fn for_calibration(passages: &[Passage], stated: u64) -> &[Passage] {
-    let until = calibrated_until(passages, stated);
-    &passages[..passages.partition_point(|passage| passage.sequence < until)]
+/// The singletons of the first `stated` packets that were sent, whether they arrived or not: in order of number, as they are.
+pub fn for_calibration(singletons: &[OneWaySingleton], stated: u64) -> &[OneWaySingleton] {
+    let until = calibrated_until(singletons, stated);
+    &singletons[..singletons.partition_point(|singleton| singleton.sequence < until)]
 }
 
 /// Estimates the clocks of two directions. Packets without both stamps say nothing. With calibration packets, the methods that
 /// take them use the first so many that were sent, of which those that came count.
 pub fn estimate(
     request: &SkewRequest,
-    forward: &[Passage],
-    reverse: &[Passage],
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
     workers: &impl Both,
 ) -> Estimate {
     let method = method_of(request);
     let stated = request.calibration.filter(|_| method.takes_calibration());
     let (all, mut estimator) = ([forward, reverse], Estimator::new(method, None));
-    let calibrating = all.map(|passages| stated.map_or(passages, |stated| for_calibration(passages, stated)));
+    let calibrating =
+        all.map(|singletons| stated.map_or(singletons, |stated| for_calibration(singletons, stated)));
     let [forward, reverse] = match (&method, stated) {
         // A clock jumps after its calibration, too.
         (Method::LeastAbsoluteJumps, Some(_)) => {
-            let came = |passages: &[Passage]| passages.iter().filter_map(stamps).count() as u64;
+            let came = |singletons: &[OneWaySingleton]| singletons.iter().filter_map(stamps).count() as u64;
             estimator = Estimator::calibrated(method, calibrating.map(came));
             all
         }
@@ -86,9 +87,9 @@ pub fn estimate(
     };
     // The first packet of each direction is what the others are counted from.
     let mut rest = [&[][..]; 2];
-    for ((heading, passages), rest) in Direction::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
-        let first = passages.iter().position(|passage| stamps(passage).is_some());
-        let (first, others) = passages.split_at(first.map_or(passages.len(), |first| first + 1));
+    for ((heading, singletons), rest) in Direction::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
+        let first = singletons.iter().position(|singleton| stamps(singleton).is_some());
+        let (first, others) = singletons.split_at(first.map_or(singletons.len(), |first| first + 1));
         push(&mut estimator, heading, &first[first.len().saturating_sub(1)..]);
         *rest = others;
     }
@@ -115,21 +116,21 @@ pub fn estimate(
     estimator.estimate()
 }
 
-fn push(estimator: &mut Estimator, heading: Direction, passages: &[Passage]) {
-    for (departure, arrival) in passages.iter().filter_map(stamps) {
+fn push(estimator: &mut Estimator, heading: Direction, singletons: &[OneWaySingleton]) {
+    for (departure, arrival) in singletons.iter().filter_map(stamps) {
         estimator.push(heading, departure, arrival);
     }
 }
 
-/// The difference of a passage's stamps without the correction.
-fn corrected(passage: &Passage, heading: Direction, correction: &Correction) -> Option<i128> {
-    let raw = across(passage.departure?, passage.arrival?);
-    Some(raw - i128::from(correction.at(moment(passage, heading)?)))
+/// The difference of a singleton's stamps without the correction.
+fn corrected(singleton: &OneWaySingleton, heading: Direction, correction: &Correction) -> Option<i128> {
+    let raw = across(singleton.departure?, singleton.arrival?);
+    Some(raw - i128::from(correction.at(moment(singleton, heading)?)))
 }
 
 /// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock. In a direction
 /// whose queue is never empty the least packet may lie anywhere, so that there it is no more than the times around the jumps.
-fn changes(passages: &[Passage], heading: Direction, estimate: &Estimate) -> Vec<[i64; 2]> {
+fn changes(singletons: &[OneWaySingleton], heading: Direction, estimate: &Estimate) -> Vec<[i64; 2]> {
     /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
     const JUMP: f64 = 1_000.0;
     const TURN: f64 = 20e-6;
@@ -138,7 +139,7 @@ fn changes(passages: &[Passage], heading: Direction, estimate: &Estimate) -> Vec
     /// A slew may have begun so much earlier, and ended so much later, as a part of its length.
     const WIDER: i64 = 4;
     let correction = estimate.correction(heading);
-    let moments = || passages.iter().filter_map(|passage| moment(passage, heading));
+    let moments = || singletons.iter().filter_map(|singleton| moment(singleton, heading));
     // Also those that are out of the stamps already.
     let steps = estimate.events.iter().filter(|event| event.kind == ChangeKind::ClockStep);
     let steps: Vec<i64> = steps.map(|step| step.at_ns).collect();
@@ -180,15 +181,15 @@ fn lesser(a: Least, b: Least) -> Least {
 
 /// By how much the least delay may be another than what [`correct`] takes for it, or a packet has been cut to it, nanoseconds: what lies next to a
 /// change may be lower than all else, because it is, or because it was corrected too much.
-fn in_doubt(passages: &[Passage], heading: Direction, estimate: &Estimate) -> f64 {
-    let doubtful = changes(passages, heading, estimate);
+fn in_doubt(singletons: &[OneWaySingleton], heading: Direction, estimate: &Estimate) -> f64 {
+    let doubtful = changes(singletons, heading, estimate);
     if doubtful.is_empty() {
         return 0.0;
     }
     let correction = estimate.correction(heading);
-    let least = passages.iter().filter_map(|passage| {
-        let one = corrected(passage, heading, correction)?;
-        let at = moment(passage, heading)?;
+    let least = singletons.iter().filter_map(|singleton| {
+        let one = corrected(singleton, heading, correction)?;
+        let at = moment(singleton, heading)?;
         Some([Some(one).filter(|_| !is_within(&doubtful, at)), Some(one)])
     });
     match least.fold([None; 2], lesser) {
@@ -207,65 +208,67 @@ fn is_within(spans: &[[i64; 2]], at: i64) -> bool {
 /// What lies next to a change of the clock, or within a slew, may be corrected too much, because when exactly the change
 /// began or ended is not known: it does not count for the least, unless there is nothing else.
 pub fn correct(
-    passages: &mut [Passage],
+    singletons: &mut [OneWaySingleton],
     heading: Direction,
     estimate: &Estimate,
     workers: &impl Both,
 ) -> Option<i128> {
     let correction = estimate.correction(heading);
-    let doubtful = changes(passages, heading, estimate);
-    let (one, other) = passages.split_at_mut(passages.len() / 2);
-    let fill = |passages: &mut [Passage]| fill(passages, heading, correction, &doubtful);
+    let doubtful = changes(singletons, heading, estimate);
+    let (one, other) = singletons.split_at_mut(singletons.len() / 2);
+    let fill = |singletons: &mut [OneWaySingleton]| fill(singletons, heading, correction, &doubtful);
     let (a, b) = workers.both(|| fill(one), || fill(other));
     let [sure, any] = lesser(a, b);
     let base = match (sure, any) {
         // Of a full queue many packets beside a jump may be lower than all others; of what the jump put wrong there are few.
         (Some(sure), Some(any)) if estimate.is_full(heading) => {
-            let lower =
-                |passage: &&Passage| passage.delay.is_some_and(|delay| i128::from(delay.as_nanos()) < sure);
-            Some(if passages.iter().filter(lower).count() > STRAY { any } else { sure })
+            let lower = |singleton: &&OneWaySingleton| {
+                singleton.delay.is_some_and(|delay| i128::from(delay.as_nanos()) < sure)
+            };
+            Some(if singletons.iter().filter(lower).count() > STRAY { any } else { sure })
         }
         _ => sure.or(any),
     };
-    let (one, other) = passages.split_at_mut(passages.len() / 2);
-    let settle = |passages: &mut [Passage]| settle(passages, heading, correction, base.unwrap_or(0));
+    let (one, other) = singletons.split_at_mut(singletons.len() / 2);
+    let settle =
+        |singletons: &mut [OneWaySingleton]| settle(singletons, heading, correction, base.unwrap_or(0));
     workers.both(|| settle(one), || settle(other));
     base
 }
 
 /// Puts the corrected differences where the delays belong, so far as they fit, and gives the least of them.
 fn fill(
-    passages: &mut [Passage],
+    singletons: &mut [OneWaySingleton],
     heading: Direction,
     correction: &Correction,
     doubtful: &[[i64; 2]],
 ) -> Least {
     let mut least = [None; 2];
-    for passage in passages {
-        let corrected = corrected(passage, heading, correction);
-        passage.delay = corrected.and_then(length);
+    for singleton in singletons {
+        let corrected = corrected(singleton, heading, correction);
+        singleton.delay = corrected.and_then(length);
         if corrected.is_none() {
             continue;
         }
         let doubted =
-            !doubtful.is_empty() && moment(passage, heading).is_some_and(|at| is_within(doubtful, at));
+            !doubtful.is_empty() && moment(singleton, heading).is_some_and(|at| is_within(doubtful, at));
         least = lesser(least, [corrected.filter(|_| !doubted), corrected]);
     }
     least
 }
 
 /// Makes delays of what [`fill`] has put there.
-fn settle(passages: &mut [Passage], heading: Direction, correction: &Correction, base: i128) {
-    for passage in passages {
-        let there = match passage.delay {
+fn settle(singletons: &mut [OneWaySingleton], heading: Direction, correction: &Correction, base: i128) {
+    for singleton in singletons {
+        let there = match singleton.delay {
             Some(delay) => Some(i128::from(delay.as_nanos())),
             // What does not fit by itself may fit above the least.
-            None => corrected(passage, heading, correction),
+            None => corrected(singleton, heading, correction),
         };
-        passage.delay = there.map(|nanos| (nanos - base).max(0)).and_then(length);
-        if let (Some(delay), Some(at)) = (passage.delay, moment(passage, heading)) {
+        singleton.delay = there.map(|nanos| (nanos - base).max(0)).and_then(length);
+        if let (Some(delay), Some(at)) = (singleton.delay, moment(singleton, heading)) {
             let more = correction.more(at, heading, delay.as_nanos());
-            passage.delay = length(i128::from(delay.as_nanos().saturating_sub(more).max(0)));
+            singleton.delay = length(i128::from(delay.as_nanos().saturating_sub(more).max(0)));
         }
     }
 }
@@ -284,7 +287,7 @@ enum Attribution {
 /// Whose a rate is that is too large for clocks as a rule.
 fn attribution(
     request: &SkewRequest,
-    [forward, reverse]: [&[Passage]; 2],
+    [forward, reverse]: [&[OneWaySingleton]; 2],
     workers: &impl Both,
 ) -> Attribution {
     /// Rates are equal within so many half widths of both intervals.
@@ -348,17 +351,17 @@ fn shown(method: Method) -> String {
 /// The [`estimate`], with the jumps of its corrections between the two packets where they belong.
 pub fn sharpened(
     request: &SkewRequest,
-    forward: &[Passage],
-    reverse: &[Passage],
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
     workers: &impl Both,
 ) -> Estimate {
     let mut found = estimate(request, forward, reverse, workers);
-    for ((correction, heading), passages) in
+    for ((correction, heading), singletons) in
         found.corrections.iter_mut().zip(Direction::BOTH).zip([forward, reverse])
     {
         // Where the queue is never empty, packets tell less of a jump's moment than those of the other direction.
         if found.full != Some(heading) {
-            sharpen(correction, heading, passages.iter().filter_map(stamps));
+            sharpen(correction, heading, singletons.iter().filter_map(stamps));
         }
     }
     dated::by_the_other(&mut found, forward, reverse);
@@ -369,10 +372,13 @@ pub fn sharpened(
 }
 
 /// That more packets are stated to be for calibration than were sent in either direction, where that is so.
-fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<MeasurementWarning> {
+fn fewer_than_stated(
+    request: &SkewRequest,
+    directions: [&[OneWaySingleton]; 2],
+) -> Option<MeasurementWarning> {
     let stated = request.calibration.filter(|_| method_of(request).takes_calibration())?;
-    let sent = |passages: &[Passage]| {
-        let (first, last) = (passages.first()?, passages.last()?);
+    let sent = |singletons: &[OneWaySingleton]| {
+        let (first, last) = (singletons.first()?, singletons.last()?);
         Some((last.sequence - first.sequence).saturating_add(1))
     };
     let sent = directions.into_iter().filter_map(sent).max().filter(|sent| *sent < stated)?;
@@ -380,13 +386,13 @@ fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Opti
 }
 
 /// That the first window is most of what Khlifi's mean holds, where it is: of few windows, which say little of each other.
-fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<MeasurementWarning> {
+fn few_windows(request: &SkewRequest, directions: [&[OneWaySingleton]; 2]) -> Option<MeasurementWarning> {
     /// A greater share of the first window is told.
     const MOST: f64 = 0.5;
     let Method::Khlifi { window, weight } = method_of(request) else { return None };
-    let span = |(passages, heading): (&[Passage], Direction)| {
+    let span = |(singletons, heading): (&[OneWaySingleton], Direction)| {
         let mut moments =
-            passages.iter().filter(|one| stamps(one).is_some()).filter_map(|one| moment(one, heading));
+            singletons.iter().filter(|one| stamps(one).is_some()).filter_map(|one| moment(one, heading));
         let first = moments.next()?;
         let (low, high) = moments.fold((first, first), |(low, high), at| (low.min(at), high.max(at)));
         Some(high.saturating_sub(low))
@@ -405,8 +411,8 @@ fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<Mea
 /// An estimate whose corrections can be trusted, with warnings of what is left out and why.
 pub fn usable(
     request: &SkewRequest,
-    forward: &[Passage],
-    reverse: &[Passage],
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
     workers: &impl Both,
 ) -> (Estimate, Vec<MeasurementWarning>) {
     let mut found = sharpened(request, forward, reverse, workers);
@@ -430,14 +436,14 @@ pub fn usable(
     let all = || forward.iter().chain(reverse);
     // Of packets of which none arrived nothing is asked of the clocks.
     if let Some(why) = &found.why_not
-        && all().any(|passage| passage.fate == Fate::Arrived)
+        && all().any(|singleton| singleton.fate == Fate::Arrived)
     {
-        let both = |passage: &Passage| passage.departure.is_some() && passage.arrival.is_some();
+        let both = |singleton: &OneWaySingleton| singleton.departure.is_some() && singleton.arrival.is_some();
         warnings.push(MeasurementWarning::SkewNotIdentifiable {
             unknown: why.clone(),
             skew_included: all().any(both),
         });
-        let raw = |passage: &Passage| Some(across(passage.departure?, passage.arrival?));
+        let raw = |singleton: &OneWaySingleton| Some(across(singleton.departure?, singleton.arrival?));
         if let Some(movement) = opposite_movement([forward, reverse], raw) {
             warnings.push(MeasurementWarning::ClockMovementIncluded { movement_ns: rounded(movement) });
         }
@@ -445,12 +451,12 @@ pub fn usable(
     (found, warnings)
 }
 
-/// Passages of both directions whose responder's clock does not go back, with the estimate of their clocks.
+/// Singletons of both directions whose responder's clock does not go back, with the estimate of their clocks.
 #[derive(Debug)]
 pub struct Continuous {
-    /// Forward and reverse. Which passage is the first of its packet may be another than it was before.
-    pub passages: [Vec<Passage>; 2],
-    /// The estimate of these passages.
+    /// Forward and reverse. Which singleton is the first of its packet may be another than it was before.
+    pub singletons: [Vec<OneWaySingleton>; 2],
+    /// The estimate of these singletons.
     pub estimate: Estimate,
     /// The steps back that were removed.
     pub set_back: SetBack,
@@ -459,67 +465,71 @@ pub struct Continuous {
 }
 
 /// The [`usable`] estimate, after the steps back of the responder's clock are removed from the stamps.
-pub fn continuous(request: &SkewRequest, passages: [Vec<Passage>; 2], workers: &impl Both) -> Continuous {
-    let estimated = usable(request, &passages[0], &passages[1], workers);
-    remove_steps_back(request, estimated, passages, workers)
+pub fn continuous(
+    request: &SkewRequest,
+    singletons: [Vec<OneWaySingleton>; 2],
+    workers: &impl Both,
+) -> Continuous {
+    let estimated = usable(request, &singletons[0], &singletons[1], workers);
+    remove_steps_back(request, estimated, singletons, workers)
 }
 
 /// Removes the steps back of the responder's clock from stamps whose `estimated` clocks are at hand.
 pub fn remove_steps_back(
     request: &SkewRequest,
     (mut estimate, warnings): (Estimate, Vec<MeasurementWarning>),
-    passages: [Vec<Passage>; 2],
+    singletons: [Vec<OneWaySingleton>; 2],
     workers: &impl Both,
 ) -> Continuous {
-    let [forward, reverse] = &passages;
+    let [forward, reverse] = &singletons;
     let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && estimate.skew.is_some();
     if by_floors {
         let set_back = SetBack::take_out(&mut estimate, forward, reverse);
-        return Continuous { passages: set_back.undo_both(passages), estimate, set_back, warnings };
+        return Continuous { singletons: set_back.undo_both(singletons), estimate, set_back, warnings };
     }
     if !go_back(forward) {
-        return Continuous { passages, estimate, set_back: SetBack::default(), warnings };
+        return Continuous { singletons, estimate, set_back: SetBack::default(), warnings };
     }
     // Other methods report no steps, or not of both directions. The order is another without the steps all the same.
     let mut floors = sharpened(&SkewRequest::default(), forward, reverse, workers);
     let set_back = SetBack::take_out(&mut floors, forward, reverse);
     if set_back.is_empty() {
-        return Continuous { passages, estimate, set_back, warnings };
+        return Continuous { singletons, estimate, set_back, warnings };
     }
-    let passages = set_back.undo_both(passages);
-    let (mut estimate, warnings) = usable(request, &passages[0], &passages[1], workers);
+    let singletons = set_back.undo_both(singletons);
+    let (mut estimate, warnings) = usable(request, &singletons[0], &singletons[1], workers);
     set_back.tell(&floors, &mut estimate);
-    Continuous { passages, estimate, set_back, warnings }
+    Continuous { singletons, estimate, set_back, warnings }
 }
 
 /// Whether arrivals of packets that were sent one after another go back.
-fn go_back(forward: &[Passage]) -> bool {
+fn go_back(forward: &[OneWaySingleton]) -> bool {
     let mut arrivals = forward.iter().filter(|one| one.copy == 0).filter_map(|one| one.arrival);
     let later = arrivals.clone().skip(1);
     arrivals.by_ref().zip(later).any(|(one, next)| next < one)
 }
 
-/// What the document says of the clocks, of passages whose delays are [corrected](correct). The bounds of the offset are those of the moment
+/// What the document says of the clocks, of singletons whose delays are [corrected](correct). The bounds of the offset are those of the moment
 /// of the first packet: no packet may have arrived before it left, or before the least time that a way is known to take. Where that
 /// time contradicts the packets, it is not used, and a warning says so. `least` are the least corrected differences of both
 /// directions, as [`correct`] gives them.
 pub fn state(
     request: &SkewRequest,
     estimate: &Estimate,
-    forward: &[Passage],
-    reverse: &[Passage],
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
     least: [Option<i128>; 2],
 ) -> (ClockState, Option<MeasurementWarning>) {
     let error = [(Direction::Forward, forward), (Direction::Reverse, reverse)]
         .into_iter()
-        .flat_map(|(heading, passages)| {
-            let ends = passages.first().into_iter().chain(passages.last());
-            let at_ends = ends.filter_map(move |passage| {
-                Some(estimate.correction(heading).error_at(moment(passage, heading)?))
+        .flat_map(|(heading, singletons)| {
+            let ends = singletons.first().into_iter().chain(singletons.last());
+            let at_ends = ends.filter_map(move |singleton| {
+                Some(estimate.correction(heading).error_at(moment(singleton, heading)?))
             });
-            at_ends.chain(estimate.skew.map(|_| in_doubt(passages, heading, estimate)))
+            at_ends.chain(estimate.skew.map(|_| in_doubt(singletons, heading, estimate)))
         })
-        .chain(opposite_movement([forward, reverse], |passage| Some(passage.delay?.as_nanos().into())))
+        .chain(opposite_movement([forward, reverse], |singleton| Some(singleton.delay?.as_nanos().into())))
         .fold(estimate.coarse_ns, f64::max);
     let (offset_bounds_ns, warning) = bounds(request, estimate, [forward, reverse], least);
     let method = method_of(request);

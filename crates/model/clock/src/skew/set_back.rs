@@ -5,7 +5,7 @@
 //! because the sender's packets left with less between them than it is long, it is taken out of the responder's stamps, and
 //! no more of the delays.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_units::{Direction, Timestamp};
 
 use super::arithmetic::median;
@@ -81,12 +81,12 @@ struct PacketMoment {
 }
 
 impl PacketMoment {
-    fn new(passage: &Passage, heading: Direction) -> Option<Self> {
+    fn new(singleton: &OneWaySingleton, heading: Direction) -> Option<Self> {
         let stamp = match heading {
-            Direction::Forward => passage.arrival.map(Timestamp::as_nanos),
-            Direction::Reverse => passage.departure.map(Timestamp::as_nanos),
+            Direction::Forward => singleton.arrival.map(Timestamp::as_nanos),
+            Direction::Reverse => singleton.departure.map(Timestamp::as_nanos),
         };
-        Some(Self { at: moment(passage, heading)?, stamp: stamp? })
+        Some(Self { at: moment(singleton, heading)?, stamp: stamp? })
     }
 
     fn raw(self, heading: Direction) -> f64 {
@@ -155,7 +155,11 @@ impl SetBack {
     /// Finds the steps in `estimate` that are the responder's, and takes them out of its corrections, which are
     /// [sharpened](super::sharpen()): what is left of these is of stamps in which they are [undone](Self::undo). The estimate tells of
     /// them as before. Where no stamp of the responder's goes back there are none.
-    pub fn take_out(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) -> Self {
+    pub fn take_out(
+        estimate: &mut Estimate,
+        forward: &[OneWaySingleton],
+        reverse: &[OneWaySingleton],
+    ) -> Self {
         let is_step = |event: &&ClockChange| event.kind == ChangeKind::ClockStep && event.until_ns.is_none();
         let steps: Vec<ClockChange> = estimate.events.iter().filter(is_step).copied().collect();
         let mut found = Self::default();
@@ -163,16 +167,16 @@ impl SetBack {
             return found;
         }
         let mut packets =
-            [(forward, Direction::Forward), (reverse, Direction::Reverse)].map(|(passages, heading)| {
+            [(forward, Direction::Forward), (reverse, Direction::Reverse)].map(|(singletons, heading)| {
                 let mut packets: Vec<PacketMoment> =
-                    passages.iter().filter_map(|passage| PacketMoment::new(passage, heading)).collect();
+                    singletons.iter().filter_map(|singleton| PacketMoment::new(singleton, heading)).collect();
                 packets.sort_by_key(|packet| packet.at);
                 packets
             });
         // A copy has left with its packet.
-        let sent = forward.iter().filter(|passage| passage.copy == 0);
+        let sent = forward.iter().filter(|singleton| singleton.copy == 0);
         let mut left: Vec<i64> =
-            sent.filter_map(|passage| passage.departure.map(Timestamp::as_nanos)).collect();
+            sent.filter_map(|singleton| singleton.departure.map(Timestamp::as_nanos)).collect();
         left.sort_unstable();
         for (place, step) in steps.iter().enumerate() {
             let mut corrections = estimate.corrections.clone();
@@ -210,20 +214,23 @@ impl SetBack {
     }
 
     /// One direction with the responder's stamps as if its clock had not been set.
-    pub fn undo(&self, mut passages: Vec<Passage>, heading: Direction) -> Vec<Passage> {
-        for passage in passages.iter_mut().filter(|_| !self.is_empty()) {
-            let Some(packet) = PacketMoment::new(passage, heading) else { continue };
+    pub fn undo(&self, mut singletons: Vec<OneWaySingleton>, heading: Direction) -> Vec<OneWaySingleton> {
+        for singleton in singletons.iter_mut().filter(|_| !self.is_empty()) {
+            let Some(packet) = PacketMoment::new(singleton, heading) else { continue };
             let undone = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
             match heading {
-                Direction::Forward => passage.arrival = Some(Timestamp::from_nanos(undone.stamp)),
-                Direction::Reverse => passage.departure = Some(Timestamp::from_nanos(undone.stamp)),
+                Direction::Forward => singleton.arrival = Some(Timestamp::from_nanos(undone.stamp)),
+                Direction::Reverse => singleton.departure = Some(Timestamp::from_nanos(undone.stamp)),
             }
         }
-        passages
+        singletons
     }
 
     /// The same of both directions.
-    pub(super) fn undo_both(&self, [forward, reverse]: [Vec<Passage>; 2]) -> [Vec<Passage>; 2] {
+    pub(super) fn undo_both(
+        &self,
+        [forward, reverse]: [Vec<OneWaySingleton>; 2],
+    ) -> [Vec<OneWaySingleton>; 2] {
         [self.undo(forward, Direction::Forward), self.undo(reverse, Direction::Reverse)]
     }
 }

@@ -1,24 +1,24 @@
-//! The stamps of a passage, and its moment on the sender's clock.
+//! The stamps of a singleton, and its moment on the sender's clock.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_units::{Arrival, Departure, Direction, Timestamp};
 
 use crate::clocks::across;
 
-pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
-    passage.departure.zip(passage.arrival)
+pub(super) fn stamps(singleton: &OneWaySingleton) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
+    singleton.departure.zip(singleton.arrival)
 }
 
-/// The difference of a passage's stamps.
-pub(super) fn raw(passage: &Passage) -> Option<i128> {
-    stamps(passage).map(|(departure, arrival)| across(departure, arrival))
+/// The difference of a singleton's stamps.
+pub(super) fn raw(singleton: &OneWaySingleton) -> Option<i128> {
+    stamps(singleton).map(|(departure, arrival)| across(departure, arrival))
 }
 
-/// The moment of a passage on the sender's clock.
-pub(super) fn moment(passage: &Passage, heading: Direction) -> Option<i64> {
+/// The moment of a singleton on the sender's clock.
+pub(super) fn moment(singleton: &OneWaySingleton, heading: Direction) -> Option<i64> {
     match heading {
-        Direction::Forward => passage.departure.map(Timestamp::as_nanos),
-        Direction::Reverse => passage.arrival.map(Timestamp::as_nanos),
+        Direction::Forward => singleton.departure.map(Timestamp::as_nanos),
+        Direction::Reverse => singleton.arrival.map(Timestamp::as_nanos),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A slew: what lies within it, or so near its ends that it may, is not taken for the least delay.
 
 use crate::chances::Chances;
-use crate::common::passage;
+use crate::common::singleton;
 use romer_clock::skew::{InTurn, correct, state, usable};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
@@ -30,7 +30,7 @@ fn nanos(seconds: f64) -> i64 {
 
 /// A minute of packets 30 ms apart.
 struct Play {
-    passages: [Vec<Passage>; 2],
+    singletons: [Vec<OneWaySingleton>; 2],
     /// What each packet waited, nanoseconds.
     waited: [Vec<f64>; 2],
     clock: ClockState,
@@ -48,7 +48,7 @@ fn play(seed: u32) -> Play {
     let poisson = chances.unit() < 0.5;
     let least = [between(&mut chances, 2e-4, 6e-2), between(&mut chances, 2e-4, 6e-2)];
     let ahead = |x: f64| rate * x + slewed * (x - from).clamp(0.0, lasts);
-    let (mut passages, mut waited) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut singletons, mut waited) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let mut left = 0.0;
     for n in 0..2_000_u64 {
         let waits: [f64; 2] = std::array::from_fn(|_| {
@@ -57,22 +57,22 @@ fn play(seed: u32) -> Play {
         let came = left + least[0] + waits[0];
         let again = came + 5e-5;
         let home = again + least[1] + waits[1];
-        passages[0].push(passage(n, nanos(left), nanos(came + ahead(came))));
-        passages[1].push(passage(n, nanos(again + ahead(again)), nanos(home)));
+        singletons[0].push(singleton(n, nanos(left), nanos(came + ahead(came))));
+        singletons[1].push(singleton(n, nanos(again + ahead(again)), nanos(home)));
         for (waited, wait) in waited.iter_mut().zip(waits) {
             waited.push(wait * 1e9);
         }
         left += if poisson { 0.03 * chances.exponential(1.0) } else { 0.03 };
     }
     let request = SkewRequest::default();
-    let (found, _) = usable(&request, &passages[0], &passages[1], &InTurn);
-    let [forward, reverse] = &mut passages;
+    let (found, _) = usable(&request, &singletons[0], &singletons[1], &InTurn);
+    let [forward, reverse] = &mut singletons;
     let least = [
         correct(forward, Direction::Forward, &found, &InTurn),
         correct(reverse, Direction::Reverse, &found, &InTurn),
     ];
     let clock = state(&request, &found, forward, reverse, least).0;
-    Play { passages, waited, clock }
+    Play { singletons, waited, clock }
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -88,10 +88,10 @@ fn the_least_delay_is_not_taken_from_within_a_slew() {
     for seed in 40..60 {
         let play = play(seed);
         let error = play.clock.delay_error_ns.unwrap();
-        for (passages, waited) in play.passages.iter().zip(&play.waited) {
+        for (singletons, waited) in play.singletons.iter().zip(&play.waited) {
             let least = waited.iter().copied().fold(f64::INFINITY, f64::min);
             let truth = mean(waited.iter().map(|one| one - least));
-            let found = mean(passages.iter().map(|one| one.delay.unwrap().as_nanos() as f64));
+            let found = mean(singletons.iter().map(|one| one.delay.unwrap().as_nanos() as f64));
             let off = (found - truth).abs();
             missed += u32::from(off > error + 1_000.0);
             assert!(off < 20_000.0, "{seed}: off by {off} ns, {:?}", play.clock);

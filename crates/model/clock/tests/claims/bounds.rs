@@ -6,7 +6,7 @@ use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
 
-use crate::common::passage;
+use crate::common::singleton;
 
 /// What happens in a run of a minute of round trips every 20 ms, over ways of 5 ms (times in seconds, lengths in nanoseconds).
 #[derive(Clone, Default)]
@@ -50,8 +50,8 @@ impl Run {
             let back = again + (5e6 + waits() + queue) / 1e9;
             let sender = |at: f64| whole(at * 1e9);
             let responder = |at: f64| whole(at * 1e9 + self.ahead(at));
-            forward.push(passage(number.into(), sender(left), responder(there)));
-            reverse.push(passage(number.into(), responder(again), sender(back)));
+            forward.push(singleton(number.into(), sender(left), responder(there)));
+            reverse.push(singleton(number.into(), responder(again), sender(back)));
             number += 1;
         }
         let request = SkewRequest { method: method.into(), calibration, path_minimum_ns: None };

@@ -1,13 +1,13 @@
 //! Steps of a clock so near an end of a run that a few cells hold all of what lies beyond them: they decide which delay is the least.
 
 use romer_clock::skew::{ChangeKind, Continuous, Estimate, InTurn, Method, continuous, correct, state};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::manifest::SkewRequest;
 use romer_sim::clocks::{Play, Probe, Queue, Scenario, Wander};
 use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
 
-use crate::common::{self, passage};
+use crate::common::{self, singleton};
 
 fn estimate(play: &Play) -> Estimate {
     common::estimate(Method::Best, play)
@@ -84,12 +84,12 @@ fn a_step_that_some_twenty_packets_show_is_told_wherever_it_lies() {
 
 /// By how much single delays are off at the most, of either direction, and by how much they may.
 fn most_off(play: &Play) -> ([f64; 2], f64) {
-    let of = |probes: &[Probe]| -> Vec<Passage> {
-        (0..).zip(probes).map(|(n, one)| passage(n, one.departure_ns, one.arrival_ns)).collect()
+    let of = |probes: &[Probe]| -> Vec<OneWaySingleton> {
+        (0..).zip(probes).map(|(n, one)| singleton(n, one.departure_ns, one.arrival_ns)).collect()
     };
-    let passages = play.probes.each_ref().map(|probes| of(probes));
+    let singletons = play.probes.each_ref().map(|probes| of(probes));
     let request = SkewRequest::default();
-    let Continuous { estimate: found, passages: mut ways, .. } = continuous(&request, passages, &InTurn);
+    let Continuous { estimate: found, singletons: mut ways, .. } = continuous(&request, singletons, &InTurn);
     let least = [0, 1].map(|way| correct(&mut ways[way], Direction::BOTH[way], &found, &InTurn));
     let clock = state(&request, &found, &ways[0], &ways[1], least).0;
     let off = [0, 1].map(|way| {

@@ -7,7 +7,7 @@ use romer_record::manifest::SkewRequest;
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Direction, Timestamp};
 
-use crate::common::passage;
+use crate::common::singleton;
 
 /// A stream with stamps in whole units.
 #[derive(Clone, Copy)]
@@ -129,8 +129,8 @@ fn documented(unit: f64, wait: f64, seconds: f64, ways: usize, seed: u32) -> (f6
         let back = there + 5e3 + way - wait * (1.0 - some()).ln();
         let responder = |moment: f64| moment + skew * (moment - 1e12) + ahead;
         let stamps = [[left, responder(there)], [responder(there + 5e3), back]];
-        for (passages, [departure, arrival]) in directions.iter_mut().zip(stamps).take(ways) {
-            passages.push(passage(u64::from(n), whole(departure), whole(arrival)));
+        for (singletons, [departure, arrival]) in directions.iter_mut().zip(stamps).take(ways) {
+            singletons.push(singleton(u64::from(n), whole(departure), whole(arrival)));
         }
         n += 1;
     }

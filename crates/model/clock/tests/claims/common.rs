@@ -1,13 +1,13 @@
 //! What several tests need.
 
 use romer_clock::skew::{Estimate, Estimator, Method};
-use romer_record::{Fate, Leaving, Passage};
+use romer_record::{Fate, Leaving, OneWaySingleton};
 use romer_sim::clocks::Play;
 use romer_units::{Direction, Timestamp};
 
 /// A packet that arrived, with its stamps.
-pub(crate) fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
-    Passage {
+pub(crate) fn singleton(sequence: u64, departure: i64, arrival: i64) -> OneWaySingleton {
+    OneWaySingleton {
         sequence,
         copy: 0,
         size: 64,

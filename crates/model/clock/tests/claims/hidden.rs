@@ -1,7 +1,7 @@
 //! A slew that is small against what packets wait: neither direction shows it plainly, and both together do.
 
 use romer_clock::skew::{ChangeKind, Estimate, Estimator, InTurn, Method, correct};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Direction, Timestamp};
 
@@ -83,7 +83,7 @@ fn clocks_are_taken_out_as_they_were_when_the_responder_stamped() {
     };
     let ahead = |x: f64| 40e-6 * x;
     let mut estimator = Estimator::new(Method::Best, None);
-    let mut passages = [Vec::new(), Vec::new()];
+    let mut singletons = [Vec::new(), Vec::new()];
     for n in 0..3_000_u32 {
         let long = if n % 100 == 50 { WAITED } else { 0.0 };
         let left = f64::from(n) * 0.02;
@@ -91,30 +91,30 @@ fn clocks_are_taken_out_as_they_were_when_the_responder_stamped() {
         let home = came + 5e-3 + wait() + long;
         let came_by = came + ahead(came);
         let stamps = [(at(left, 0.0), at(came_by, 0.0)), (at(came_by, 0.0), at(home, 0.0))];
-        for ((heading, stamps), passages) in Direction::BOTH.into_iter().zip(stamps).zip(&mut passages) {
+        for ((heading, stamps), singletons) in Direction::BOTH.into_iter().zip(stamps).zip(&mut singletons) {
             estimator.push(heading, stamps.0, stamps.1);
-            passages.push(passage(u64::from(n), stamps));
+            singletons.push(singleton(u64::from(n), stamps));
         }
     }
     let found = estimator.estimate();
-    for (heading, passages) in Direction::BOTH.into_iter().zip(&mut passages) {
-        correct(passages, heading, &found, &InTurn);
-        for one in passages.iter().filter(|one| one.sequence % 100 == 50) {
+    for (heading, singletons) in Direction::BOTH.into_iter().zip(&mut singletons) {
+        correct(singletons, heading, &found, &InTurn);
+        for one in singletons.iter().filter(|one| one.sequence % 100 == 50) {
             let off = one.delay.unwrap().as_nanos() as f64 - WAITED * 1e9;
             assert!((-2e3..200e3).contains(&off), "{heading:?}: {off} ns");
         }
         let least =
-            passages.iter().filter(|one| one.sequence % 100 == 50).map(|one| one.delay.unwrap()).min();
+            singletons.iter().filter(|one| one.sequence % 100 == 50).map(|one| one.delay.unwrap()).min();
         let off = least.unwrap().as_nanos() as f64 - WAITED * 1e9;
         assert!(off.abs() < 3e3, "{heading:?}: {off} ns");
     }
 }
 
-fn passage(
+fn singleton(
     sequence: u64,
     (departure, arrival): (Timestamp<romer_units::Departure>, Timestamp<romer_units::Arrival>),
-) -> Passage {
-    Passage {
+) -> OneWaySingleton {
+    OneWaySingleton {
         sequence,
         copy: 0,
         size: 64,

@@ -10,7 +10,7 @@ use romer_units::random::{RandomStream, Seed};
 use romer_units::{Direction, Timestamp};
 
 use crate::chances::Chances;
-use crate::common::passage;
+use crate::common::singleton;
 
 const SEEDS: core::ops::RangeInclusive<u32> = 1..=20;
 
@@ -110,13 +110,13 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
         #[expect(clippy::cast_possible_truncation, reason = "a minute")]
         let at = |seconds: f64| (seconds * 1e9).round() as i64;
         let read = |time: f64| at(time * (1.0 + 20e-6) + 0.3 + ahead(time));
-        ways[0].push(passage(u64::from(n), at(left), read(came)));
-        ways[1].push(passage(u64::from(n), read(came), at(home)));
+        ways[0].push(singleton(u64::from(n), at(left), read(came)));
+        ways[1].push(singleton(u64::from(n), read(came), at(home)));
         for (truth, delay) in truth.iter_mut().zip([came - left, home - came]) {
             truth.push(delay * 1e3);
         }
     }
-    let Continuous { estimate: found, passages, .. } = continuous(&SkewRequest::default(), ways, &InTurn);
+    let Continuous { estimate: found, singletons, .. } = continuous(&SkewRequest::default(), ways, &InTurn);
     // Now and then such a walk stays near some level.
     let clocks = found.events.iter().filter(|one| one.kind != ChangeKind::PathChange);
     if found.full != Some(Direction::Forward) || clocks.count() != 1 {
@@ -126,7 +126,7 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
         values.sort_by(f64::total_cmp);
         values[values.len() / 2] - values[0]
     };
-    let mut ways = passages;
+    let mut ways = singletons;
     let mut least = [None; 2];
     let medians = [0, 1].map(|way| {
         least[way] = correct(&mut ways[way], Direction::BOTH[way], &found, &InTurn);
@@ -241,11 +241,11 @@ fn behind_a_queue(seed: u32, is_saw: bool, at: f64, happens: Happens) -> (Estima
         free = came;
         let longer = if let Happens::Way(size) = happens { past(came, size) } else { 0.0 };
         let home = came + 0.012 + longer + chances.exponential(0.4e-3);
-        ways[0].push(passage(u64::from(number), here(left), there(came)));
-        ways[1].push(passage(u64::from(number), there(came), here(home)));
+        ways[0].push(singleton(u64::from(number), here(left), there(came)));
+        ways[1].push(singleton(u64::from(number), there(came), here(home)));
         truth.push((came - left) * 1e3);
     }
-    let Continuous { estimate: found, passages: [mut forward, _], .. } =
+    let Continuous { estimate: found, singletons: [mut forward, _], .. } =
         continuous(&SkewRequest::default(), ways, &InTurn);
     correct(&mut forward, Direction::Forward, &found, &InTurn);
     let mut off: Vec<f64> = forward

@@ -1,13 +1,13 @@
 //! When a way changed, in long runs.
 
 use romer_clock::skew::{ChangeKind, InTurn, usable};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
 
 use crate::chances::Chances;
-use crate::common::passage;
+use crate::common::singleton;
 
 /// How far apart packets leave, seconds.
 const APART: f64 = 0.1;
@@ -19,7 +19,7 @@ fn ns(seconds: f64) -> i64 {
 
 /// An hour of packets, of which the way forward, or in reverse, becomes longer by `size` at a moment; and when the first that took it passed
 /// the sender.
-fn play(seed: u32, heading: Direction, size: f64) -> (i64, [Vec<Passage>; 2]) {
+fn play(seed: u32, heading: Direction, size: f64) -> (i64, [Vec<OneWaySingleton>; 2]) {
     let mut chances = Chances::new(RandomStream::new(Seed([seed, 0x7061_7468, 0, 0, 0, 0]), [0, 0]));
     let rate = 6e-5 * (chances.unit() - 0.5);
     let wait = 1e-4 * 10_f64.powf(chances.unit());
@@ -38,8 +38,8 @@ fn play(seed: u32, heading: Direction, size: f64) -> (i64, [Vec<Passage>; 2]) {
         if more(if heading == Direction::Forward { left } else { came }, heading) != 0.0 {
             first = first.min(ns(seen));
         }
-        ways[0].push(passage(u64::from(n), ns(left), ns(theirs(came))));
-        ways[1].push(passage(u64::from(n), ns(theirs(came)), ns(home)));
+        ways[0].push(singleton(u64::from(n), ns(left), ns(theirs(came))));
+        ways[1].push(singleton(u64::from(n), ns(theirs(came)), ns(home)));
     }
     (first, ways)
 }

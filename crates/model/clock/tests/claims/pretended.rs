@@ -9,7 +9,7 @@ use romer_record::{RoundTrip, Stamps};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
-use crate::common::passage;
+use crate::common::singleton;
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000 * MS;
@@ -53,7 +53,7 @@ fn rows() -> Vec<RoundTrip> {
 fn through(clock: &SimulatedClock) -> Estimate {
     let mut rows = rows();
     clock.pass(&mut rows);
-    let by_kernel = |n: u64, [left, came]: [Option<i64>; 2]| passage(n, left.unwrap(), came.unwrap());
+    let by_kernel = |n: u64, [left, came]: [Option<i64>; 2]| singleton(n, left.unwrap(), came.unwrap());
     let nanos = |row: &RoundTrip| {
         let [t1, t4] = [row.t1.kernel, row.t4.kernel].map(|stamp| stamp.map(Timestamp::as_nanos));
         let [t2, t3] = [row.t2.kernel, row.t3.kernel].map(|stamp| stamp.map(Timestamp::as_nanos));

@@ -4,7 +4,7 @@
 //!, so that a change of an estimator shows and chance does not.
 
 use romer_clock::skew::{ChangeKind, Estimator, InTurn, Method, correct};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_sim::clocks::{Probe, Scenario, Wander, random_scenario, standard_scenarios};
 use romer_units::{Direction, Timestamp};
 
@@ -186,9 +186,10 @@ fn what_is_corrected_too_much_next_to_a_slew_is_no_floor() {
         let play = numbered(11).play(seed);
         let found = estimate(Method::Best, &play);
         for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes) {
-            let mut passages: Vec<Passage> = (0..).zip(probes).map(passage).collect();
-            correct(&mut passages, heading, &found, &InTurn);
-            let delays: Vec<f64> = passages.iter().map(|one| one.delay.unwrap().as_nanos() as f64).collect();
+            let mut singletons: Vec<OneWaySingleton> = (0..).zip(probes).map(singleton).collect();
+            correct(&mut singletons, heading, &found, &InTurn);
+            let delays: Vec<f64> =
+                singletons.iter().map(|one| one.delay.unwrap().as_nanos() as f64).collect();
             let waited: Vec<f64> = probes.iter().map(|probe| probe.waited_ns).collect();
             let least = waited.iter().copied().fold(f64::INFINITY, f64::min);
             let off = median(delays) - (median(waited) - least);
@@ -198,8 +199,8 @@ fn what_is_corrected_too_much_next_to_a_slew_is_no_floor() {
 }
 
 /// A probe that arrived, by its stamps.
-fn passage((sequence, probe): (u64, &Probe)) -> Passage {
-    Passage {
+fn singleton((sequence, probe): (u64, &Probe)) -> OneWaySingleton {
+    OneWaySingleton {
         sequence,
         copy: 0,
         size: 64,

@@ -1,8 +1,8 @@
 //! A clock that is set while nothing is sent, or so far ahead that its moments have a hole: each packet is on its own side of the step.
 
-use crate::common::passage;
+use crate::common::singleton;
 use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, correct, usable};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::manifest::SkewRequest;
 use romer_units::Direction;
 use romer_units::random::{RandomStream, Seed};
@@ -22,8 +22,8 @@ struct Set {
     rate: f64,
 }
 
-/// 1,000 packets 30 ms apart, over ways of 50 and 30 ms and behind exponential queues of 0.5 ms: both ways' passages, corrected.
-fn play(seed: u32, set: &Set) -> (Estimate, [Vec<Passage>; 2]) {
+/// 1,000 packets 30 ms apart, over paths of 50 and 30 ms and behind exponential queues of 0.5 ms: the singletons of both directions, corrected.
+fn play(seed: u32, set: &Set) -> (Estimate, [Vec<OneWaySingleton>; 2]) {
     const PACKETS: u32 = 1_000;
     let random = RandomStream::new(Seed([seed, 0x7061_7573, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
@@ -35,28 +35,28 @@ fn play(seed: u32, set: &Set) -> (Estimate, [Vec<Passage>; 2]) {
     let from = left(PACKETS / 2) - if set.pause > 0.0 { 1.0 } else { 0.01 };
     let by_sender = |t: f64| t + if t >= from { set.sender } else { 0.0 };
     let by_responder = |t: f64| t + set.rate * t + if t >= from { set.responder } else { 0.0 };
-    let mut passages = [Vec::new(), Vec::new()];
+    let mut singletons = [Vec::new(), Vec::new()];
     for n in 0..PACKETS {
         let sent = left(n);
         let came = sent + 0.05 + wait();
         let home = came + 0.03 + wait();
-        passages[0].push(passage(n.into(), nanos(by_sender(sent)), nanos(by_responder(came))));
-        passages[1].push(passage(n.into(), nanos(by_responder(came)), nanos(by_sender(home))));
+        singletons[0].push(singleton(n.into(), nanos(by_sender(sent)), nanos(by_responder(came))));
+        singletons[1].push(singleton(n.into(), nanos(by_responder(came)), nanos(by_sender(home))));
     }
-    let (found, _) = usable(&SkewRequest::default(), &passages[0], &passages[1], &InTurn);
-    for (heading, passages) in Direction::BOTH.into_iter().zip(&mut passages) {
-        correct(passages, heading, &found, &InTurn);
+    let (found, _) = usable(&SkewRequest::default(), &singletons[0], &singletons[1], &InTurn);
+    for (heading, singletons) in Direction::BOTH.into_iter().zip(&mut singletons) {
+        correct(singletons, heading, &found, &InTurn);
     }
-    (found, passages)
+    (found, singletons)
 }
 
 /// The one step that is told, and that no packet took longer than any waited.
 fn step(seed: u32, set: &Set) -> ClockChange {
-    let (found, passages) = play(seed, set);
+    let (found, singletons) = play(seed, set);
     let [event] = found.events[..] else { panic!("{seed}: {:?}", found.events) };
     assert_eq!(event.kind, ChangeKind::ClockStep, "{seed}");
-    for passages in &passages {
-        let most = passages.iter().filter_map(|one| one.delay).max().unwrap_or_default();
+    for singletons in &singletons {
+        let most = singletons.iter().filter_map(|one| one.delay).max().unwrap_or_default();
         assert!(most.as_nanos() < 100_000_000, "{seed}: {most}, {event:?}");
     }
     event

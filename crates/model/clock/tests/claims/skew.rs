@@ -6,7 +6,7 @@ use romer_clock::skew::{
 };
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Direction, Duration, Timestamp};
 
@@ -374,11 +374,11 @@ fn each_jump_is_found_at_the_packet_at_which_it_was() {
 #[test]
 fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() {
     // Every third is lost; from number 400 on packets wait more and more.
-    let lossy = |lines: bool, from: u64| -> Vec<Passage> {
+    let lossy = |lines: bool, from: u64| -> Vec<OneWaySingleton> {
         let all = (0..1_500i64).map(|n| {
             let came = n % 3 != 0;
             let arrival = n * 20_000_000 + 5_000_000 + n * 600 + if n >= 400 { (n - 400) * 9_000 } else { 0 };
-            Passage {
+            OneWaySingleton {
                 sequence: n.unsigned_abs() + from,
                 copy: 0,
                 size: 60,
@@ -391,7 +391,7 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
                 leaving: romer_record::Leaving::UNKNOWN,
             }
         });
-        all.filter(|passage| lines || passage.fate == Fate::Arrived).collect()
+        all.filter(|singleton| lines || singleton.fate == Fate::Arrived).collect()
     };
     for (lines, from) in [(true, 0), (true, 1), (true, 77_000), (false, 0)] {
         let request = SkewRequest {
@@ -399,22 +399,22 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
             calibration: Some(400),
             ..SkewRequest::default()
         };
-        let passages = lossy(lines, from);
-        let found = relate(&request, &passages, &[], &InTurn);
+        let singletons = lossy(lines, from);
+        let found = relate(&request, &singletons, &[], &InTurn);
         assert!((ppm(&found) - 30.0).abs() < 1e-3, "{lines} {from}: {found:?}");
         let more = SkewRequest { calibration: Some(600), ..request };
-        assert!((ppm(&relate(&more, &passages, &[], &InTurn)) - 30.0).abs() > 1.0);
+        assert!((ppm(&relate(&more, &singletons, &[], &InTurn)) - 30.0).abs() > 1.0);
     }
 }
 
 /// (The analysis gave the estimator no packet but these, so that none was found.)
 #[test]
-fn of_passages_too_jumps_after_the_calibration_are_compensated() {
-    let passages: Vec<Passage> = (0..3_000i64)
+fn of_singletons_too_jumps_after_the_calibration_are_compensated() {
+    let singletons: Vec<OneWaySingleton> = (0..3_000i64)
         .map(|n| {
             let wait = (n * 7_919) % 1_000 * 300 + if n >= 1_500 { 4_000_000 } else { 0 };
             let came = n % 7 != 3;
-            Passage {
+            OneWaySingleton {
                 sequence: n.unsigned_abs(),
                 copy: 0,
                 size: 60,
@@ -433,7 +433,7 @@ fn of_passages_too_jumps_after_the_calibration_are_compensated() {
         calibration: Some(500),
         ..SkewRequest::default()
     };
-    let found = relate(&request, &passages, &[], &InTurn);
+    let found = relate(&request, &singletons, &[], &InTurn);
     assert!((ppm(&found) - 30.0).abs() < 3.0, "{found:?}");
     let [jump] = &found.events[..] else { panic!("{found:?}") };
     assert!((jump.size_ns - 4_000_000).abs() < 100_000, "{found:?}");
@@ -442,8 +442,8 @@ fn of_passages_too_jumps_after_the_calibration_are_compensated() {
 
 #[test]
 fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
-    let passages: Vec<Passage> = (0..3_000i64)
-        .map(|n| Passage {
+    let singletons: Vec<OneWaySingleton> = (0..3_000i64)
+        .map(|n| OneWaySingleton {
             sequence: n.unsigned_abs(),
             copy: 0,
             size: 60,
@@ -458,7 +458,7 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
         .collect();
     let warnings = |method: &str| {
         let request = SkewRequest { method: method.into(), ..SkewRequest::default() };
-        usable(&request, &passages, &[], &InTurn).1
+        usable(&request, &singletons, &[], &InTurn).1
     };
     let seconds = |count: i64| count * 1_000_000_000;
     let few = warnings("khlifi");

@@ -10,7 +10,7 @@
 //! make gaps of few lengths, of which one may be short: there must be more of short ones than there are where each
 //! packet has the delay of some other.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::finding::Pattern;
 use romer_units::random::{Blocks, RandomStream, Seed};
 
@@ -40,9 +40,9 @@ const GROUPS: usize = 3;
 const TOGETHER: f64 = 4.0;
 
 /// Coalesced arrivals of a direction.
-pub(super) fn coalesced(passages: &[Passage]) -> Option<UndirectedFinding> {
-    let mut packets: Vec<(i64, i64)> = received(passages)
-        .filter_map(|passage| Some((passage.departure?.as_nanos(), passage.arrival?.as_nanos())))
+pub(super) fn coalesced(singletons: &[OneWaySingleton]) -> Option<UndirectedFinding> {
+    let mut packets: Vec<(i64, i64)> = received(singletons)
+        .filter_map(|singleton| Some((singleton.departure?.as_nanos(), singleton.arrival?.as_nanos())))
         .take(LOOKED_AT)
         .collect();
     packets.sort_unstable();

@@ -1,7 +1,7 @@
 //! Packets in a row that came more than once.
 
 use romer_record::finding::Pattern;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use super::evidence::{UndirectedFinding, convinces};
 
@@ -16,11 +16,11 @@ struct Copied {
 
 /// Runs of consecutive packets that came more than once. If a share q of n packets is duplicated, each by itself, a run of
 /// l is somewhere among them with a probability of at most n q^l.
-pub(super) fn bursts(passages: &[Passage]) -> Vec<UndirectedFinding> {
-    if passages.iter().all(|passage| passage.copy == 0) {
+pub(super) fn bursts(singletons: &[OneWaySingleton]) -> Vec<UndirectedFinding> {
+    if singletons.iter().all(|singleton| singleton.copy == 0) {
         return Vec::new();
     }
-    let (copied, arrived) = copied(passages);
+    let (copied, arrived) = copied(singletons);
     let (count, all) = (real(arrived), real(copied.len()));
     let runs = copied.chunk_by(|a, b| a.sequence.checked_add(1) == Some(b.sequence));
     runs.filter_map(|run| {
@@ -43,12 +43,14 @@ pub(super) fn bursts(passages: &[Passage]) -> Vec<UndirectedFinding> {
 }
 
 /// Those that came more than once, and how many arrived.
-fn copied(passages: &[Passage]) -> (Vec<Copied>, usize) {
-    let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
+fn copied(singletons: &[OneWaySingleton]) -> (Vec<Copied>, usize) {
+    let first = crate::sample::sent(singletons).filter_map(|singleton| singleton.departure).min();
     let (mut copied, mut arrived) = (Vec::new(), 0);
     // The first copy that arrived of each packet counts; what came before it of the same number does not.
-    for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
-        let Some(place) = packet.iter().position(|passage| passage.fate == Fate::Arrived) else { continue };
+    for packet in singletons.chunk_by(|a, b| a.sequence == b.sequence) {
+        let Some(place) = packet.iter().position(|singleton| singleton.fate == Fate::Arrived) else {
+            continue;
+        };
         arrived += 1;
         let further = packet[place + 1..].iter();
         let copies = further.filter(|copy| matches!(copy.fate, Fate::Arrived | Fate::Late)).count() as u64;

@@ -27,7 +27,7 @@ mod steps;
 
 use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::finding::Finding;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use crate::sample::{delay, received};
 
@@ -40,9 +40,9 @@ use series::{DelaySeries, FEWEST};
 /// looked at where the delays of neither way are known, and for its losses where nobody knows on which way they were.
 /// The delays of the ways are of the kind `kind`; those of the round trip are absolute.
 pub fn findings(
-    forward: &[Passage],
-    reverse: &[Passage],
-    round_trip: &[Passage],
+    forward: &[OneWaySingleton],
+    reverse: &[OneWaySingleton],
+    round_trip: &[OneWaySingleton],
     kind: DelayKind,
 ) -> Vec<Finding> {
     let looks = looks(forward, reverse, round_trip, kind);
@@ -53,7 +53,7 @@ pub fn findings(
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     way: ProbeDirection,
-    passages: &'a [Passage],
+    singletons: &'a [OneWaySingleton],
     absolute: bool,
     /// Of the round trip where delays of its ways are known, but not on which of them its losses were.
     losses_alone: bool,
@@ -71,13 +71,13 @@ impl Scan<'_> {
     /// How many of its packets have a delay, and until when after the first departure delays are looked through, nanoseconds; `None` where all of
     /// them are.
     pub fn only_until(self) -> Option<(usize, i64)> {
-        if self.passages.len() <= LOOKED_AT {
+        if self.singletons.len() <= LOOKED_AT {
             return None;
         }
-        let first = crate::sample::sent(self.passages).filter_map(|passage| passage.departure).min()?;
+        let first = crate::sample::sent(self.singletons).filter_map(|singleton| singleton.departure).min()?;
         let mut delayed =
-            received(self.passages).filter(|passage| !self.losses_alone && delay(passage).is_some());
-        let last = delayed.by_ref().take(LOOKED_AT).filter_map(|passage| passage.departure).max()?;
+            received(self.singletons).filter(|singleton| !self.losses_alone && delay(singleton).is_some());
+        let last = delayed.by_ref().take(LOOKED_AT).filter_map(|singleton| singleton.departure).max()?;
         let further = delayed.count();
         (further > 0).then(|| (LOOKED_AT + further, (last - first).as_nanos()))
     }
@@ -85,34 +85,36 @@ impl Scan<'_> {
     /// What stands out in it.
     pub fn findings(self) -> Vec<Finding> {
         if self.losses_alone {
-            return size_dependent_loss::lost_by_length(self.passages)
+            return size_dependent_loss::lost_by_length(self.singletons)
                 .into_iter()
                 .map(|found| found.with_direction(self.way))
                 .collect();
         }
-        of_way(self.way, self.passages, self.absolute, self.rate_error)
+        of_way(self.way, self.singletons, self.absolute, self.rate_error)
     }
 }
 
 /// The ways that [`findings`] looks through.
 pub fn looks<'a>(
-    forward: &'a [Passage],
-    reverse: &'a [Passage],
-    round_trip: &'a [Passage],
+    forward: &'a [OneWaySingleton],
+    reverse: &'a [OneWaySingleton],
+    round_trip: &'a [OneWaySingleton],
     kind: DelayKind,
 ) -> Vec<Scan<'a>> {
-    let known = |passages: &[Passage]| received(passages).filter_map(delay).take(FEWEST).count() >= FEWEST;
+    let known = |singletons: &[OneWaySingleton]| {
+        received(singletons).filter_map(delay).take(FEWEST).count() >= FEWEST
+    };
     let absolute = kind == DelayKind::Absolute;
     let mut looks: Vec<Scan<'_>> = [(ProbeDirection::Forward, forward), (ProbeDirection::Reverse, reverse)]
         .into_iter()
-        .map(|(way, passages)| Scan { way, passages, absolute, losses_alone: false, rate_error: 0.0 })
+        .map(|(way, singletons)| Scan { way, singletons, absolute, losses_alone: false, rate_error: 0.0 })
         .collect();
     let losses_alone = known(forward) || known(reverse);
-    if !losses_alone || forward.iter().any(|passage| passage.fate == Fate::Unknown) {
-        let passages = round_trip;
+    if !losses_alone || forward.iter().any(|singleton| singleton.fate == Fate::Unknown) {
+        let singletons = round_trip;
         looks.push(Scan {
             way: ProbeDirection::RoundTrip,
-            passages,
+            singletons,
             absolute: true,
             losses_alone,
             rate_error: 0.0,
@@ -128,8 +130,13 @@ pub fn in_order(found: Vec<Vec<Finding>>) -> Vec<Finding> {
     found
 }
 
-fn of_way(way: ProbeDirection, passages: &[Passage], absolute: bool, rate_error: f64) -> Vec<Finding> {
-    let series = DelaySeries { rate_error, ..DelaySeries::from_passages(passages) };
+fn of_way(
+    way: ProbeDirection,
+    singletons: &[OneWaySingleton],
+    absolute: bool,
+    rate_error: f64,
+) -> Vec<Finding> {
+    let series = DelaySeries { rate_error, ..DelaySeries::from_singletons(singletons) };
     let mut found = Vec::new();
     if series.at.len() >= FEWEST {
         found.extend(periods::spikes(&series));
@@ -137,10 +144,10 @@ fn of_way(way: ProbeDirection, passages: &[Passage], absolute: bool, rate_error:
     }
     let (steps, repeating) = periodic_plateaus::steps(&series, &found);
     found.extend(repeating);
-    found.extend(steps::changes(&series, passages, steps));
-    found.extend(duplicate_bursts::bursts(passages));
-    found.extend(size_dependent_loss::lost_by_length(passages));
-    found.extend(coalescing::coalesced(passages));
+    found.extend(steps::changes(&series, singletons, steps));
+    found.extend(duplicate_bursts::bursts(singletons));
+    found.extend(size_dependent_loss::lost_by_length(singletons));
+    found.extend(coalescing::coalesced(singletons));
     found.into_iter().map(|found: UndirectedFinding| found.with_direction(way)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The delays of a direction as detectors look at them.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 
 use crate::sample::{delay, received};
 use crate::value::{Value as _, real, to_usize};
@@ -48,21 +48,22 @@ fn resolution(moments: impl Iterator<Item = i64>) -> u64 {
 }
 
 impl DelaySeries {
-    pub(super) fn from_passages(passages: &[Passage]) -> Self {
-        let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-        let stamped =
-            received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
+    pub(super) fn from_singletons(singletons: &[OneWaySingleton]) -> Self {
+        let first = crate::sample::sent(singletons).filter_map(|singleton| singleton.departure).min();
+        let stamped = received(singletons)
+            .filter_map(|singleton| Some((singleton.departure?, delay(singleton)?, singleton)));
         let mut rows: Vec<(i64, i64, u64)> = stamped
             .take(LOOKED_AT)
-            .map(|(departure, delay, passage)| {
-                (first.map_or(0, |first| (departure - first).as_nanos()), delay, passage.sequence)
+            .map(|(departure, delay, singleton)| {
+                (first.map_or(0, |first| (departure - first).as_nanos()), delay, singleton.sequence)
             })
             .collect();
         rows.sort_unstable();
         let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        let moments = |pick: fn(&Passage) -> Option<i64>| resolution(received(passages).filter_map(pick));
-        let departures = moments(|passage| Some(passage.departure?.as_nanos()));
-        let arrivals = moments(|passage| Some(passage.arrival?.as_nanos()));
+        let moments =
+            |pick: fn(&OneWaySingleton) -> Option<i64>| resolution(received(singletons).filter_map(pick));
+        let departures = moments(|singleton| Some(singleton.departure?.as_nanos()));
+        let arrivals = moments(|singleton| Some(singleton.arrival?.as_nanos()));
         let middle = gaps.len() / 2;
         let interval = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
         // Packets that leave at equal times show when they leave, and not what their clock tells apart.

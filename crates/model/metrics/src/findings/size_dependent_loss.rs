@@ -1,7 +1,7 @@
 //! Packets that are lost for their length.
 
 use romer_record::finding::Pattern;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use super::evidence::{UndirectedFinding, convinces};
 
@@ -12,13 +12,13 @@ use crate::value::real;
 /// the k longest of n packets of which m are lost are all among these with a probability of `m (m - 1) ... (m - k + 1)` over
 /// `n (n - 1) ... (n - k + 1)`, whatever the pattern of the losses in time, where lengths are drawn; as many lengths as were
 /// sent are looked at.
-pub(super) fn lost_by_length(passages: &[Passage]) -> Option<UndirectedFinding> {
+pub(super) fn lost_by_length(singletons: &[OneWaySingleton]) -> Option<UndirectedFinding> {
     let mut longest_arrived = None;
     // By packet, as a copy may have arrived where the first did not.
     let mut lost: Vec<u32> = Vec::new();
     let mut arrived = 0_usize;
-    for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
-        if packet.iter().any(|passage| matches!(passage.fate, Fate::Arrived | Fate::Late)) {
+    for packet in singletons.chunk_by(|a, b| a.sequence == b.sequence) {
+        if packet.iter().any(|singleton| matches!(singleton.fate, Fate::Arrived | Fate::Late)) {
             arrived += 1;
             longest_arrived = longest_arrived.max(Some(packet[0].size));
         } else if packet[0].fate == Fate::Lost {
@@ -29,7 +29,7 @@ pub(super) fn lost_by_length(passages: &[Passage]) -> Option<UndirectedFinding> 
     lost.sort_unstable();
     let longer = &lost[lost.partition_point(|size| *size <= longest_arrived)..];
     let shortest_lost = *longer.first()?;
-    let mut lengths: Vec<u32> = sent(passages).map(|passage| passage.size).collect();
+    let mut lengths: Vec<u32> = sent(singletons).map(|singleton| singleton.size).collect();
     lengths.sort_unstable();
     lengths.dedup();
     let (all, of_lost) = (real(arrived + lost.len()), real(lost.len()));

@@ -4,7 +4,7 @@
 //! it are distributed as that side's and those after it as the other's; its interval holds 95 % of that likelihood over all
 //! moments, and reaches from the last packet that surely came before the step to the first that surely came after it.
 
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
@@ -42,10 +42,10 @@ const SAME: f64 = 0.02;
 /// The steps, and the changes of route of a direction, each with its step if it has one.
 pub(super) fn changes(
     series: &DelaySeries,
-    passages: &[Passage],
+    singletons: &[OneWaySingleton],
     steps: Vec<UndirectedFinding>,
 ) -> Vec<UndirectedFinding> {
-    let mut found = routes(passages);
+    let mut found = routes(singletons);
     let length = series.at.last().copied().unwrap_or(0.0);
     for step in steps {
         // The nearest change of hops, unless it has a step already: two steps near one have not one cause.
@@ -97,18 +97,19 @@ fn step_at(series: &DelaySeries, at: f64, others: &[f64]) -> Option<f64> {
 }
 
 /// What the hops say.
-fn routes(passages: &[Passage]) -> Vec<UndirectedFinding> {
-    let hops = || received(passages).filter_map(|passage| passage.ttl);
+fn routes(singletons: &[OneWaySingleton]) -> Vec<UndirectedFinding> {
+    let hops = || received(singletons).filter_map(|singleton| singleton.ttl);
     let (Some(least), Some(most)) = (hops().min(), hops().max()) else { return Vec::new() };
     if least == most {
         return Vec::new();
     }
-    let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-    let (arrived, count) = (hops().count(), changed_ttl(passages).count());
-    let after =
-        |passage: &Passage| passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
-    let changed =
-        changed_ttl(passages).filter_map(|(from, passage)| Some((from, passage.ttl?, after(passage))));
+    let first = crate::sample::sent(singletons).filter_map(|singleton| singleton.departure).min();
+    let (arrived, count) = (hops().count(), changed_ttl(singletons).count());
+    let after = |singleton: &OneWaySingleton| {
+        singleton.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value())
+    };
+    let changed = changed_ttl(singletons)
+        .filter_map(|(from, singleton)| Some((from, singleton.ttl?, after(singleton))));
     if count > ROUTES || real(count) * MIN_PACKETS_PER_ROUTE_CHANGE > real(arrived) && count > 2 {
         return vec![UndirectedFinding {
             at: None,

@@ -36,10 +36,10 @@ impl Chance {
 }
 
 /// Packets `interval` apart with these delays; `None` is lost.
-fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec<Passage> {
+fn singletons(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec<OneWaySingleton> {
     let one = |(sequence, delay): (u64, Option<f64>)| {
         let departure = nearest(7.0 * S + crate::value::real(usize::try_from(sequence).unwrap()) * interval);
-        Passage {
+        OneWaySingleton {
             sequence,
             copy: 0,
             size: 44,
@@ -55,18 +55,18 @@ fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec
     (0..).zip(delays).map(one).collect()
 }
 
-fn found(passages: &[Passage]) -> Vec<Finding> {
-    findings(passages, &[], &[], DelayKind::Absolute)
+fn found(singletons: &[OneWaySingleton]) -> Vec<Finding> {
+    findings(singletons, &[], &[], DelayKind::Absolute)
 }
 
 /// Ten minutes at 45 ms, 5 % lost, an exponential millisecond of waiting, and a spike of 20 to 30 ms for the packets of
 /// 60 ms whenever one of `periods` is over.
-fn spiky(periods: &[f64], seed: u32) -> Vec<Passage> {
+fn spiky(periods: &[f64], seed: u32) -> Vec<OneWaySingleton> {
     spiky_for(periods, 60.0 * MS, seed)
 }
 
 /// The same with a spike for the packets of `width`.
-fn spiky_for(periods: &[f64], width: f64, seed: u32) -> Vec<Passage> {
+fn spiky_for(periods: &[f64], width: f64, seed: u32) -> Vec<OneWaySingleton> {
     let mut chance = Chance::new(1, seed);
     let interval = 45.0 * MS;
     let phases: Vec<f64> = periods.iter().map(|period| chance.unit() * period * S).collect();
@@ -82,7 +82,7 @@ fn spiky_for(periods: &[f64], width: f64, seed: u32) -> Vec<Passage> {
             (chance.unit() > 0.05).then_some(delay)
         })
         .collect();
-    passages(interval, delays)
+    singletons(interval, delays)
 }
 
 /// Period, error of its interval, multiple.
@@ -149,7 +149,7 @@ fn grids_of_the_differences_are_those_of_the_thesis() {
                 Some((slot * step - at + 0.05 * chance.normal() + 5.0) * MS)
             })
             .collect();
-        let found = found(&passages(interval * MS, delays));
+        let found = found(&singletons(interval * MS, delays));
         let grid = found.iter().find_map(|one| match one.pattern {
             Pattern::DelayGrid { quantity, step_ns, offset_ns, strength_ratio, .. } => {
                 Some((quantity, step_ns / MS, offset_ns.unwrap() / MS, strength_ratio))
@@ -177,7 +177,7 @@ fn a_beat_of_arrivals_is_told_also_where_one_clock_makes_the_delays_repeat() {
                 Some((slot * 10.0 - at + 0.03 * chance.normal()) * MS)
             })
             .collect();
-        let found = found(&passages(45.2 * MS, delays));
+        let found = found(&singletons(45.2 * MS, delays));
         let beat = found.iter().find_map(|one| match one.pattern {
             Pattern::DelayGrid { quantity: GridQuantity::Ipdv, step_ns, offset_ns, .. } => {
                 Some((step_ns, offset_ns?))
@@ -195,9 +195,9 @@ fn a_grid_of_the_delays_is_told_once_and_without_an_offset_where_that_is_unknown
     let delays: Vec<_> = (0..3_000)
         .map(|_| Some((4.8 + 10.0 * (2.0 * chance.exponential()).floor() + 0.3 * chance.normal()) * MS))
         .collect();
-    let passages = passages(23.7 * MS, delays);
+    let singletons = singletons(23.7 * MS, delays);
     for (kind, known) in [(DelayKind::Absolute, true), (DelayKind::Variable, false)] {
-        let found = findings(&passages, &[], &[], kind);
+        let found = findings(&singletons, &[], &[], kind);
         let [
             Finding {
                 pattern: Pattern::DelayGrid { quantity: GridQuantity::Delay, step_ns, offset_ns, .. },
@@ -250,7 +250,7 @@ fn a_few_modes_at_arbitrary_places_are_no_grid() {
                 .collect();
             let memory = if seed % 4 == 3 { 0.8 } else { 0.0 };
             let delays = of_modes(&modes, memory, 4_000, &mut chance);
-            let found = found(&passages(20.0 * MS, delays));
+            let found = found(&singletons(20.0 * MS, delays));
             assert!(!has_grid(&found), "{modes:?}, memory {memory}: {found:?}");
         }
     }
@@ -263,7 +263,7 @@ fn packets_that_an_emulator_displaces_by_five_milliseconds_make_no_grid() {
         // A quarter leaves at once, and a few of the others are held up on the way besides.
         let modes = [(15.0, 0.05, 0.25), (20.0, 0.08, 0.65), (20.0 + 7.0 * chance.unit(), 0.04, 0.1)];
         let delays = of_modes(&modes, 0.0, 6_000, &mut chance);
-        let found = found(&passages(2.0 * MS, delays));
+        let found = found(&singletons(2.0 * MS, delays));
         assert!(!has_grid(&found), "seed {seed}: {found:?}");
     }
 }
@@ -274,8 +274,8 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
     let delays: Vec<_> = (0..3_000)
         .map(|number| Some((10.0 + if number < 1_200 { 0.0 } else { 2.0 } + chance.exponential()) * MS))
         .collect();
-    let mut passages = passages(20.0 * MS, delays);
-    let steps = found(&passages);
+    let mut singletons = singletons(20.0 * MS, delays);
+    let steps = found(&singletons);
     let [Finding { at_ns: Some(at), pattern: Pattern::DelayStep { size_ns, size_interval_ns, .. }, .. }] =
         steps[..]
     else {
@@ -285,10 +285,10 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
     assert!((size_ns - 2.0 * MS).abs() < 0.2 * MS, "{size_ns}");
     let [low, high] = size_interval_ns.unwrap();
     assert!(low < 2.0 * MS && 2.0 * MS < high, "{low} {high}");
-    for passage in &mut passages[1_200..] {
-        passage.ttl = Some(57);
+    for singleton in &mut singletons[1_200..] {
+        singleton.ttl = Some(57);
     }
-    let routes = found(&passages);
+    let routes = found(&singletons);
     let [
         Finding {
             false_alarm_probability: None,
@@ -300,10 +300,10 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
         panic!("{routes:?}")
     };
     assert!((step - 2.0 * MS).abs() < 0.2 * MS);
-    for passage in passages.iter_mut().step_by(2) {
-        passage.ttl = Some(61);
+    for singleton in singletons.iter_mut().step_by(2) {
+        singleton.ttl = Some(61);
     }
-    let several = found(&passages);
+    let several = found(&singletons);
     assert!(
         several
             .iter()
@@ -316,9 +316,9 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
 fn one_change_of_route_is_one_though_packets_overtake_each_other_there() {
     // Each tenth packet takes 90 ms longer and comes after the next four: those that left before the change come after it.
     let late = |number: u32| if number.is_multiple_of(10) { 100.0 } else { 10.0 };
-    let mut passages = passages(20.0 * MS, (0..1_000).map(|number| Some(late(number) * MS)));
-    passages[503..].iter_mut().for_each(|passage| passage.ttl = Some(57));
-    let routes: Vec<_> = found(&passages)
+    let mut singletons = singletons(20.0 * MS, (0..1_000).map(|number| Some(late(number) * MS)));
+    singletons[503..].iter_mut().for_each(|singleton| singleton.ttl = Some(57));
+    let routes: Vec<_> = found(&singletons)
         .into_iter()
         .filter_map(|one| match one.pattern {
             Pattern::RouteChange { ttl_from, ttl_to, .. } => Some((one.at_ns, ttl_from, ttl_to)),
@@ -326,7 +326,7 @@ fn one_change_of_route_is_one_though_packets_overtake_each_other_there() {
         })
         .collect();
     assert_eq!(routes, [(Some(503 * 20_000_000), 60, 57)]);
-    let changes = crate::ttl(&passages).changes;
+    let changes = crate::ttl(&singletons).changes;
     assert_eq!(changes.iter().map(|one| one.sequence).collect::<Vec<_>>(), [503]);
 }
 
@@ -345,14 +345,14 @@ fn a_step_where_hops_change_is_told_though_it_is_too_short_to_be_found_by_itself
         (0..100).map(delay).collect()
     };
     let routed = |step: f64, seed: u32| {
-        let mut passages = passages(20.0 * MS, delays(step, seed));
-        passages[50..].iter_mut().for_each(|passage| passage.ttl = Some(57));
-        match found(&passages)[..] {
+        let mut singletons = singletons(20.0 * MS, delays(step, seed));
+        singletons[50..].iter_mut().for_each(|singleton| singleton.ttl = Some(57));
+        match found(&singletons)[..] {
             [Finding { pattern: Pattern::RouteChange { delay_step_ns, .. }, .. }] => delay_step_ns,
             ref other => panic!("{other:?}"),
         }
     };
-    assert_eq!(found(&passages(20.0 * MS, delays(4.0, 1))), [], "then this tests nothing");
+    assert_eq!(found(&singletons(20.0 * MS, delays(4.0, 1))), [], "then this tests nothing");
     for seed in 1..=20 {
         // Medians of ten waits of 0.3 ms each: 0.6 ms is more than four errors.
         let step = routed(4.0, seed).expect("a step");
@@ -366,10 +366,10 @@ fn a_step_where_hops_change_is_told_though_it_is_too_short_to_be_found_by_itself
 fn copies_in_a_row_are_a_burst_and_copies_here_and_there_are_none() {
     let mut chance = Chance::new(5, 1);
     let plain: Vec<_> = (0..2_000).map(|_| Some((5.0 + chance.exponential()) * MS)).collect();
-    let plain = passages(20.0 * MS, plain);
-    let doubled = |which: &dyn Fn(u64) -> bool| -> Vec<Passage> {
-        let copies = |one: &Passage| {
-            let copy = which(one.sequence).then_some(Passage { copy: 1, ..*one });
+    let plain = singletons(20.0 * MS, plain);
+    let doubled = |which: &dyn Fn(u64) -> bool| -> Vec<OneWaySingleton> {
+        let copies = |one: &OneWaySingleton| {
+            let copy = which(one.sequence).then_some(OneWaySingleton { copy: 1, ..*one });
             std::iter::once(*one).chain(copy)
         };
         plain.iter().flat_map(copies).collect()
@@ -399,14 +399,14 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
         })
         .collect();
     // A receiver whose clock ticks each millisecond stamps all of a group alike.
-    let mut ticked = passages(20.0 * MS, delays.iter().copied());
+    let mut ticked = singletons(20.0 * MS, delays.iter().copied());
     for packet in &mut ticked {
         packet.arrival =
             packet.arrival.map(|at| Timestamp::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000));
     }
     let together = |one: &Finding| matches!(one.pattern, Pattern::CoalescedArrivals { .. });
     assert!(found(&ticked).iter().any(together));
-    let found = found(&passages(20.0 * MS, delays));
+    let found = found(&singletons(20.0 * MS, delays));
     let coalesced = found.iter().find_map(|one| match one.pattern {
         Pattern::CoalescedArrivals { mean_packets, strength_ratio, .. } => {
             Some((mean_packets, strength_ratio))
@@ -433,7 +433,7 @@ fn a_few_packets_in_a_hundred_that_wait_for_the_next_one_arrive_together() {
                         own.get(number + 1).filter(|next| waits && interval + **next - behind > *delay);
                     Some(next.map_or(*delay, |next| interval + next - behind) * MS)
                 });
-                let found = found(&passages(interval * MS, delays));
+                let found = found(&singletons(interval * MS, delays));
                 let told = found.iter().find_map(|one| match one.pattern {
                     Pattern::CoalescedArrivals { within_ns, strength_ratio, .. } => {
                         Some((within_ns / MS, strength_ratio))
@@ -467,7 +467,7 @@ fn a_queue_that_drains_once_or_twice_is_no_habit_of_letting_packets_go_together(
                 }))
             })
             .collect();
-        found(&passages(20.0 * MS, delays))
+        found(&singletons(20.0 * MS, delays))
             .iter()
             .any(|one| matches!(one.pattern, Pattern::CoalescedArrivals { .. }))
     };
@@ -491,7 +491,7 @@ fn ticks_of_the_receivers_clock_and_delays_on_a_grid_are_no_arrivals_together() 
             (20.0, 15.625, true),
         ] {
             let mut at = 0.0;
-            let mut packets = passages(interval * MS, (0..4_000).map(|_| Some(0.0)));
+            let mut packets = singletons(interval * MS, (0..4_000).map(|_| Some(0.0)));
             for packet in &mut packets {
                 at += if random { chance.exponential() * interval * MS } else { interval * MS };
                 let arrival = at + 30.0 * MS + 1.5 * (chance.exponential() + chance.exponential()) * MS;
@@ -509,7 +509,7 @@ fn ticks_of_the_receivers_clock_and_delays_on_a_grid_are_no_arrivals_together() 
         // Two steps of the grid are 1.1 ms short of the time between two departures.
         let delays = (0..4_000)
             .map(|_| Some((30.0 + 10.7 * (6.0 * chance.unit()).floor() + 0.05 * chance.unit()) * MS));
-        let found = found(&passages(22.5 * MS, delays));
+        let found = found(&singletons(22.5 * MS, delays));
         assert!(!together(&found), "seed {seed}, a grid: {found:?}");
     }
 }
@@ -551,7 +551,7 @@ fn of_nothing_nothing_is_found() {
             let delays = noise(kind, &mut chance, 3_000);
             let lost: Vec<_> =
                 delays.into_iter().map(|delay| (chance.unit() > 0.02).then_some(delay * MS)).collect();
-            let found = found(&passages(20.0 * MS, lost));
+            let found = found(&singletons(20.0 * MS, lost));
             assert_eq!(found, [], "kind {kind}, seed {seed}");
         }
     }
@@ -560,9 +560,9 @@ fn of_nothing_nothing_is_found() {
 #[test]
 fn few_packets_and_none_show_nothing() {
     assert_eq!(found(&[]), []);
-    assert_eq!(found(&passages(20.0 * MS, (0..59).map(|_| Some(MS)))), []);
-    assert_eq!(found(&passages(20.0 * MS, (0..500).map(|_| Some(MS)))), [], "all the same");
-    assert_eq!(found(&passages(0.0, (0..500).map(|_| Some(MS)))), [], "all at once");
+    assert_eq!(found(&singletons(20.0 * MS, (0..59).map(|_| Some(MS)))), []);
+    assert_eq!(found(&singletons(20.0 * MS, (0..500).map(|_| Some(MS)))), [], "all the same");
+    assert_eq!(found(&singletons(0.0, (0..500).map(|_| Some(MS)))), [], "all at once");
 }
 
 #[test]
@@ -574,8 +574,8 @@ fn the_bound_of_a_tail_holds_the_tail() {
 }
 
 /// Of `count` packets of these lengths in turn those that `lost` names.
-fn of_lengths(lengths: &[u32], count: u64, mut lost: impl FnMut(u64, u32) -> bool) -> Vec<Passage> {
-    let mut packets = passages(20.0 * MS, (0..count).map(|_| Some(MS)));
+fn of_lengths(lengths: &[u32], count: u64, mut lost: impl FnMut(u64, u32) -> bool) -> Vec<OneWaySingleton> {
+    let mut packets = singletons(20.0 * MS, (0..count).map(|_| Some(MS)));
     for (place, packet) in (0..).zip(&mut packets) {
         packet.size = lengths[place % lengths.len()];
         if lost(packet.sequence, packet.size) {
@@ -616,7 +616,7 @@ fn packets_that_are_lost_for_their_length_are_told_and_which() {
         if copy == 0 {
             packets[place].fate = fate;
         } else {
-            let copied = Passage { fate, copy, ..packets[place] };
+            let copied = OneWaySingleton { fate, copy, ..packets[place] };
             packets.insert(place + 1, copied);
         }
         assert_eq!(by_length(&found(&packets)), []);
@@ -629,10 +629,10 @@ fn packets_that_are_lost_for_their_length_are_told_and_which() {
 #[test]
 fn of_a_round_trip_losses_by_length_are_told_where_nobody_knows_the_way() {
     let packets = of_lengths(&[44, 44, 1472], 300, |_, size| size == 1472);
-    let unknown: Vec<Passage> = packets
+    let unknown: Vec<OneWaySingleton> = packets
         .iter()
         .map(|packet| match packet.fate {
-            Fate::Lost => Passage { fate: Fate::Unknown, ..*packet },
+            Fate::Lost => OneWaySingleton { fate: Fate::Unknown, ..*packet },
             _ => *packet,
         })
         .collect();
@@ -670,8 +670,8 @@ fn losses_of_any_other_kind_are_not_taken_for_losses_by_length() {
 #[test]
 fn what_is_looked_through_of_a_long_way_is_told() {
     let until = |packets: usize| {
-        let passages = passages(MS, (0..packets).map(|number| (number != 5).then_some(MS)));
-        looks(&passages, &[], &[], DelayKind::Absolute)[0].only_until()
+        let singletons = singletons(MS, (0..packets).map(|number| (number != 5).then_some(MS)));
+        looks(&singletons, &[], &[], DelayKind::Absolute)[0].only_until()
     };
     assert_eq!(until(LOOKED_AT), None);
     assert_eq!(until(LOOKED_AT + 1), None, "all that have a delay are looked at");

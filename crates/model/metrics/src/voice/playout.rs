@@ -3,7 +3,7 @@
 //! A receiver plays a packet at a fixed time after it left: the least delay of the stream plus the jitter buffer. What comes
 //! later is discarded.
 
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 
 use crate::sample::{delay, sent};
 
@@ -32,8 +32,8 @@ pub(super) struct Counts {
 }
 
 /// Counts what each of `buffers` loses, which are in ascending order, nanoseconds.
-pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
-    let arrived = sent(passages).filter(|passage| passage.fate == Fate::Arrived);
+pub(super) fn counts(singletons: &[OneWaySingleton], buffers: &[i64]) -> Counts {
+    let arrived = sent(singletons).filter(|singleton| singleton.fate == Fate::Arrived);
     let least = arrived.filter_map(delay).min();
     let mut counts = Counts { least, ..Counts::default() };
     // A packet is lost with all buffers before the first that plays it. A run of losses begins with it for those of these
@@ -41,9 +41,9 @@ pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
     let mut played = vec![0_usize; buffers.len() + 1];
     let (mut begins, mut ends) = (played.clone(), played.clone());
     let mut before = 0;
-    for passage in sent(passages) {
-        counts.is_uncertain |= passage.fate == Fate::Unknown;
-        let first = match passage.fate {
+    for singleton in sent(singletons) {
+        counts.is_uncertain |= singleton.fate == Fate::Unknown;
+        let first = match singleton.fate {
             Fate::InFlight => continue,
             Fate::InstrumentDrop => {
                 // The path carried it; whether the next loss goes on with those before it is not known from this one.
@@ -52,7 +52,7 @@ pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
             }
             Fate::Arrived => {
                 let excess =
-                    delay(passage).zip(least).map_or(0, |(delay, least)| delay.saturating_sub(least));
+                    delay(singleton).zip(least).map_or(0, |(delay, least)| delay.saturating_sub(least));
                 buffers.partition_point(|buffer| *buffer < excess)
             }
             Fate::Late | Fate::Lost | Fate::Unknown => {
@@ -82,7 +82,7 @@ pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::passages;
+    use super::super::tests::singletons;
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -95,7 +95,7 @@ mod tests {
             .map(|place| (place % 11 != 3).then_some((5 + place * place * 7 % 56) * MS))
             .collect();
         let buffers: Vec<i64> = (0..70).map(|ms| ms * MS).collect();
-        let found = counts(&passages(&delays), &buffers);
+        let found = counts(&singletons(&delays), &buffers);
         assert_eq!((found.sent, found.least), (500, Some(5 * MS)));
         for (buffer, gaps) in buffers.iter().zip(&found.gaps) {
             let gone = |delay: &Option<i64>| delay.is_none_or(|delay| delay > 5 * MS + buffer);
@@ -109,7 +109,7 @@ mod tests {
     /// A stream of which nothing came is lost with any buffer, in one run.
     #[test]
     fn nothing_arrived_is_all_lost() {
-        let found = counts(&passages(&[None; 7]), &[0, MS]);
+        let found = counts(&singletons(&[None; 7]), &[0, MS]);
         assert_eq!((found.sent, found.lost, found.least), (7, 7, None));
         assert_eq!(found.gaps, [PlayoutLoss { lost: 7, runs: 1 }; 2]);
     }

@@ -1,12 +1,12 @@
-//! Passages made by hand and at random.
+//! Singletons made by hand and at random.
 
 use proptest::prelude::*;
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::{Duration, Timestamp};
 
 /// A packet that left and arrived at these nanoseconds of one clock.
-pub(crate) fn arrived(sequence: u64, departure: i64, arrival: i64) -> Passage {
-    Passage {
+pub(crate) fn arrived(sequence: u64, departure: i64, arrival: i64) -> OneWaySingleton {
+    OneWaySingleton {
         sequence,
         copy: 0,
         size: 44,
@@ -21,8 +21,8 @@ pub(crate) fn arrived(sequence: u64, departure: i64, arrival: i64) -> Passage {
 }
 
 /// A packet that left and met `fate` instead of arriving.
-pub(crate) fn gone(sequence: u64, departure: i64, fate: Fate) -> Passage {
-    Passage {
+pub(crate) fn gone(sequence: u64, departure: i64, fate: Fate) -> OneWaySingleton {
+    OneWaySingleton {
         fate,
         arrival: None,
         delay: None,
@@ -34,7 +34,7 @@ pub(crate) fn gone(sequence: u64, departure: i64, fate: Fate) -> Passage {
 
 /// Packets every millisecond with delays up to 5 ms, so that they are reordered; each is lost, late, duplicated,
 /// not stamped or of unknown fate with some probability.
-pub(crate) fn passages() -> impl Strategy<Value = Vec<Passage>> {
+pub(crate) fn singletons() -> impl Strategy<Value = Vec<OneWaySingleton>> {
     let packet = (0_i64..5_000_000, 0_u8..100, any::<u8>(), 0_u8..4);
     prop::collection::vec(packet, 0..80).prop_map(|packets| {
         let mut all = Vec::new();
@@ -47,14 +47,14 @@ pub(crate) fn passages() -> impl Strategy<Value = Vec<Passage>> {
                 0..10 => packet = gone(sequence, departure, Fate::Lost),
                 10..13 => packet.fate = Fate::Late,
                 13..16 => packet = gone(sequence, departure, Fate::Unknown),
-                16..20 => packet = Passage { arrival: None, delay: None, ..packet },
+                16..20 => packet = OneWaySingleton { arrival: None, delay: None, ..packet },
                 _ => {}
             }
             all.push(packet);
             if packet.fate == Fate::Arrived && chance > 80 {
                 for copy in 1..=u32::from(copies) {
                     let arrival = packet.arrival.map(|first| first + Duration::from_micros(i64::from(copy)));
-                    all.push(Passage { copy, arrival, ..packet });
+                    all.push(OneWaySingleton { copy, arrival, ..packet });
                 }
             }
         }

@@ -9,7 +9,7 @@ use romer_metrics::{
     wilson_interval,
 };
 use romer_record::document::{DelayKind, DirectionResults};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 
 use crate::common::{arrived, gone};
@@ -281,7 +281,7 @@ fn deviations_from_the_mean_are_covered_though_the_mean_is_that_of_the_same_skew
 
 #[test]
 fn means_of_few_skewed_delays_and_of_their_differences_are_covered() {
-    let of = |trial, count, pareto: bool| -> Vec<Passage> {
+    let of = |trial, count, pareto: bool| -> Vec<OneWaySingleton> {
         let delay = |value: f64| nanoseconds(1e6 * if pareto { (value / 2.5).exp() } else { value });
         let delays = exponentials(trial, count).into_iter().map(delay).zip(0_u32..);
         let packet = |(delay, n)| {
@@ -295,11 +295,11 @@ fn means_of_few_skewed_delays_and_of_their_differences_are_covered() {
         let truth = if pareto { [5.0 / 3.0, 5.0 / 6.0, 1.528_6] } else { [1.0, 1.0, 16.0 / 9.0] };
         let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
         for trial in 0..TRIALS {
-            let passages = of(trial, count, pareto);
+            let singletons = of(trial, count, pareto);
             let found = [
-                described(&delays(&passages)).0,
-                of_neighbours(&delay_difference(&passages), 1),
-                of_neighbours(&inter_arrival_difference(&passages), 2),
+                described(&delays(&singletons)).0,
+                of_neighbours(&delay_difference(&singletons), 1),
+                of_neighbours(&inter_arrival_difference(&singletons), 2),
             ];
             for ((tally, found), truth) in tallies.iter_mut().zip(found).zip(truth) {
                 tally.add(found.mean_interval, 1e6 * truth);
@@ -343,7 +343,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
                     arrived(n, departure, departure + nanoseconds(1e6 * value))
                 }
             });
-            let packets: Vec<Passage> = packets.collect();
+            let packets: Vec<OneWaySingleton> = packets.collect();
             let mut found = DirectionResults::default();
             [Part::Differences, Part::Arrivals]
                 .into_iter()
@@ -374,11 +374,11 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
 fn losses(trial: u32, count: u64, into: f64, out: f64) -> LossPattern {
     let stream = RandomStream::new(Seed([20, 26, 0, 0, 0, 3]), [trial, 3]);
     let mut lost = stream.unit(count) < into / (into + out);
-    let passages = (0..count).map(|sequence| {
+    let singletons = (0..count).map(|sequence| {
         lost = stream.unit(sequence) < if lost { 1.0 - out } else { into };
         if lost { gone(sequence, 0, Fate::Lost) } else { arrived(sequence, 0, 1) }
     });
-    loss_pattern(&passages.collect::<Vec<_>>()).expect("no fate is unknown")
+    loss_pattern(&singletons.collect::<Vec<_>>()).expect("no fate is unknown")
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::arrived;
 use romer_metrics::{delays, in_order_of_arrival, ipdv, jitter, pdv, reordering, stddev_population, summary};
-use romer_record::Passage;
+use romer_record::OneWaySingleton;
 use serde_json::Value;
 
 const MS: f64 = 1e6;
@@ -55,26 +55,26 @@ fn same_summary(case: &str, what: &str, found: &[f64], expected: &Value) {
     }
 }
 
-fn each_case(check: impl Fn(&str, &Value, &[Passage])) {
+fn each_case(check: impl Fn(&str, &Value, &[OneWaySingleton])) {
     let vectors = vectors();
     let departures = whole(&vectors["departure"]);
     let cases = vectors["cases"].as_object().expect("cases");
     assert_eq!(cases.len(), 5);
     for (name, case) in cases {
         let arrivals = whole(&case["arrival"]);
-        let passages: Vec<Passage> = (0..)
+        let singletons: Vec<OneWaySingleton> = (0..)
             .zip(departures.iter().zip(&arrivals))
             .map(|(sequence, (departure, arrival))| arrived(sequence, *departure, *arrival))
             .collect();
-        check(name, case, &passages);
+        check(name, case, &singletons);
     }
 }
 
 #[test]
 fn delays_and_the_order_of_arrival_are_those_of_the_vectors() {
-    each_case(|name, case, passages| {
-        same(name, "latency", &floats(&delays(passages)), &list(&case["latency"]));
-        let order: Vec<u64> = in_order_of_arrival(passages).iter().map(|p| p.sequence).collect();
+    each_case(|name, case, singletons| {
+        same(name, "latency", &floats(&delays(singletons)), &list(&case["latency"]));
+        let order: Vec<u64> = in_order_of_arrival(singletons).iter().map(|p| p.sequence).collect();
         let expected: Vec<u64> =
             case["arrival_order"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
         assert_eq!(order, expected, "{name}");
@@ -83,41 +83,41 @@ fn delays_and_the_order_of_arrival_are_those_of_the_vectors() {
 
 #[test]
 fn the_four_methods_of_seed_003_are_its_table() {
-    each_case(|name, case, passages| {
-        let value = jitter::peak_to_peak(passages).unwrap();
+    each_case(|name, case, singletons| {
+        let value = jitter::peak_to_peak(singletons).unwrap();
         assert!(near(value as f64, ms(&case["method1"]["value"])), "{name}");
         for (method, found) in [
-            ("method2", floats(&jitter::inter_arrival_difference(passages))),
+            ("method2", floats(&jitter::inter_arrival_difference(singletons))),
             (
                 "method2_in_arrival_order",
-                floats(&jitter::inter_arrival_difference_in_order_of_arrival(passages)),
+                floats(&jitter::inter_arrival_difference_in_order_of_arrival(singletons)),
             ),
-            ("method3", floats(&jitter::delay_difference(passages))),
-            ("method3_in_arrival_order", floats(&jitter::delay_difference_in_order_of_arrival(passages))),
-            ("method4", jitter::deviation_from_mean(passages)),
+            ("method3", floats(&jitter::delay_difference(singletons))),
+            ("method3_in_arrival_order", floats(&jitter::delay_difference_in_order_of_arrival(singletons))),
+            ("method4", jitter::deviation_from_mean(singletons)),
         ] {
             same(name, method, &found, &list(&case[method]["per_packet"]));
             same_summary(name, method, &found, &case[method]["summary"]);
         }
         // The cells as the seed prints them (six digits), not as the vectors compute them.
         let cells = &case["seed_cells"];
-        same(name, "printed m2", &floats(&jitter::inter_arrival_difference(passages)), &list(&cells["m2"]));
-        same(name, "printed m3", &floats(&jitter::delay_difference(passages)), &list(&cells["m3"]));
-        same(name, "printed m4", &jitter::deviation_from_mean(passages), &list(&cells["m4"]));
-        let deviation = summary(&delays(passages)).stddev.unwrap();
+        same(name, "printed m2", &floats(&jitter::inter_arrival_difference(singletons)), &list(&cells["m2"]));
+        same(name, "printed m3", &floats(&jitter::delay_difference(singletons)), &list(&cells["m3"]));
+        same(name, "printed m4", &jitter::deviation_from_mean(singletons), &list(&cells["m4"]));
+        let deviation = summary(&delays(singletons)).stddev.unwrap();
         assert!((deviation - ms(&cells["sd"])).abs() < 1.0, "{name}: {deviation}");
     });
 }
 
 #[test]
 fn the_jitter_of_rfc_3550_is_that_of_the_vectors_in_either_order() {
-    each_case(|name, case, passages| {
+    each_case(|name, case, singletons| {
         let expected = &case["rfc3550"];
-        let value = jitter::rfc3550(passages).unwrap();
+        let value = jitter::rfc3550(singletons).unwrap();
         assert!(near(value, ms(&expected["final"])), "{name}: {value}");
-        let by_sequence = jitter::rfc3550_of(&delays(passages)).unwrap();
+        let by_sequence = jitter::rfc3550_of(&delays(singletons)).unwrap();
         assert!(near(by_sequence, ms(&expected["final_if_send_order"])), "{name}");
-        let arrivals: Vec<Passage> = in_order_of_arrival(passages).into_iter().copied().collect();
+        let arrivals: Vec<OneWaySingleton> = in_order_of_arrival(singletons).into_iter().copied().collect();
         for (count, value) in (1..).zip(list(&expected["history"])) {
             let so_far = jitter::rfc3550_of(&delays(&arrivals[..count])).unwrap_or(0.0);
             assert!(near(so_far, value), "{name} after {count}: {so_far} {value}");
@@ -127,16 +127,16 @@ fn the_jitter_of_rfc_3550_is_that_of_the_vectors_in_either_order() {
 
 #[test]
 fn ipdv_pdv_and_reordering_are_those_of_the_vectors() {
-    each_case(|name, case, passages| {
-        let found = floats(&ipdv(passages));
+    each_case(|name, case, singletons| {
+        let found = floats(&ipdv(singletons));
         same(name, "ipdv", &found, &list(&case["rfc3393_ipdv"]["signed"]));
         same_summary(name, "ipdv", &found, &case["rfc3393_ipdv"]["summary"]);
-        let found = floats(&pdv(passages));
+        let found = floats(&pdv(singletons));
         same(name, "pdv", &found, &list(&case["rfc5481_pdv"]["per_packet"]));
         for (statistic, value) in [("mean", summary(&found).mean), ("max", summary(&found).max)] {
             assert!(near(value.unwrap(), ms(&case["rfc5481_pdv"][statistic])), "{name}");
         }
-        let found: Vec<u64> = reordering(passages).iter().map(|packet| packet.sequence).collect();
+        let found: Vec<u64> = reordering(singletons).iter().map(|packet| packet.sequence).collect();
         let expected = &case["reordered_send_indices_rfc4737"];
         let expected: Vec<u64> = expected.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
         assert_eq!(found, expected, "{name}");
@@ -145,8 +145,8 @@ fn ipdv_pdv_and_reordering_are_those_of_the_vectors() {
 
 #[test]
 fn both_standard_deviations_are_those_of_the_vectors() {
-    each_case(|name, case, passages| {
-        let delays = delays(passages);
+    each_case(|name, case, singletons| {
+        let delays = delays(singletons);
         let expected = &case["stdev_latency"];
         let sample = summary(&delays).stddev.unwrap();
         assert!(near(sample, ms(&expected["sample_n_minus_1"])), "{name}: {sample}");

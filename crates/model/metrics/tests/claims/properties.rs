@@ -6,10 +6,10 @@ use romer_metrics::{
     loss_pattern, losses_by_cause, pdv, reordering, stddev_population, summary, wilson_interval,
 };
 use romer_record::document::{DelayKind, DirectionResults, LISTED, LossCause, LossesByCause, Summary};
-use romer_record::{Fate, Leaving, Passage};
+use romer_record::{Fate, Leaving, OneWaySingleton};
 use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
-use crate::common::{arrived, gone, passages};
+use crate::common::{arrived, gone, singletons};
 
 const CONTEXT: DirectionContext = DirectionContext {
     delay_kind: DelayKind::Absolute,
@@ -22,14 +22,14 @@ const CONTEXT: DirectionContext = DirectionContext {
 };
 
 /// The same packets, each `by` later at the arriving end, as a clock offset makes them.
-fn shifted(passages: &[Passage], by: i64) -> Vec<Passage> {
+fn shifted(singletons: &[OneWaySingleton], by: i64) -> Vec<OneWaySingleton> {
     let by = Duration::from_nanos(by);
-    let shift = |passage: &Passage| Passage {
-        arrival: passage.arrival.map(|arrival| arrival + by),
-        delay: passage.delay.map(|delay| delay + by),
-        ..*passage
+    let shift = |singleton: &OneWaySingleton| OneWaySingleton {
+        arrival: singleton.arrival.map(|arrival| arrival + by),
+        delay: singleton.delay.map(|delay| delay + by),
+        ..*singleton
     };
-    passages.iter().map(shift).collect()
+    singletons.iter().map(shift).collect()
 }
 
 fn quantiles(summary: &Summary) -> Vec<Option<f64>> {
@@ -43,8 +43,8 @@ fn is_finite(shown: &impl std::fmt::Debug) -> bool {
     !text.contains("NaN") && !text.contains("inf")
 }
 
-fn assert_sound(passages: &[Passage], context: &DirectionContext) -> Result<(), TestCaseError> {
-    let document = direction(passages, context);
+fn assert_sound(singletons: &[OneWaySingleton], context: &DirectionContext) -> Result<(), TestCaseError> {
+    let document = direction(singletons, context);
     prop_assert!(is_finite(&document), "{document:?}");
     let text = serde_json::to_string(&document).expect("a document");
     prop_assert!(serde_json::from_str::<DirectionResults>(&text).is_ok(), "{text}");
@@ -54,33 +54,33 @@ fn assert_sound(passages: &[Passage], context: &DirectionContext) -> Result<(), 
 proptest! {
     #[test]
     fn every_document_is_finite_and_reads_back(
-        passages in passages(), complete: bool, variable: bool, not_sent: Option<u64>,
+        singletons in singletons(), complete: bool, variable: bool, not_sent: Option<u64>,
     ) {
         let delay_kind = if variable { DelayKind::Variable } else { DelayKind::Absolute };
-        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, ..CONTEXT })?;
+        assert_sound(&singletons, &DirectionContext { delay_kind, complete, not_sent, ..CONTEXT })?;
     }
 
     #[test]
     fn stamps_at_the_ends_of_their_range_break_nothing(
         times in prop::collection::vec((any::<i64>(), any::<i64>(), any::<i64>()), 0..20),
     ) {
-        let wild = |(sequence, (departure, arrival, delay)): (u64, &(i64, i64, i64))| Passage {
+        let wild = |(sequence, (departure, arrival, delay)): (u64, &(i64, i64, i64))| OneWaySingleton {
             departure: Some(Timestamp::<Departure>::from_nanos(*departure)),
             arrival: Some(Timestamp::<Arrival>::from_nanos(*arrival)),
             delay: Some(Duration::from_nanos(*delay)),
             leaving: Leaving::after(Duration::from_nanos(*delay)),
             ..arrived(sequence, 0, 0)
         };
-        let passages: Vec<Passage> = (0..).zip(&times).map(wild).collect();
-        assert_sound(&passages, &CONTEXT)?;
+        let singletons: Vec<OneWaySingleton> = (0..).zip(&times).map(wild).collect();
+        assert_sound(&singletons, &CONTEXT)?;
     }
 
     #[test]
-    fn counts_add_up(passages in passages(), complete: bool) {
+    fn counts_add_up(singletons in singletons(), complete: bool) {
         let context = DirectionContext { complete, ..CONTEXT };
-        let document = direction(&passages, &context);
+        let document = direction(&singletons, &context);
         let packets = &document.packets;
-        let unknown = passages.iter().filter(|p| p.fate == Fate::Unknown).count() as u64;
+        let unknown = singletons.iter().filter(|p| p.fate == Fate::Unknown).count() as u64;
         prop_assert_eq!(packets.sent.is_some(), complete);
         prop_assert_eq!(packets.lost.is_some(), complete && unknown == 0);
         prop_assert_eq!(document.loss.ratio.is_some(), complete && unknown == 0 && packets.sent != Some(0));
@@ -92,7 +92,7 @@ proptest! {
             let apart = document.loss.distances.iter().filter(|d| **d > 1).count();
             prop_assert_eq!(document.loss.periods.len(), if lost == 0 { 0 } else { apart + 1 });
         }
-        let arrived = passages.iter().filter(|p| p.copy == 0 && p.fate == Fate::Arrived).count() as u64;
+        let arrived = singletons.iter().filter(|p| p.copy == 0 && p.fate == Fate::Arrived).count() as u64;
         // Where nothing has arrived as far as is known, and something may have, that is not zero.
         prop_assert_eq!(packets.received, (arrived > 0 || unknown == 0).then_some(arrived));
         let received = arrived;
@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(document.jitter_ns.deviation_from_mean.count, document.delay_ns.count);
         prop_assert_eq!(document.ipdv_ns.count, document.jitter_ns.delay_difference.count);
         prop_assert!(document.dscp.received.values().sum::<u64>() <= received);
-        prop_assert_eq!(packets.duplicated.unwrap(), passages.iter().filter(|p| p.copy > 0).count() as u64);
+        prop_assert_eq!(packets.duplicated.unwrap(), singletons.iter().filter(|p| p.copy > 0).count() as u64);
         for (histogram, count) in [
             (&document.histograms.delay, document.delay_ns.count),
             (&document.histograms.jitter, document.jitter_ns.delay_difference.count),
@@ -115,46 +115,46 @@ proptest! {
     }
 
     #[test]
-    fn an_offset_of_the_clocks_changes_no_variation(passages in passages(), by in -1_i64 << 61..1 << 61) {
-        let other = shifted(&passages, by);
-        prop_assert_eq!(ipdv(&passages), ipdv(&other));
-        prop_assert_eq!(pdv(&passages), pdv(&other));
-        prop_assert_eq!(inter_arrivals(&passages), inter_arrivals(&other));
-        prop_assert_eq!(inter_departures(&passages), inter_departures(&other));
-        prop_assert_eq!(reordering(&passages), reordering(&other));
-        prop_assert_eq!(jitter::peak_to_peak(&passages), jitter::peak_to_peak(&other));
+    fn an_offset_of_the_clocks_changes_no_variation(singletons in singletons(), by in -1_i64 << 61..1 << 61) {
+        let other = shifted(&singletons, by);
+        prop_assert_eq!(ipdv(&singletons), ipdv(&other));
+        prop_assert_eq!(pdv(&singletons), pdv(&other));
+        prop_assert_eq!(inter_arrivals(&singletons), inter_arrivals(&other));
+        prop_assert_eq!(inter_departures(&singletons), inter_departures(&other));
+        prop_assert_eq!(reordering(&singletons), reordering(&other));
+        prop_assert_eq!(jitter::peak_to_peak(&singletons), jitter::peak_to_peak(&other));
         for method in [
             jitter::inter_arrival_difference,
             jitter::inter_arrival_difference_in_order_of_arrival,
             jitter::delay_difference,
             jitter::delay_difference_in_order_of_arrival,
         ] {
-            prop_assert_eq!(method(&passages), method(&other));
+            prop_assert_eq!(method(&singletons), method(&other));
         }
-        prop_assert_eq!(jitter::deviation_from_mean(&passages), jitter::deviation_from_mean(&other));
-        prop_assert_eq!(jitter::rfc3550(&passages), jitter::rfc3550(&other));
+        prop_assert_eq!(jitter::deviation_from_mean(&singletons), jitter::deviation_from_mean(&other));
+        prop_assert_eq!(jitter::rfc3550(&singletons), jitter::rfc3550(&other));
     }
 
     #[test]
-    fn variations_keep_their_bounds(passages in passages()) {
-        let peak = jitter::peak_to_peak(&passages).unwrap_or(0);
-        prop_assert!(pdv(&passages).iter().all(|pdv| (0..=peak).contains(pdv)));
-        prop_assert!(pdv(&passages).is_empty() || pdv(&passages).contains(&0));
-        prop_assert!(ipdv(&passages).iter().all(|ipdv| ipdv.abs() <= peak));
-        prop_assert!(jitter::delay_difference(&passages).iter().eq(ipdv(&passages).iter().map(|i| i.abs()).collect::<Vec<_>>().iter()));
-        prop_assert!(jitter::deviation_from_mean(&passages).iter().all(|d| *d <= peak as f64));
-        prop_assert!(jitter::rfc3550(&passages).is_none_or(|jitter| (0.0..=peak as f64).contains(&jitter)));
+    fn variations_keep_their_bounds(singletons in singletons()) {
+        let peak = jitter::peak_to_peak(&singletons).unwrap_or(0);
+        prop_assert!(pdv(&singletons).iter().all(|pdv| (0..=peak).contains(pdv)));
+        prop_assert!(pdv(&singletons).is_empty() || pdv(&singletons).contains(&0));
+        prop_assert!(ipdv(&singletons).iter().all(|ipdv| ipdv.abs() <= peak));
+        prop_assert!(jitter::delay_difference(&singletons).iter().eq(ipdv(&singletons).iter().map(|i| i.abs()).collect::<Vec<_>>().iter()));
+        prop_assert!(jitter::deviation_from_mean(&singletons).iter().all(|d| *d <= peak as f64));
+        prop_assert!(jitter::rfc3550(&singletons).is_none_or(|jitter| (0.0..=peak as f64).contains(&jitter)));
         // The signed variations of an unbroken run sum to last minus first.
-        if passages.iter().all(|p| p.delay.is_some() && p.fate == Fate::Arrived) && !passages.is_empty() {
-            let delays = delays(&passages);
-            prop_assert_eq!(ipdv(&passages).iter().sum::<i64>(), delays[delays.len() - 1] - delays[0]);
+        if singletons.iter().all(|p| p.delay.is_some() && p.fate == Fate::Arrived) && !singletons.is_empty() {
+            let delays = delays(&singletons);
+            prop_assert_eq!(ipdv(&singletons).iter().sum::<i64>(), delays[delays.len() - 1] - delays[0]);
         }
     }
 
     #[test]
     fn reordering_is_that_of_its_definition(sequences in Just((0_u64..40).collect::<Vec<_>>()).prop_shuffle()) {
-        let passages: Vec<Passage> = {
-            let mut all: Vec<Passage> = (0_i64..).zip(&sequences).map(|(at, s)| arrived(*s, 0, at)).collect();
+        let singletons: Vec<OneWaySingleton> = {
+            let mut all: Vec<OneWaySingleton> = (0_i64..).zip(&sequences).map(|(at, s)| arrived(*s, 0, at)).collect();
             all.sort_by_key(|p| p.sequence);
             all
         };
@@ -169,7 +169,7 @@ proptest! {
                 expected.push((*s, (i - j) as u64));
             }
         }
-        let found: Vec<_> = reordering(&passages).iter().map(|packet| (packet.sequence, packet.extent)).collect();
+        let found: Vec<_> = reordering(&singletons).iter().map(|packet| (packet.sequence, packet.extent)).collect();
         prop_assert_eq!(found, expected);
     }
 
@@ -267,7 +267,7 @@ fn nothing_at_all_gives_an_empty_document() {
 
 #[test]
 fn a_packet_after_the_waiting_time_is_lost_and_late_and_gives_no_delay() {
-    let late = Passage { fate: Fate::Late, ..arrived(1, 0, 3_000_000_000) };
+    let late = OneWaySingleton { fate: Fate::Late, ..arrived(1, 0, 3_000_000_000) };
     let document = direction(&[arrived(0, 0, 10), late, arrived(2, 20, 40)], &CONTEXT);
     let packets = document.packets;
     assert_eq!(
@@ -324,8 +324,8 @@ fn instrument_drops_are_no_losses() {
         3..=4 => gone(n, 0, Fate::InstrumentDrop),
         _ => arrived(n, 0, 1),
     };
-    let passages: Vec<_> = (0..10).map(packet).collect();
-    let document = direction(&passages, &CONTEXT);
+    let singletons: Vec<_> = (0..10).map(packet).collect();
+    let document = direction(&singletons, &CONTEXT);
     let packets = &document.packets;
     assert_eq!((packets.sent, packets.received, packets.lost), (Some(10), Some(5), Some(2)));
     assert_eq!((packets.instrument_drops, packets.in_flight), (Some(2), Some(1)));
@@ -341,12 +341,12 @@ fn causes_add_up_to_losses() {
         8 => gone(n, 0, Fate::InstrumentDrop),
         _ => arrived(n, 0, 1),
     };
-    let passages: Vec<_> = (0..10).map(packet).collect();
+    let singletons: Vec<_> = (0..10).map(packet).collect();
     let known = [(1, LossCause::PathMtu), (3, LossCause::InterfaceDown), (4, LossCause::InterfaceDown)];
-    let found = losses_by_cause(&passages, &known.into());
+    let found = losses_by_cause(&singletons, &known.into());
     let of = |cause, count, first, last| LossesByCause { cause, count, first, last };
     assert_eq!(found, [of(LossCause::InterfaceDown, 2, 3, 4), of(LossCause::Unknown, 2, 2, 7)]);
-    let lost = direction(&passages, &CONTEXT).packets.lost;
+    let lost = direction(&singletons, &CONTEXT).packets.lost;
     assert_eq!(Some(found.iter().map(|one| one.count).sum()), lost);
 }
 
@@ -358,7 +358,7 @@ fn of_patterns_too_long_to_list_a_document_lists_the_first_and_counts_all() {
         let at = i64::try_from(n).unwrap() * 10;
         match n % 6 {
             0 => gone(n, at, Fate::Lost),
-            1 => Passage { ttl: Some(60), ..arrived(n, at, at + 75) },
+            1 => OneWaySingleton { ttl: Some(60), ..arrived(n, at, at + 75) },
             3 if n % 12 == 3 => gone(n, at, Fate::Lost),
             4 if n % 12 == 4 => gone(n, at, Fate::Lost),
             _ => arrived(n, at, at + 20),
@@ -398,11 +398,11 @@ fn wilsons_interval_is_that_of_the_formula() {
 
 #[test]
 fn duplicates_hops_and_code_points_are_read_from_the_arrivals() {
-    let copy = |n, at, number| Passage { copy: number, ..arrived(n, 0, at) };
-    let mut passages = vec![arrived(0, 0, 100), copy(0, 130, 1), copy(0, 190, 2), arrived(1, 50, 150)];
-    passages[3].ttl = Some(60);
-    passages[3].tos = Some(0);
-    let document = direction(&passages, &CONTEXT);
+    let copy = |n, at, number| OneWaySingleton { copy: number, ..arrived(n, 0, at) };
+    let mut singletons = vec![arrived(0, 0, 100), copy(0, 130, 1), copy(0, 190, 2), arrived(1, 50, 150)];
+    singletons[3].ttl = Some(60);
+    singletons[3].tos = Some(0);
+    let document = direction(&singletons, &CONTEXT);
     assert_eq!(document.packets.duplicated, Some(2));
     assert_eq!(document.packets.received, Some(2));
     assert_eq!(
@@ -425,7 +425,7 @@ fn no_mean_of_what_cannot_be_negative_has_an_interval_below_zero() {
     for queue in 1..6 {
         let delay = |n: i64| if n < 100 + queue && n >= 100 { 21_000 - 40 * n } else { 1_000 + n * 7 % 3 };
         let sent = |n: i64| if n < 130 { n * 30_000 } else { n * 30_000 + 9_000_000_000 };
-        let packets: Vec<Passage> =
+        let packets: Vec<OneWaySingleton> =
             (0..250).map(|n: i64| arrived(n.unsigned_abs(), sent(n), sent(n) + delay(n))).collect();
         let found = direction(&packets, &CONTEXT);
         let jitter = &found.jitter_ns;

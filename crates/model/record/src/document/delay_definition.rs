@@ -1,6 +1,6 @@
 //! What a delay spans.
 
-use romer_units::Place;
+use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +26,9 @@ pub enum DelaySpan {
     /// From the departure to the arrival.
     OneWay {
         /// Source of the departure time stamp; `null` if the responder or the file does not state it.
-        departure: Option<Place>,
+        departure: Option<TimestampPoint>,
         /// Source of the arrival time stamp; `null` if the responder or the file does not state it.
-        arrival: Option<Place>,
+        arrival: Option<TimestampPoint>,
         /// Whether the delay includes the processing time of the responder.
         includes_responder: bool,
     },

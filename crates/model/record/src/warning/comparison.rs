@@ -155,9 +155,9 @@ pub struct DifferingSource {
     /// Event of the packet.
     pub stamp: StampMoment,
     /// Source in A; `null` if unknown.
-    pub a: Option<romer_units::Place>,
+    pub a: Option<romer_units::TimestampPoint>,
     /// Source in B; `null` if unknown.
-    pub b: Option<romer_units::Place>,
+    pub b: Option<romer_units::TimestampPoint>,
 }
 
 /// A subtracted baseline.

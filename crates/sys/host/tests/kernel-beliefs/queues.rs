@@ -14,7 +14,7 @@ const SENT: u32 = 100;
 const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
 /// A queue that drops the oldest of what it holds has told the sender that it took it. Of that the driver stamps nothing, and the
-/// interface's first queue counts it. `passages::dropped` relies on it to distinguish such packets from losses on the path.
+/// interface's first queue counts it. `singletons::dropped` relies on it to distinguish such packets from losses on the path.
 #[test]
 fn what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped() {
     with_network("queues::what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped", || {
@@ -111,7 +111,9 @@ fn shapers_leave_the_interface_as_it_was() {
 /// The watchdog processes that this process started in the namespace of `pair.one`: other tests have theirs in other namespaces.
 fn watchdogs(pair: &Pair) -> Vec<String> {
     let parent = format!("PPid:\t{}\n", std::process::id());
-    let namespace = netns::with_namespace(&pair.one.0, || std::fs::read_link("/proc/thread-self/ns/net")).unwrap().unwrap();
+    let namespace = netns::with_namespace(&pair.one.0, || std::fs::read_link("/proc/thread-self/ns/net"))
+        .unwrap()
+        .unwrap();
     let is_own = |process: &String| {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let of_process = std::fs::read_link(format!("/proc/{process}/ns/net"));

@@ -1,4 +1,4 @@
-//! Decisions about periods, and fits of made passages that are applied and recorded.
+//! Decisions about periods, and fits of made singletons that are applied and recorded.
 
 use romer_emulate::model_fit::{self, FitInput};
 use romer_emulate::offline;
@@ -41,9 +41,9 @@ fn periods_keep_their_grid() {
 
 /// A fit of a period of packets that all took so long in both directions.
 fn modelled(number: u64, delay: Nanos) -> Modelled {
-    let passage = |sequence: u32| {
+    let singleton = |sequence: u32| {
         let departure = i64::from(sequence) * 20 * MS;
-        Passage {
+        OneWaySingleton {
             sequence: sequence.into(),
             copy: 0,
             size: 44,
@@ -56,10 +56,10 @@ fn modelled(number: u64, delay: Nanos) -> Modelled {
             leaving: Leaving::UNKNOWN,
         }
     };
-    let passages: Vec<Passage> = (0..200).map(passage).collect();
+    let singletons: Vec<OneWaySingleton> = (0..200).map(singleton).collect();
     model_fit::model(&FitInput {
         run: "far",
-        ways: [&passages, &passages],
+        ways: [&singletons, &singletons],
         round_trip: &[],
         ordered: [true; 2],
         absolute: true,

@@ -35,7 +35,7 @@ fn the_intervals_hold_step_and_offset_of_a_beat() {
                 Some((slot * step - at + 0.05 * chance.normal() + 5.0 + held_up) * MS)
             })
             .collect();
-        let found = found(&passages(interval * MS, delays));
+        let found = found(&singletons(interval * MS, delays));
         let Some(told) = grid_of(&found, GridQuantity::Ipdv) else { panic!("seed {seed}: {found:?}") };
         for ((missed, truth), (value, [low, high])) in
             missed.iter_mut().zip([step, 5.0 * step - interval]).zip(told)
@@ -57,7 +57,7 @@ fn routes_of_any_number_at_arbitrary_delays_make_no_grid() {
             let modes: Vec<(f64, f64, f64)> =
                 (0..routes).map(|_| (10.0 + 20.0 * chance.unit(), width, 1.0)).collect();
             let delays = of_modes(&modes, 0.0, 1_500, &mut chance);
-            let found = found(&passages(20.0 * MS, delays));
+            let found = found(&singletons(20.0 * MS, delays));
             assert!(!has_grid(&found), "{routes} routes, seed {seed}: {found:?}");
         }
     }
@@ -77,7 +77,7 @@ fn the_steps_of_grids_with_unlike_points_are_neither_long_nor_short() {
             .map(|point| (20.0 + step * f64::from(point), step * width, 0.05 + chance.exponential()))
             .collect();
         let delays = of_modes(&modes, 0.0, 3_000, &mut chance);
-        let found = found(&passages(20.0 * MS, delays));
+        let found = found(&singletons(20.0 * MS, delays));
         let Some([(told, [low, high]), _]) = grid_of(&found, GridQuantity::Delay) else { continue };
         missed += u32::from(step < low || high < step);
         off.push((told - step) / ((high - low) / 2.0));
@@ -108,7 +108,7 @@ fn a_few_broad_points_at_equal_steps_are_a_grid() {
                     };
                     Some((offset + step * point + noise * chance.normal()) * MS)
                 });
-                let found = found(&passages(22.5 * MS, delays));
+                let found = found(&singletons(22.5 * MS, delays));
                 match grid_of(&found, GridQuantity::Delay) {
                     Some([(told, _), (from, _)]) => {
                         assert!(
@@ -145,7 +145,7 @@ fn the_interval_holds_the_step_where_many_points_hold_few_values() {
             let delays: Vec<_> = (0..3_000)
                 .map(|number| Some((5.0 + delay(&mut chance, number) + noise(&mut chance)) * MS))
                 .collect();
-            let found = found(&passages(interval * MS, delays));
+            let found = found(&singletons(interval * MS, delays));
             let Some([(_, [low, high]), _]) = grid_of(&found, GridQuantity::Delay) else { continue };
             told += 1;
             missed += u32::from(0.5 < low || high < 0.5);

@@ -4,7 +4,7 @@ use super::*;
 
 /// Packets 10 ms apart, for `cycles` periods of 2 s; for the first 100 ms of each that `there` names, they wait 15 ms longer. In
 /// `outliers` of a thousand packets, one waits up to 50 ms.
-fn flat_topped(cycles: u32, outliers: f64, seed: u32, there: impl Fn(u32) -> bool) -> Vec<Passage> {
+fn flat_topped(cycles: u32, outliers: f64, seed: u32, there: impl Fn(u32) -> bool) -> Vec<OneWaySingleton> {
     let mut chance = Chance::new(900, seed);
     let delays = (0..200 * cycles).map(|number| {
         let since = (number + 180) % 200;
@@ -12,7 +12,7 @@ fn flat_topped(cycles: u32, outliers: f64, seed: u32, there: impl Fn(u32) -> boo
         let outlier = if chance.unit() < outliers / 1_000.0 { 50.0 * chance.unit() } else { 0.0 };
         Some((20.0 + spike + 0.3 * chance.exponential() + outlier) * MS)
     });
-    passages(10.0 * MS, delays.collect::<Vec<_>>())
+    singletons(10.0 * MS, delays.collect::<Vec<_>>())
 }
 
 /// Spikes seen and due, with the period in seconds.
@@ -50,14 +50,14 @@ fn larger_delays_here_and_there_do_not_hide_a_period() {
     }
 }
 
-/// The passages with departures of their own, in nanoseconds.
-fn leaving_at(departures: &[f64], mut passages: Vec<Passage>) -> Vec<Passage> {
-    for (passage, at) in passages.iter_mut().zip(departures) {
+/// The singletons with departures of their own, in nanoseconds.
+fn leaving_at(departures: &[f64], mut singletons: Vec<OneWaySingleton>) -> Vec<OneWaySingleton> {
+    for (singleton, at) in singletons.iter_mut().zip(departures) {
         let departure = nearest(7.0 * S + at);
-        passage.departure = Some(Timestamp::from_nanos(departure));
-        passage.arrival = passage.delay.map(|delay| Timestamp::from_nanos(departure + delay.as_nanos()));
+        singleton.departure = Some(Timestamp::from_nanos(departure));
+        singleton.arrival = singleton.delay.map(|delay| Timestamp::from_nanos(departure + delay.as_nanos()));
     }
-    passages
+    singletons
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_interval_holds_the_period_whatever_the_times_between_the_packets() {
                     (at * MS, Some((20.0 + 0.3 * chance.exponential() + spike) * MS))
                 })
                 .unzip();
-            let found = found(&leaving_at(&departures, passages(mean * MS, delays)));
+            let found = found(&leaving_at(&departures, singletons(mean * MS, delays)));
             let [(best, error, _)] = periods_of(&found)[..] else { panic!("seed {seed}: {found:?}") };
             assert!(error < 0.001, "seed {seed}: {error}");
             (best - period / 1_000.0).abs() > error
@@ -102,7 +102,7 @@ fn the_interval_holds_the_period_where_packets_leave_at_nearly_equal_times() {
                     (at * MS, Some((5.0 + 0.1 * chance.exponential() + spike) * MS))
                 })
                 .unzip();
-            let found = found(&leaving_at(&departures, passages(10.0 * MS, delays)));
+            let found = found(&leaving_at(&departures, singletons(10.0 * MS, delays)));
             let [(best, error, _)] = periods_of(&found)[..] else { panic!("seed {seed}: {found:?}") };
             assert!(error < 0.001, "seed {seed}: {error}");
             (best - period / 1_000.0).abs() > error
@@ -128,7 +128,7 @@ fn spikes_that_last_for_a_quarter_of_their_period_are_one_finding_and_a_step_bes
                     Some((20.0 + level + spike + 0.3 * chance.exponential()) * MS)
                 })
                 .collect();
-            let all = found(&passages(10.0 * MS, delays));
+            let all = found(&singletons(10.0 * MS, delays));
             let [(best, error, None)] = periods_of(&all)[..] else {
                 panic!("{period}, seed {seed}: {all:?}")
             };
@@ -160,7 +160,7 @@ fn a_spike_that_is_due_where_the_packets_begin_or_end_is_counted_if_it_is_seen()
                         Some((20.0 + spike + 0.3 * chance.exponential()) * MS)
                     })
                     .collect();
-                let all = seen_of(&found(&passages(10.0 * MS, delays)));
+                let all = seen_of(&found(&singletons(10.0 * MS, delays)));
                 let [(seen, due, _)] = all[..] else { panic!("{before}, {lasts}, seed {seed}: {all:?}") };
                 assert_eq!((seen, due), (there, there), "{before}, {count}, {lasts}, seed {seed}");
             }
@@ -180,7 +180,7 @@ fn spikes_of_as_many_packets_as_a_neighbourhood_have_one_period() {
                     Some((20.0 + spike + 0.3 * chance.exponential()) * MS)
                 })
                 .collect();
-            let all = found(&passages(10.0 * MS, delays));
+            let all = found(&singletons(10.0 * MS, delays));
             let [(20, 20, period)] = seen_of(&all)[..] else { panic!("{lasts}, seed {seed}: {all:?}") };
             assert!((period - 4.0).abs() < 0.002, "{period}");
         }
@@ -201,7 +201,7 @@ fn the_interval_holds_the_period_where_packets_leave_at_equal_times_of_which_it_
                     Some((20.0 + 0.3 * chance.exponential() + spike) * MS)
                 })
                 .collect();
-            let found = found(&passages(20.0 * MS, delays));
+            let found = found(&singletons(20.0 * MS, delays));
             let [(best, error, _)] = periods_of(&found)[..] else { panic!("seed {seed}: {found:?}") };
             assert!(error < 0.0006, "seed {seed}: {error}");
             (best - period / 1_000.0).abs() > error
@@ -226,7 +226,7 @@ fn spikes_that_come_early_and_late_by_chance_are_told_with_their_own_period_or_n
                 let long = if chance.unit() < 0.5 { 1 } else { 2 };
                 delays.iter_mut().skip(place).take(long).for_each(|delay| *delay += 10.0);
             }
-            let found = found(&passages(
+            let found = found(&singletons(
                 20.0 * MS,
                 delays.into_iter().map(|delay| Some(delay * MS)).collect::<Vec<_>>(),
             ));
@@ -253,7 +253,7 @@ fn spikes_at_several_moments_of_each_cycle_are_one_period() {
             let spike = if hit { 400.0 + 50.0 * chance.unit() } else { 0.0 };
             Some(5_000.0 + 30.0 * chance.unit() + spike)
         });
-        let periods = periods_of(&found(&passages(MS, delays.collect::<Vec<_>>())));
+        let periods = periods_of(&found(&singletons(MS, delays.collect::<Vec<_>>())));
         let [(period, _, None)] = periods[..] else { panic!("seed {seed}: {periods:?}") };
         assert!((period - 0.084).abs() < 1e-5, "{period}");
     }

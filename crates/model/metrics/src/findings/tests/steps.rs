@@ -20,13 +20,13 @@ fn steps_of(findings: &[Finding]) -> Vec<(f64, f64, [f64; 2])> {
 }
 
 /// 6,000 packets, 0.3 ms of exponential waiting, and steps of so many milliseconds at these packets.
-fn stepping(steps: &[(u32, f64)], seed: u32) -> Vec<Passage> {
+fn stepping(steps: &[(u32, f64)], seed: u32) -> Vec<OneWaySingleton> {
     let mut chance = Chance::new(700, seed);
     let delays = (0..6_000_u32).map(|number| {
         let level: f64 = steps.iter().filter(|step| number >= step.0).map(|step| step.1).sum();
         Some((20.0 + level + 0.3 * chance.exponential()) * MS)
     });
-    passages(20.0 * MS, delays.collect::<Vec<_>>())
+    singletons(20.0 * MS, delays.collect::<Vec<_>>())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn every_step_is_found_however_many_there_are_and_wherever() {
 #[test]
 fn of_two_steps_near_a_change_of_hops_one_is_told_with_it_and_the_other_by_itself() {
     let mut packets = stepping(&[(3_000, 5.0), (3_080, 2.0)], 1);
-    packets[3_000..].iter_mut().for_each(|passage| passage.ttl = Some(57));
+    packets[3_000..].iter_mut().for_each(|singleton| singleton.ttl = Some(57));
     let all = found(&packets);
     let steps: Vec<f64> = all
         .iter()
@@ -100,7 +100,7 @@ fn a_step_that_is_many_times_a_slow_wander_is_found() {
                 Some((10.0 + if number < 726 { 0.0 } else { 3.0 } + 0.005 * wander + held_up) * MS)
             })
             .collect();
-        let found = steps_of(&found(&passages(20.0 * MS, delays)));
+        let found = steps_of(&found(&singletons(20.0 * MS, delays)));
         let [(at, size, _)] = found[..] else { panic!("seed {seed}: {found:?}") };
         assert!((at - 726.0).abs() < 2.5 && (size - 3.0).abs() < 0.05, "seed {seed}: {found:?}");
     }

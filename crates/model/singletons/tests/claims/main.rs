@@ -1,0 +1,11 @@
+//! What singletons claim, compared with simulated truth.
+
+mod bunches;
+mod calibration;
+mod numbers;
+mod quick;
+mod rejected;
+mod relate;
+mod set_back;
+mod under_step;
+mod unsent;
