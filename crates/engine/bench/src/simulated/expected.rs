@@ -70,6 +70,13 @@ fn declared_drop_that_passes_is_broken() {
     let document = run(&filtered(sweep(&[0.2])), Simulated::with(carries(1.0, 100)));
     assert_eq!(broken(&document), ["stream udp"]);
     assert!(document.verdicts[0].found.ends_with(" frames received"), "{:?}", document.verdicts);
+    // Neither the load that was carried nor the latency has it.
+    let trial = &document.trials[0];
+    let [pass, drop] = &trial.per_stream[..] else { panic!("{trial:#?}") };
+    assert!(drop.carried > 100 && trial.offered.frames == pass.offered + drop.offered, "{trial:#?}");
+    assert_eq!((trial.carried.frames, trial.latency_ns.count), (pass.carried, pass.carried));
+    let carried = document.results.iter().find(|one| one.quantity == "carried_percent").unwrap();
+    assert!((carried.mean.unwrap() - 10.0).abs() < 0.2, "half of 20 %: {carried:?}");
     let noisy = Device { noise: 0.1, ..carries(1.0, 100) };
     let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
     // A tenth of 1,689 frames, within five deviations.
