@@ -225,9 +225,6 @@ mod tests {
         assert_eq!(not_dropped(&document, &at(10.0)), [""; 0]);
         assert_eq!(not_dropped(&document, &at(20.0)), ["stream udp NOT dropped"]);
         let row = &streams(&document)[0];
-        assert_eq!(
-            row.text(),
-            "stream udp, baseline: expected drop, 7 of 100 frames received, NOT dropped"
-        );
+        assert_eq!(row.text(), "stream udp, baseline: expected drop, 7 of 100 frames received, NOT dropped");
     }
 }
