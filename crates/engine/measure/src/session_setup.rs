@@ -297,7 +297,7 @@ fn manifest(
         responder_log_complete: false,
         not_logged: Vec::new(),
         responder_log_gaps: Vec::new(),
-        cut_short: None,
+        early_end: None,
         unreachable: None,
         stamp_request: options.stamp,
         skew: options.skew.clone(),

@@ -10,7 +10,7 @@ use romer_record::document::{
     CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Traffic,
 };
 use romer_record::event::Event;
-use romer_record::manifest::CutShort;
+use romer_record::manifest::EarlyEnd;
 use romer_record::metric;
 use romer_units::Dscp;
 
@@ -56,15 +56,15 @@ impl Words {
 
     /// Why a run is partial.
     pub(crate) fn ending(self, m: &Measurement) -> &'static str {
-        match m.cut_short {
-            Some(CutShort::Interrupted) => "interrupted by the user",
-            Some(CutShort::ResponderLost) => "the responder became unreachable",
-            Some(CutShort::ResponderFault) => "the responder broke the control protocol",
-            Some(CutShort::NoRoute) if refused_all(departures(m)) => {
+        match m.early_end {
+            Some(EarlyEnd::Interrupted) => "interrupted by the user",
+            Some(EarlyEnd::ResponderLost) => "the responder became unreachable",
+            Some(EarlyEnd::ResponderFault) => "the responder broke the control protocol",
+            Some(EarlyEnd::NoRoute) if refused_all(departures(m)) => {
                 "no route to the responder, no probe was sent"
             }
-            Some(CutShort::NoRoute) => "the route to the responder was lost",
-            Some(CutShort::Killed) => "romer was killed or could not write to the disk",
+            Some(EarlyEnd::NoRoute) => "the route to the responder was lost",
+            Some(EarlyEnd::Killed) => "romer was killed or could not write to the disk",
             None if m.sent_nothing() || refused_all(departures(m)) => "no probe was sent",
             None if !m.not_logged.is_empty() => "the packet log of this host is incomplete",
             None if m.responder_log_complete == Some(false) => {

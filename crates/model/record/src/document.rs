@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::AddedDelay;
 use crate::event::Event;
-use crate::incomplete::{CutShort, NotLogged};
+use crate::incomplete::{EarlyEnd, NotLogged};
 use crate::note::Note;
 pub use crate::probe_direction::ProbeDirection;
 use crate::service::{KernelShaping, Service};
@@ -62,7 +62,7 @@ pub struct Measurement {
     /// Reason why the stream ended early; `null` if it did not. Counts may then be lower bounds: see
     /// `received_at_least`.
     #[serde(default)]
-    pub cut_short: Option<CutShort>,
+    pub early_end: Option<EarlyEnd>,
     /// Whether all records of the responder were received: packets without a record did not arrive there, or
     /// were not sent. `null` if the responder keeps no records.
     #[serde(default)]
@@ -407,7 +407,7 @@ pub struct DoctorFinding {
     /// Result: good, limited or missing.
     pub verdict: CheckVerdict,
     /// Observation, as text.
-    pub found: String,
+    pub observed: String,
     /// Consequence for the user.
     pub consequence: String,
     /// Remedy; `null` if there is none.

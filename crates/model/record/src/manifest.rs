@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::StampSourceError;
 use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
-pub use crate::incomplete::{CutShort, EntryKind, NotLogged};
+pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;
 use crate::voice::VoiceRequest;
 use crate::warning::CalibrationUnused;
@@ -90,7 +90,7 @@ pub struct Stream {
     pub not_logged: Vec<NotLogged>,
     /// Reason why the stream ended early; `null` if it did not.
     #[serde(default)]
-    pub cut_short: Option<CutShort>,
+    pub early_end: Option<EarlyEnd>,
     /// Reason why the target, one of several, was not measured; `null` if it was.
     #[serde(default)]
     pub unreachable: Option<String>,

@@ -120,6 +120,6 @@ fn a_senders_clock_that_is_set_is_told_from_a_change_of_the_path_though_packets_
         assert!((number(&events[0], "/size_ns") + set as f64).abs() < 1e3, "{set}: {events:?}");
         assert!((number(&document, "/clock/skew_ppm") - 40.0).abs() < 0.5, "{}", document["clock"]);
         assert!(number(&document, "/forward/delay_ns/max") < 1.4e6, "{}", document["forward"]["delay_ns"]);
-        assert_eq!(document["events"][0]["side"], "sender");
+        assert_eq!(document["events"][0]["location"], "sender");
     }
 }

@@ -21,7 +21,7 @@ pub struct StreamRow {
     /// Frames that were sent.
     pub offered: u64,
     /// Of these, those that came.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Further copies.
     pub duplicated: u64,
     /// Frames that came after one of their flow that was sent later.
@@ -35,21 +35,21 @@ pub struct StreamRow {
 impl StreamRow {
     /// Frames that did not come and were to.
     pub const fn lost(&self) -> u64 {
-        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.carried) }
+        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.forwarded) }
     }
 
     /// In a line.
     pub fn text(&self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
-        let Self { name, case, carried, .. } = self;
+        let Self { name, case, forwarded, .. } = self;
         let offered = counted(self.offered, "frame");
         let mut words = if self.expect_drop {
-            let not = if *carried > 0 { ", NOT dropped" } else { "" };
-            format!("stream {name}, {case}: expected drop, {carried} of {offered} received{not}")
+            let not = if *forwarded > 0 { ", NOT dropped" } else { "" };
+            format!("stream {name}, {case}: expected drop, {forwarded} of {offered} received{not}")
         } else {
             format!(
-                "stream {name}, {case}: {carried} of {offered} received, {} lost ({share:.3} %)",
+                "stream {name}, {case}: {forwarded} of {offered} received, {} lost ({share:.3} %)",
                 self.lost()
             )
         };
@@ -84,7 +84,7 @@ pub fn not_dropped(document: &Benchmark, result: &BenchmarkResult) -> Vec<String
     };
     let streams = valid(document).filter(is_at).flat_map(|trial| &trial.per_stream);
     let names: BTreeSet<&str> = streams
-        .filter(|stream| stream.expect_drop && stream.carried > 0)
+        .filter(|stream| stream.expect_drop && stream.forwarded > 0)
         .map(|stream| stream.name.as_str())
         .collect();
     names.into_iter().map(|name| format!("stream {name} NOT dropped")).collect()
@@ -108,7 +108,7 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
             });
             let (row, medians) = &mut rows[place];
             row.offered = row.offered.saturating_add(stream.offered);
-            row.carried = row.carried.saturating_add(stream.carried);
+            row.forwarded = row.forwarded.saturating_add(stream.forwarded);
             row.duplicated = row.duplicated.saturating_add(stream.duplicated);
             row.reordered = row.reordered.saturating_add(stream.reordered);
             row.corrupted = row.corrupted.saturating_add(stream.corrupted);
@@ -182,7 +182,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             markup(&row.case),
             markup(&row.name),
             count(row.offered),
-            count(row.carried),
+            count(row.forwarded),
             count(row.lost()),
             count(row.duplicated),
             count(row.reordered),
@@ -204,14 +204,14 @@ mod tests {
     /// A stream that was to be dropped and came is named at the load at which it did, and in the line of its stream.
     #[test]
     fn forwarded_stream_is_named() {
-        let trial = |percent, carried| Trial {
+        let trial = |percent, forwarded| Trial {
             case: "baseline".into(),
             requested_load: Some(RequestedLoad { percent, pps: 1e3 }),
             per_stream: vec![StreamResult {
                 name: "udp".into(),
                 expect_drop: true,
                 offered: 50,
-                carried,
+                forwarded,
                 ..StreamResult::default()
             }],
             ..Trial::default()
