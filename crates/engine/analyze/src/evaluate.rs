@@ -10,7 +10,7 @@ use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
+use romer_record::document::{CalibrationPhase, DelayKind, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
@@ -605,7 +605,7 @@ fn warnings(
     // Where nothing arrived there are no delays for the clocks to be in.
     let mut delays = related.forward.iter().chain(&related.reverse);
     let any_delay = delays.any(|singleton| singleton.delay.is_some());
-    if stream.clock_relation == ClockRelation::Unknown && any_delay {
+    if related.delay_kind == DelayKind::Variable && any_delay {
         warnings.push(MeasurementWarning::ClockOffsetUnknown);
         if related.clock.method == "none" {
             warnings.push(MeasurementWarning::ClockSkewIncluded);

@@ -7,7 +7,8 @@ mod stamps;
 use std::net::SocketAddr;
 
 use romer_record::document::{
-    CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Traffic,
+    CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Synchronisation,
+    SynchronisationSource, Traffic,
 };
 use romer_record::event::Event;
 use romer_record::manifest::EarlyEnd;
@@ -239,11 +240,14 @@ impl Words {
     pub(crate) fn clock(self, m: &Measurement) -> String {
         let clock = &m.clock;
         let one_way = m.forward.delay_ns.count.max(m.reverse.delay_ns.count);
-        if clock.method == "shared" && one_way > 0 {
+        if let Some(synchronised) = clock.synchronisation.filter(|_| clock.is_synchronised()) {
+            return self.synchronised(&synchronised);
+        }
+        if clock.is_shared() && one_way > 0 {
             return "Both ends share one clock: one-way delays are absolute.".into();
         }
         let round_trip = m.round_trip.delay_ns.count > 0;
-        if clock.method == "shared" {
+        if clock.is_shared() {
             let what = if round_trip { "one-way delays" } else { "delays" };
             return format!("Both ends share one clock. There are no {what}.");
         }
@@ -274,6 +278,26 @@ impl Words {
         let one_way_file = m.source.is_some() && m.traffic.direction.is_one_way();
         text.push_str(&skew(clock, one_way_file));
         text
+    }
+
+    /// What synchronised clocks mean for one-way delays.
+    fn synchronised(self, stated: &Synchronisation) -> String {
+        let time = |nanos: i64| self.time_of(nanos);
+        let bound = time(stated.bound_ns);
+        let who = match (stated.source, stated.initiator_bound_ns, stated.responder_bound_ns) {
+            (SynchronisationSource::Hosts, Some(initiator), Some(responder)) => {
+                format!("as both hosts state (initiator {}, responder {})", time(initiator), time(responder))
+            }
+            _ => "as stated with --clocks".to_owned(),
+        };
+        let offset = match stated.offset_ns {
+            0 => String::new(),
+            offset => format!(" The stated offset of {} is subtracted.", time(offset)),
+        };
+        format!(
+            "Synchronised to within {bound}, {who}: one-way delays are absolute, with an error of at most {bound} from the \
+             clocks.{offset}"
+        )
     }
 
     /// A limit's measured value, in the unit of its number.

@@ -16,7 +16,7 @@ mod refit;
 mod stamps;
 
 pub use benchmark::BenchmarkWarning;
-pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
+pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
 pub use comparison::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     SubtractedBaseline,

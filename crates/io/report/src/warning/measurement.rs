@@ -9,7 +9,7 @@ use romer_record::warning::{
 };
 use romer_units::{counted, counted_as, saturating_sum, was};
 
-use super::clock::{early, one_way_refused, skew_unknown};
+use super::clock::{early, one_way_refused, skew_unknown, synchronisation_contradicted};
 use super::file;
 use crate::event::router_report;
 use crate::replies;
@@ -278,6 +278,9 @@ impl Text for Warning {
             Self::ClockOffsetUnknown => {
                 "the offset of the two clocks is unknown: one-way delays are differences from the smallest one".into()
             }
+            Self::SynchronisationContradicted { bound_ns, contradiction } => {
+                synchronisation_contradicted(*bound_ns, contradiction)
+            }
             Self::ClockSkewIncluded => {
                 "the skew of the two clocks (tens of microseconds a second between free-running clocks) could not be removed from \
                  the one-way delays, and is still in them"
@@ -317,12 +320,12 @@ impl Text for Warning {
                 early(found)
             ),
             Self::OneClockContradicted(found) => format!(
-                "--one-clock is not used: the time stamps are not of one clock: by them, {}; the clocks are treated as two with \
+                "--clocks shared is not used: the time stamps are not of one clock: by them, {}; the clocks are treated as two with \
                  an unknown difference",
                 early(found)
             ),
             Self::OneClockPossible => {
-                "the time stamps of the two files do not contradict a common clock; if one host took both, --one-clock gives absolute \
+                "the time stamps of the two files do not contradict a common clock; if one host took both, --clocks shared gives absolute \
                  one-way delays"
                     .into()
             }

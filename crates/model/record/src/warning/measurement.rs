@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
+use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
 use super::stamps::{Contradiction, DepartureBasis, FalseUnit, StampMoment, StampsRemedy, Uneven};
 use crate::document::replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected};
 use crate::event::{EventLocation, RouterReport};
@@ -325,6 +325,15 @@ MeasurementWarning {
     // Clocks.
     /// The offset of the two clocks is unknown. One-way delays are differences from the smallest one.
     Note ClockOffsetUnknown,
+    /// The clocks are stated to be synchronised, and the time stamps contradict it. One-way delays are differences from the smallest
+    /// one.
+    Warning SynchronisationContradicted {
+        /// Stated bound of the difference of the clocks, nanoseconds.
+        bound_ns: i64,
+        /// Contradiction.
+        #[serde(flatten)]
+        contradiction: SynchronisationContradiction,
+    },
     /// The skew of the two clocks is unknown and not removed from one-way delays.
     Warning ClockSkewIncluded,
     /// The skew of the two clocks could not be estimated.
@@ -380,9 +389,9 @@ MeasurementWarning {
     Error CalibrationLeavesNothing,
     /// By one clock some packets arrived before they left. These have no one-way delay.
     Warning EarlyArrivalsDiscarded(EarlyArrivals),
-    /// `--one-clock` is not used: by one clock many packets arrived before they left.
+    /// `--clocks shared` is not used: by one clock many packets arrived before they left.
     Warning OneClockContradicted(EarlyArrivals),
-    /// The time stamps of both files may be of one clock. `--one-clock` gives absolute one-way delays.
+    /// The time stamps of both files may be of one clock. `--clocks shared` gives absolute one-way delays.
     Note OneClockPossible,
     /// More calibration packets are requested than were sent. All packets are used.
     Warning CalibrationPacketsMissing {
