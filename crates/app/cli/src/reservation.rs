@@ -4,8 +4,6 @@ use romer_host::clock::monotonic_now;
 use romer_rsvp::{Breaks, Filter, Flowspec, Moment, PathReport, ReceiverAction, SenderAction, Tspec};
 use romer_units::{Duration, counted};
 
-use crate::output;
-
 /// Lines that messages may cause in a second: anybody can send them.
 const MOST_LINES: u32 = 20;
 
@@ -88,6 +86,12 @@ fn of_path(report: &PathReport) -> Vec<Words> {
     words
 }
 
+/// The nearest double-precision number.
+#[expect(clippy::cast_precision_loss, reason = "a TSpec has single precision")]
+pub(crate) const fn precise(value: u64) -> f64 {
+    value as f64
+}
+
 fn shown(source: Filter) -> String {
     format!("{}:{}", source.address(), source.port())
 }
@@ -130,16 +134,19 @@ impl LineLimit {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Shows what `show` shows, if a line may be shown.
-    pub(crate) fn show(&mut self, show: impl FnOnce()) {
-        let Some(left_out) = self.admit(monotonic_now()) else { return };
-        if left_out > 0 {
-            output::eprint_line(&format!(
-                "note: too many messages arrive: {} left out",
-                counted(left_out, "line")
-            ));
+    /// Those of `words` that may be shown now, with a note about lines that were left out before.
+    pub(crate) fn select(&mut self, words: Vec<Words>) -> Vec<Words> {
+        let now = monotonic_now();
+        let mut selected = Vec::new();
+        for one in words {
+            let Some(left_out) = self.admit(now) else { continue };
+            if left_out > 0 {
+                let lines = counted(left_out, "line");
+                selected.push(Words::Note(format!("too many messages arrive: {lines} left out")));
+            }
+            selected.push(one);
         }
-        show();
+        selected
     }
 }
 

@@ -19,7 +19,7 @@ use romer_wire::ip::protocol::UDP;
 use crate::args::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
 use crate::failure::Failure;
 use crate::measure::random_seed;
-use crate::reservation::{self, LineLimit, Words};
+use crate::reservation::{self, LineLimit, Words, precise};
 use crate::signals::Ending;
 use crate::{output, signals};
 
@@ -157,12 +157,6 @@ fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
     exchange(end, first, &names, common)
 }
 
-/// The nearest double-precision number.
-#[expect(clippy::cast_precision_loss, reason = "a TSpec has single precision")]
-const fn precise(value: u64) -> f64 {
-    value as f64
-}
-
 fn receive(arguments: &RsvpReceiveArgs) -> Result<Exit, Failure> {
     let RsvpReceiveArgs { address, session: ref common, service } = *arguments;
     let session = session(address, common.port, "ADDR")?;
@@ -254,11 +248,11 @@ fn show<E: Describe>(
             RsvpEvent::Action(action) => E::words(&action, names)?,
             RsvpEvent::Failure(failure) => vec![Words::Note(failure.to_string())],
         };
-        for words in words {
-            lines.show(|| match words {
+        for words in lines.select(words) {
+            match words {
                 Words::Line(text) => output::print(&format!("{text}\n")),
                 Words::Note(text) => output::eprint_line(&format!("note: {text}")),
-            });
+            }
         }
     }
     Ok(())

@@ -363,14 +363,10 @@ mod tests {
         let mut reserved = received(0..10);
         let settings = |received: &Received| evaluate(received, Method::None, 0, false).statistics.text(&[]);
         assert!(settings(&reserved).contains("service: best-effort\nduration: "));
-        reserved.offer =
-            "TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64 service=GR"
-                .parse()
-                .ok()
-                .and_then(|message| match message {
-                    SenderMessage::Test(offer) => Some(offer),
-                    _ => None,
-                });
+        let offer =
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64 service=GR";
+        let Ok(SenderMessage::Test(offer)) = offer.parse() else { panic!("no offer") };
+        reserved.offer = Some(offer);
         reserved.reservation = Some(QtcpReservation {
             state: QtcpReservationState::Reserved,
             rate_octets_per_s: Some(4_312.5),
