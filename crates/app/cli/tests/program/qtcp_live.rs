@@ -227,12 +227,18 @@ fn large_packets_are_refused() {
     assert!(receiver.is_running());
 }
 
-/// Options that describe a reservation are refused, and so is the one without a documented meaning.
+/// Options that describe a service are refused without one, and so is the one without a documented meaning.
 #[test]
 fn unavailable_options_are_refused() {
-    for option in ["-SGR", "-e", "-v", "-m64", "-M64"] {
+    for option in ["-e", "-m64", "-M64"] {
         let refused = process::run(&mut romer(["qtcp", option, "-t", "127.0.0.1"])).with_code(2).stderr;
-        assert!(refused.contains("RSVP") && refused.contains(&option[..2]), "{refused}");
+        assert!(refused.contains(&format!("no service ({})", &option[..2])), "{refused}");
+        assert!(refused.contains("-S GR"), "{refused}");
+    }
+    for (options, says) in [(["-M63", "-m64"], "(-M 63)"), (["-M64", "-m65"], "-m 65, -M 64")] {
+        let mut command = romer(["qtcp", "-SGR", "-l64", "-t", "127.0.0.1"]);
+        let refused = process::run(command.args(options)).with_code(2).stderr;
+        assert!(refused.contains(says), "{refused}");
     }
     let refused = process::run(&mut romer(["qtcp", "-a3", "-r"])).with_code(2).stderr;
     assert!(refused.contains("(-a)") && refused.contains("does not state its meaning"), "{refused}");
