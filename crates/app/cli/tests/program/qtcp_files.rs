@@ -197,7 +197,7 @@ fn repeats_are_summarised() {
     let printed = collate(&[]).with_code(0).stdout;
     assert!(printed.contains("\n\nsummary of files with equal service, size\nservice "), "{printed}");
     let summary = |arguments: &[&str]| {
-        collate(&[&["--quiet", "--summary-csv", "-"], arguments].concat()).with_code(0).stdout
+        collate(&[&["--quiet", "--summary-csv", "-"][..], arguments].concat()).with_code(0).stdout
     };
     assert_eq!(
         summary(&[]),

@@ -296,7 +296,7 @@ fn missing_rights_are_named() {
 
 /// What the kernel has of queueing disciplines and rules at both hosts.
 fn network(lab: &Lab) -> Vec<String> {
-    let ask = |host, program, arguments: &[&str]| {
+    let ask = |host: &str, program: &str, arguments: &[&str]| {
         process::run(lab.command(host, program).args(arguments)).with_code(0).stdout
     };
     let both = |host| [ask(host, "tc", &["qdisc", "show"]), ask(host, "nft", &["list", "ruleset"])];
