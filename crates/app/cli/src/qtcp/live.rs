@@ -298,12 +298,12 @@ impl Terminal {
             ReservationEvent::Sender(SenderAction::NoReservation) if !self.waits => note(
                 "no receiver has reserved within 30 s; the test goes on without a reservation (-W)".into(),
             ),
-            ReservationEvent::Sender(action) => reservation::of_sender(action).into_iter().collect(),
+            ReservationEvent::Sender(action) => reservation::sender_words(action).into_iter().collect(),
             ReservationEvent::Receiver(ReceiverAction::NoPath) => note(
                 "no flow was announced within 30 s; check that no firewall or router drops IP protocol 46"
                     .into(),
             ),
-            ReservationEvent::Receiver(action) => reservation::of_receiver(action),
+            ReservationEvent::Receiver(action) => reservation::receiver_words(action),
             ReservationEvent::Failure(failure) => note(failure.to_string()),
             ReservationEvent::Refused(error) => note(format!("the reservation is refused: {error}")),
             ReservationEvent::ReceiverCannot if !self.waits => {

@@ -129,6 +129,18 @@ fn own_count_ends_alone() {
     assert_eq!((at(&document, "/end"), count(&document, "/all/lost")), (&"quota".into(), 0));
 }
 
+/// The receiver's own time ends a test alone, long before the sender's last packet.
+#[test]
+fn own_time_ends_alone() {
+    let lab = Lab::path();
+    filter(&lab, &[NO_CONTROL, NO_TERMINATION]);
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = receive(&lab, folder.path(), &["-W", "-n1s"]);
+    send(&lab, &["-W", "-l64", "-R64", "-n600s"]).with_code(5);
+    receiver.wait().with_code(0);
+    assert_eq!(at(&document(folder.path()), "/end"), "quota");
+}
+
 /// A termination packet ends a test alone, though the receiver expects more packets.
 #[test]
 fn termination_ends_alone() {

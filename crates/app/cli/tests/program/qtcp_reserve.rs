@@ -239,7 +239,7 @@ fn inject() {
 const KIND: &str = "ROMER_TEST_KIND";
 const PORT: &str = "ROMER_TEST_PORT";
 
-/// Errors that nodes of the path report are told in words at both ends: those of the flow at the sender, those of its reservation
+/// Errors that nodes of the path report appear as text at both ends: those of the flow at the sender, those of its reservation
 /// at the receiver, which passes them on.
 #[test]
 fn reported_errors_have_words() {
