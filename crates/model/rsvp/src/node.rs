@@ -2,6 +2,9 @@
 
 use core::net::Ipv4Addr;
 
+use romer_units::Dscp;
+use romer_wire::ip::Ecn;
+use romer_wire::ipv4::{self, Ipv4Error};
 use thiserror::Error;
 
 use crate::message::{Message, Packet, Rejection, TooLong};
@@ -10,6 +13,11 @@ use crate::message::{Message, Packet, Rejection, TooLong};
 pub const PROTOCOL: u8 = 46;
 /// The TTL of messages that a node originates.
 pub const TTL: u8 = 255;
+
+/// The option Router Alert (RFC 2113).
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The code point of network control (RFC 4594).
+const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +45,30 @@ pub struct Outgoing {
     pub router_alert: bool,
     /// The payload of the IP packet.
     pub octets: Vec<u8>,
+}
+
+impl Outgoing {
+    /// The IPv4 packet with its header: the code point of network control, and an identification of 0.
+    ///
+    /// # Errors
+    /// [`Ipv4Error::TooLong`]: it has more than 65,535 octets.
+    pub fn to_ipv4(&self) -> Result<Vec<u8>, Ipv4Error> {
+        let alert: &[u8] = if self.router_alert { &ROUTER_ALERT } else { &[] };
+        let header = ipv4::Repr {
+            source: self.source,
+            destination: self.destination,
+            dscp: NETWORK_CONTROL.unwrap_or(Dscp::DEFAULT),
+            ecn: Ecn::of_tos(0),
+            identification: 0,
+            dont_fragment: false,
+            ttl: self.ttl,
+            protocol: PROTOCOL,
+            options: ipv4::Options::new(alert).unwrap_or_default(),
+        };
+        let mut packet = vec![0; header.octets().saturating_add(self.octets.len())];
+        header.emit(&mut packet)?.copy_from_slice(&self.octets);
+        Ok(packet)
+    }
 }
 
 /// A packet that a node ignores, or cannot forward.
