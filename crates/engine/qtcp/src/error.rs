@@ -32,6 +32,15 @@ pub enum QtcpError {
         /// Where.
         address: SocketAddr,
     },
+    /// A program that waits for the calibration of a test does not learn of it.
+    #[error(
+        "no calibration ({address}): the receiver closed the connection before the calibration was complete; start the \
+         receiver anew, of the same version, and then this program"
+    )]
+    NoCalibration {
+        /// Where.
+        address: SocketAddr,
+    },
     /// Packets were rejected before the end of the test.
     #[error(
         "network transmission rejected ({address}): {why}, after {packets} packets; start `romer qtcp -r` there, and check the packet \
@@ -75,7 +84,10 @@ impl QtcpError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Endpoint(error) => error.exit(),
-            Self::NoReceiver { .. } | Self::Busy { .. } | Self::Rejected { .. } => Exit::Unreachable,
+            Self::NoReceiver { .. }
+            | Self::Busy { .. }
+            | Self::NoCalibration { .. }
+            | Self::Rejected { .. } => Exit::Unreachable,
             Self::TooLarge { .. } | Self::NobodyContinued => Exit::Usage,
             Self::LogBuffer { .. } => Exit::Environment,
         }

@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `send` | UDP packets paced by a token bucket, their kernel time stamps, and the control connection |
 //! | `receive` | UDP packets with kernel time stamps, the listener of the control connection, and the log in memory |
+//! | `calibration` | the wait of another program for the calibration of a test |
 //! | `evaluate` | queuing delays without skew, lost numbers, and figures of both phases and of the measured one |
 //! | `control` | lines over a TCP connection, without blocking |
 //! | `payload` | what payloads have behind their header |
 //! | `console` | the terminal of a test, which the caller provides |
 
+mod calibration;
 mod console;
 mod control;
 mod error;
@@ -18,6 +20,7 @@ mod payload;
 mod receive;
 mod send;
 
+pub use calibration::await_calibration;
 pub use console::{Console, Key, Notice};
 pub use error::{NoAnswer, PathMtu, QtcpError, Rejection};
 pub use evaluate::{Evaluation, evaluate};

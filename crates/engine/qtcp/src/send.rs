@@ -254,6 +254,8 @@ impl Session<'_> {
                     self.wants_stamps = kernel_stamps;
                     self.machine.handle(SenderInput::Ready, now);
                 }
+                // It is no answer to a sender.
+                Ok(ReceiverMessage::Calibrated) => {}
                 Ok(ReceiverMessage::Busy) => self.machine.handle(SenderInput::Busy, now),
                 Ok(ReceiverMessage::Ended { .. }) => self.machine.handle(SenderInput::ReceiverEnded, now),
                 Err(error) => {

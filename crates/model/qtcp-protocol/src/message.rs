@@ -1,6 +1,7 @@
 //! The lines of the control connection: ASCII text, one message a line, ended by LF.
 //!
-//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`.
+//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`. A
+//! program that is to start after the calibration writes `AWAIT`, and the receiver `CALIBRATED`.
 //! Unknown keys of `TEST` are ignored, so that a later version can add some. Any other line ends the connection.
 
 use core::fmt;
@@ -66,6 +67,8 @@ pub enum SenderMessage {
         /// How many packets were sent, without termination packets.
         packets: Option<u64>,
     },
+    /// `AWAIT`, as the only message of a connection: this program sends no test, and waits for the calibration of the receiver's.
+    Await,
 }
 
 /// A message of the receiver.
@@ -83,6 +86,8 @@ pub enum ReceiverMessage {
         /// Packets that it received.
         received: u64,
     },
+    /// `CALIBRATED`, after `AWAIT`: the calibration of the test is complete.
+    Calibrated,
 }
 
 impl fmt::Display for SenderMessage {
@@ -110,6 +115,7 @@ impl fmt::Display for SenderMessage {
             }
             Self::Done { packets: Some(packets) } => write!(f, "DONE packets={packets}"),
             Self::Done { packets: None } => f.write_str("DONE"),
+            Self::Await => f.write_str("AWAIT"),
         }
     }
 }
@@ -121,6 +127,7 @@ impl fmt::Display for ReceiverMessage {
             Self::Ready { kernel_stamps: false } => f.write_str("READY stamps=user"),
             Self::Busy => f.write_str("BUSY"),
             Self::Ended { received } => write!(f, "ENDED received={received}"),
+            Self::Calibrated => f.write_str("CALIBRATED"),
         }
     }
 }
@@ -134,6 +141,7 @@ impl FromStr for SenderMessage {
             Some("TEST") => offer(&words.collect::<Vec<_>>()).map(Self::Test),
             Some("CALIBRATED") => only(words, Self::Calibrated),
             Some("MEASURING") => only(words, Self::Measuring),
+            Some("AWAIT") => only(words, Self::Await),
             Some("STAMPS") => stamps(words),
             Some("DONE") => match (words.next(), words.next()) {
                 (None, _) => Some(Self::Done { packets: None }),
@@ -157,6 +165,7 @@ impl FromStr for ReceiverMessage {
             ["READY"] | ["READY", "stamps=user"] => Ok(Self::Ready { kernel_stamps: false }),
             ["READY", "stamps=kernel"] => Ok(Self::Ready { kernel_stamps: true }),
             ["BUSY"] => Ok(Self::Busy),
+            ["CALIBRATED"] => Ok(Self::Calibrated),
             ["ENDED", word] => {
                 value(word, "received").map(|received| Self::Ended { received }).ok_or(MessageError::Unknown)
             }
@@ -271,6 +280,7 @@ mod tests {
             (SenderMessage::Stamps { first: 7, offsets: vec![Some(12), None, Some(0)] }, "STAMPS 7 12 - 0"),
             (SenderMessage::Done { packets: None }, "DONE"),
             (SenderMessage::Done { packets: Some(3) }, "DONE packets=3"),
+            (SenderMessage::Await, "AWAIT"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));
@@ -280,6 +290,7 @@ mod tests {
             (ReceiverMessage::Ready { kernel_stamps: false }, "READY stamps=user"),
             (ReceiverMessage::Busy, "BUSY"),
             (ReceiverMessage::Ended { received: 9 }, "ENDED received=9"),
+            (ReceiverMessage::Calibrated, "CALIBRATED"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));
