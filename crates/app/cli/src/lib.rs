@@ -5,6 +5,7 @@
 //! usage; 3 bad data in a file; 4 environment or permission; 5 the other end refused or cannot be reached; 6 a
 //! stated limit is broken; 130 interrupted.
 
+mod after;
 mod analyze;
 mod args;
 mod bench;

@@ -25,7 +25,7 @@ use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::repeat::RepeatSchedule;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
-use crate::{command, marks, output, report, signals};
+use crate::{after, command, marks, output, report, signals};
 
 impl From<DirectionOption> for ProbeDirection {
     fn from(direction: DirectionOption) -> Self {
@@ -80,11 +80,18 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     let mut turns = RepeatSchedule::new(&arguments.turns, arguments.output.quiet)?;
     // Once for all runs, and while a signal still ends the program: a pipe may never have a writer.
     let trace = crate::traffic::trace(&arguments.traffic)?;
-    if arguments.turns.start.is_some() {
+    if arguments.turns.start.is_some() || arguments.turns.after.is_some() {
         // What cannot be is told now, and not when the time has come.
         options(arguments, trace.clone())?;
     }
     let interrupted = signals::interruption()?;
+    if let Some(test) = &arguments.turns.after {
+        let family = family(arguments.ipv4, arguments.ipv6);
+        let is_ended = || interrupted.load(Ordering::Acquire);
+        if !after::wait(test, family, arguments.output.quiet, &is_ended)? {
+            return Ok(Exit::Interrupted);
+        }
+    }
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(Exit::Interrupted), |at| {
             let (outcome, skipped_lines) = once(arguments, trace, at, &interrupted)?;

@@ -256,4 +256,10 @@ pub(crate) struct TurnArgs {
     /// Start at this time (2026-11-22T09:00:00Z), or after this delay (+10s)
     #[arg(long, value_name = "TIME|+D", value_parser = start::start, help_heading = SCHEDULE)]
     pub(crate) start: Option<Start>,
+    /// Start when the calibration of a live Qtcp test is complete: HOST or HOST:PORT of its receiver (`romer qtcp -r`)
+    ///
+    /// The port is 5003 by default. The receiver need not have started.
+    #[arg(long, value_name = "HOST", value_parser = values::parsed::<Target>, conflicts_with_all = ["start", "every"], help_heading = SCHEDULE,
+        hide_short_help = true)]
+    pub(crate) after: Option<Target>,
 }
