@@ -51,7 +51,7 @@ use args::{Command, Invocation};
 /// Runs the program with the arguments of this process.
 pub fn run() -> ExitCode {
     // These must come first: they may not have threads when they make their namespaces.
-    if let Some(code) = lab::holder().or_else(lab::guard).or_else(doctor::probe) {
+    if let Some(code) = lab::holder().or_else(lab::guard).or_else(marks::guard).or_else(doctor::probe) {
         return code;
     }
     std::panic::set_hook(Box::new(failure::report_panic));

@@ -1,8 +1,10 @@
-//! `--service` and `--marks`: the marks of a service level.
+//! `--service` and `--marks`: the marks of a service level, and of packets beyond their profile.
 
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 
+use romer_endpoint::remarking::{REMARKING_GUARD_ARGUMENT, remarking_guard_main};
 use romer_record::Exit;
 use romer_record::service::{MarkTable, Marks, Service};
 use romer_scenario::nearest;
@@ -19,13 +21,33 @@ const MAX_TABLE_OCTETS: u64 = 1 << 16;
 const DSCP: &str = "dscp";
 const PRIORITY: &str = "priority";
 
+/// Keys of packets beyond their profile.
+const NON_CONFORMING: &str = "non-conforming";
+
 /// The marks of `service` by the table in `file`, or by the default.
 ///
 /// # Errors
 /// The file cannot be read, or is no table of marks.
 pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Failure> {
-    let table = file.map(read).transpose()?.unwrap_or_default();
-    Ok(table.marks(service))
+    Ok(table(file)?.marks(service))
+}
+
+/// The table in `file`, or the default.
+///
+/// # Errors
+/// The file cannot be read, or is no table of marks.
+pub(crate) fn table(file: Option<&Path>) -> Result<MarkTable, Failure> {
+    Ok(file.map(read).transpose()?.unwrap_or_default())
+}
+
+/// Removes the rules that mark packets, if this process was started for that.
+pub(crate) fn guard() -> Option<ExitCode> {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let [guard, table] = arguments.as_slice() else { return None };
+    (guard == REMARKING_GUARD_ARGUMENT).then(|| {
+        remarking_guard_main(&table.to_string_lossy());
+        ExitCode::SUCCESS
+    })
 }
 
 fn read(path: &Path) -> Result<MarkTable, Failure> {
@@ -72,18 +94,18 @@ fn parse(text: &[u8]) -> Result<MarkTable, TableFault> {
     let mut table = MarkTable::default();
     for (name, value) in levels.get_ref() {
         let level: &str = name.get_ref().as_ref();
-        let service: Service = level
-            .parse()
-            .map_err(|_| fault(name.span().start, unknown(level, Service::ALL.map(Service::name))))?;
+        // `None` for packets beyond their profile.
+        let service: Option<Service> = match level {
+            NON_CONFORMING => None,
+            _ => Some(level.parse().map_err(|_| fault(name.span().start, unknown(level, levels_known())))?),
+        };
         let DeValue::Table(keys) = value.get_ref() else {
             return Err(fault(
                 value.span().start,
-                format!(
-                    "{service} is no table; write [{service}], and below it {DSCP} = 40 and {PRIORITY} = 5"
-                ),
+                format!("{level} is no table; write [{level}], and below it {DSCP} = 40 and {PRIORITY} = 5"),
             ));
         };
-        let mut marks = table.marks(service);
+        let mut marks = service.map_or(table.non_conforming(), |service| table.marks(service));
         for (key, value) in keys {
             let key_name: &str = key.get_ref().as_ref();
             match key_name {
@@ -92,9 +114,18 @@ fn parse(text: &[u8]) -> Result<MarkTable, TableFault> {
                 other => return Err(fault(key.span().start, unknown(other, [DSCP, PRIORITY]))),
             }
         }
-        table.set(service, marks);
+        match service {
+            Some(service) => table.set(service, marks),
+            None => table.set_non_conforming(marks),
+        }
     }
     Ok(table)
+}
+
+/// The names of the tables in a file.
+fn levels_known() -> [&'static str; 4] {
+    let [guaranteed, controlled_load, best_effort] = Service::ALL.map(Service::name);
+    [guaranteed, controlled_load, best_effort, NON_CONFORMING]
 }
 
 /// A key that there is not, with the one that is meant, or all.
@@ -147,6 +178,9 @@ mod tests {
         assert_eq!(marked(text, Service::BestEffort), (0, 0));
         assert_eq!(marked("", Service::Guaranteed), (40, 5));
         assert_eq!(marked("best-effort = { priority = 1 }", Service::BestEffort), (0, 1));
+        let table = parse(b"[non-conforming]\ndscp = 8\n").unwrap();
+        assert_eq!((table.non_conforming().dscp.value(), table.non_conforming().priority), (8, 1));
+        assert_eq!(table.marks(Service::BestEffort), MarkTable::default().marks(Service::BestEffort));
     }
 
     /// What is wrong is stated with its place and what to write.
@@ -154,7 +188,7 @@ mod tests {
     fn faults_have_a_place() {
         for (text, at, part) in [
             ("[guarantied]\n", 1, "did you mean guaranteed?"),
-            ("[gold]\n", 1, "write guaranteed or controlled-load or best-effort"),
+            ("[gold]\n", 1, "write guaranteed or controlled-load or best-effort or non-conforming"),
             ("guaranteed = 5\n", 13, "write [guaranteed]"),
             ("[guaranteed]\ndcsp = 40\n", 13, "did you mean dscp?"),
             ("[guaranteed]\ndscp = 65\n", 20, "write a code point from 0 to 63"),

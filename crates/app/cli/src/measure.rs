@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions, TrafficControl};
+use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, TrafficControl};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
@@ -326,6 +326,11 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     let marked =
         arguments.service.map(|service| marks::marks(service, arguments.marks.as_deref())).transpose()?;
+    let in_profile = |bucket| -> Result<Profile, Failure> {
+        let table = marks::table(arguments.marks.as_deref())?;
+        Ok(Profile { bucket, marks: table.non_conforming() })
+    };
+    let profile = arguments.profile.map(in_profile).transpose()?;
     Ok(MeasureOptions {
         streams,
         direction: arguments.direction.into(),
@@ -340,6 +345,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
             shaper: arguments.shape,
             service: arguments.service,
             priority: marked.map(|marks| marks.priority),
+            profile,
         },
         source: arguments.source,
         interface: arguments.interface.clone(),

@@ -6,13 +6,12 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use romer_host::netns;
 use romer_host::userns::NamespaceEntry;
+use romer_host::{netns, program};
 use romer_units::LineRate;
 
 use crate::error::LabError;
 use crate::lab::Lab;
-use crate::program;
 use crate::reserved_classes::HANDLE;
 use crate::topology::{Host, Topology};
 
@@ -162,5 +161,5 @@ fn on_router(prefix: &str, program: impl AsRef<OsStr>) -> Result<Command, LabErr
 }
 
 fn run(prefix: &str, program: &'static str, words: &[&str], input: &str) -> Result<String, LabError> {
-    program::run(on_router(prefix, program)?, program, words, input)
+    program::run(on_router(prefix, program)?, words, input).map_err(|why| LabError::Program { program, why })
 }

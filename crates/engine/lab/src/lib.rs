@@ -30,7 +30,6 @@ mod error;
 mod guard;
 mod holder;
 mod lab;
-mod program;
 mod reserved_classes;
 pub mod rsvp_router;
 mod state;

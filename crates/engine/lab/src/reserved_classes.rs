@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use romer_host::program;
 use romer_rsvp::{FlowKey, PROTOCOL, Reservation};
 use romer_units::LineRate;
 use romer_wire::ip::protocol::{TCP, UDP};
 
 use crate::error::LabError;
-use crate::program;
 
 /// The handle of the discipline, by which no other is deleted.
 pub(crate) const HANDLE: &str = "7276:";
@@ -143,7 +143,8 @@ pub(crate) fn remove_all(interface: &str) {
 /// Runs commands of `tc` in the namespace of this process.
 fn tc(commands: &[String]) -> Result<(), LabError> {
     let input = commands.join("\n") + "\n";
-    program::run(Command::new("tc"), "tc", &["-batch", "-"], &input).map(|_| ())
+    let ran = program::run(Command::new("tc"), &["-batch", "-"], &input);
+    ran.map(|_| ()).map_err(|why| LabError::Program { program: "tc", why })
 }
 
 #[cfg(test)]

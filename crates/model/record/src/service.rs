@@ -64,17 +64,18 @@ impl Marks {
     pub const HIGHEST_PRIORITY: u8 = 7;
 }
 
-/// The marks of each service level. The default has the IP precedences 5, 3 and 0 as class selectors, and the same
-/// priorities (Qtcp, Diffserv Codepoint).
+/// The marks of each service level, and of packets beyond their profile. The default has the IP precedences 5, 3 and 0 as class
+/// selectors, and the same priorities; beyond the profile precedence 0 and priority 1 (Qtcp, Diffserv Codepoint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkTable {
     marks: [Marks; 3],
+    non_conforming: Marks,
 }
 
 impl Default for MarkTable {
     fn default() -> Self {
         let marks = |dscp: &str, priority| Marks { dscp: dscp.parse().unwrap_or_default(), priority };
-        Self { marks: [marks("cs5", 5), marks("cs3", 3), marks("cs0", 0)] }
+        Self { marks: [marks("cs5", 5), marks("cs3", 3), marks("cs0", 0)], non_conforming: marks("cs0", 1) }
     }
 }
 
@@ -87,6 +88,16 @@ impl MarkTable {
             Service::ControlledLoad => controlled_load,
             Service::BestEffort => best_effort,
         }
+    }
+
+    /// The marks of packets beyond their profile.
+    pub const fn non_conforming(&self) -> Marks {
+        self.non_conforming
+    }
+
+    /// Replaces the marks of packets beyond their profile.
+    pub const fn set_non_conforming(&mut self, marks: Marks) {
+        self.non_conforming = marks;
     }
 
     /// Replaces the marks of a level.
@@ -128,6 +139,7 @@ mod tests {
             (marks.dscp.tos() >> 5, marks.dscp.value() % 8, marks.priority)
         });
         assert_eq!(found, [(5, 0, 5), (3, 0, 3), (0, 0, 0)]);
+        assert_eq!(table.non_conforming(), Marks { dscp: Dscp::DEFAULT, priority: 1 });
     }
 
     /// A level that is set leaves the others as they are.
@@ -140,6 +152,7 @@ mod tests {
                 let expected = if other == service { ef } else { MarkTable::default().marks(other) };
                 assert_eq!(table.marks(other), expected, "{service} {other}");
             }
+            assert_eq!(table.non_conforming(), MarkTable::default().non_conforming());
         }
     }
 

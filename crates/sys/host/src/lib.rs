@@ -29,6 +29,7 @@ pub mod pacing;
 pub mod phc;
 pub mod poller;
 pub mod process;
+pub mod program;
 pub mod queue;
 pub mod raw_ipv4;
 pub mod route;

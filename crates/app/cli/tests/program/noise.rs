@@ -118,7 +118,8 @@ fn sources_wait_for_calibrations() {
     assert_eq!(receiver.line(), "Waiting for QoS sender to initiate QoS connection.\n");
     let mut sender =
         Process::start_with_input(&mut lab.romer("A", ["qtcp", "-l64", "-R100", "-c50", "-n50", "-t", FAR]));
-    while sender.line() != "Calibration complete. Type 'c' to continue.\n" {}
+    let lines = [sender.line(), sender.line(), sender.line()];
+    assert_eq!(lines[2], "Calibration complete. Type 'c' to continue.\n", "{lines:?}");
     assert_eq!(source.line(), format!("sending: 100000bit to {FAR}:8890\n"));
     let measured = measuring.wait().with_code(0);
     assert!(
