@@ -185,17 +185,17 @@ fn packets_beyond_the_profile_are_marked() {
     let counted = ["--count", "30", "--interval", "2ms"];
     let own = ["--marks", marks.to_str().unwrap()];
     for (target, more, told, counter) in
-        [(FAR, &[][..], "cs0", "one"), (FAR_V6, &[], "cs0", "one"), (FAR, &own, "af13", "two")]
+        [(FAR, &[][..], "cs0", "one"), (FAR_V6, &[][..], "cs0", "one"), (FAR, &own[..], "af13", "two")]
     {
         let before = lab.counted("A", "inet", counter);
-        let document = lab.measure(&[&profile[..], &counted, more, &[target]].concat()).document();
+        let document = lab.measure(&[&profile[..], &counted[..], more, &[target][..]].concat()).document();
         assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "cs3": 10, told: 20 }), "{target}");
         assert_eq!(lab.counted("A", "inet", counter) - before, 20, "{target}");
         assert_eq!(tables(&lab), 0);
     }
 
     let endless = ["--duration", "100s", "--json-lines", "--json-lines-interval", "20ms", FAR];
-    let (mut command, _home) = lab.measuring(&[&profile[..], &endless].concat());
+    let (mut command, _home) = lab.measuring(&[&profile[..], &endless[..]].concat());
     let mut measuring = Process::start(&mut command);
     assert!(!measuring.line().is_empty());
     assert_eq!(tables(&lab), 1);
@@ -216,12 +216,12 @@ fn profiles_count_packets_of_one_size() {
     for (arguments, says) in [
         (&["--profile", "16kBps,63B", "--size", "64"][..], "no packet is in profile (--profile 16kBps,63B)"),
         (
-            &["--profile", "16kBps,6400B", "--traffic", "im"],
+            &["--profile", "16kBps,6400B", "--traffic", "im"][..],
             "the packets differ in size (--profile 16kBps,6400B)",
         ),
     ] {
         let common = ["--service", "controlled-load", "--direction", "forward", "--count", "1", FAR];
-        let refused = lab.try_measure(&[arguments, &common].concat()).ended.with_code(2);
+        let refused = lab.try_measure(&[arguments, &common[..]].concat()).ended.with_code(2);
         assert!(refused.stderr.contains(says), "{refused:?}");
         assert_eq!(tables(&lab), 0);
     }
