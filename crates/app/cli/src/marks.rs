@@ -1,4 +1,4 @@
-//! `--service` and `--marks`: the marks of a service level, and of packets beyond their profile.
+//! `--service` and `--marks`: the marks of a service level.
 
 use std::io;
 use std::path::Path;
@@ -21,23 +21,13 @@ const MAX_TABLE_OCTETS: u64 = 1 << 16;
 const DSCP: &str = "dscp";
 const PRIORITY: &str = "priority";
 
-/// Keys of packets beyond their profile.
-const NON_CONFORMING: &str = "non-conforming";
-
 /// The marks of `service` by the table in `file`, or by the default.
 ///
 /// # Errors
 /// The file cannot be read, or is no table of marks.
 pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Failure> {
-    Ok(table(file)?.marks(service))
-}
-
-/// The table in `file`, or the default.
-///
-/// # Errors
-/// The file cannot be read, or is no table of marks.
-pub(crate) fn table(file: Option<&Path>) -> Result<MarkTable, Failure> {
-    Ok(file.map(read).transpose()?.unwrap_or_default())
+    let table = file.map(read).transpose()?.unwrap_or_default();
+    Ok(table.marks(service))
 }
 
 /// Removes the rules that mark packets, if this process was started for that.
@@ -94,18 +84,18 @@ fn parse(text: &[u8]) -> Result<MarkTable, TableFault> {
     let mut table = MarkTable::default();
     for (name, value) in levels.get_ref() {
         let level: &str = name.get_ref().as_ref();
-        // `None` for packets beyond their profile.
-        let service: Option<Service> = match level {
-            NON_CONFORMING => None,
-            _ => Some(level.parse().map_err(|_| fault(name.span().start, unknown(level, levels_known())))?),
-        };
+        let service: Service = level
+            .parse()
+            .map_err(|_| fault(name.span().start, unknown(level, Service::ALL.map(Service::name))))?;
         let DeValue::Table(keys) = value.get_ref() else {
             return Err(fault(
                 value.span().start,
-                format!("{level} is no table; write [{level}], and below it {DSCP} = 40 and {PRIORITY} = 5"),
+                format!(
+                    "{service} is no table; write [{service}], and below it {DSCP} = 40 and {PRIORITY} = 5"
+                ),
             ));
         };
-        let mut marks = service.map_or(table.non_conforming(), |service| table.marks(service));
+        let mut marks = table.marks(service);
         for (key, value) in keys {
             let key_name: &str = key.get_ref().as_ref();
             match key_name {
@@ -114,18 +104,9 @@ fn parse(text: &[u8]) -> Result<MarkTable, TableFault> {
                 other => return Err(fault(key.span().start, unknown(other, [DSCP, PRIORITY]))),
             }
         }
-        match service {
-            Some(service) => table.set(service, marks),
-            None => table.set_non_conforming(marks),
-        }
+        table.set(service, marks);
     }
     Ok(table)
-}
-
-/// The names of the tables in a file.
-fn levels_known() -> [&'static str; 4] {
-    let [guaranteed, controlled_load, best_effort] = Service::ALL.map(Service::name);
-    [guaranteed, controlled_load, best_effort, NON_CONFORMING]
 }
 
 /// A key that there is not, with the one that is meant, or all.
@@ -177,10 +158,8 @@ mod tests {
         assert_eq!(marked(text, Service::ControlledLoad), (26, 3));
         assert_eq!(marked(text, Service::BestEffort), (0, 0));
         assert_eq!(marked("", Service::Guaranteed), (40, 5));
+        assert_eq!(marked("[non-conforming]\ndscp = 8", Service::NonConforming), (8, 1));
         assert_eq!(marked("best-effort = { priority = 1 }", Service::BestEffort), (0, 1));
-        let table = parse(b"[non-conforming]\ndscp = 8\n").unwrap();
-        assert_eq!((table.non_conforming().dscp.value(), table.non_conforming().priority), (8, 1));
-        assert_eq!(table.marks(Service::BestEffort), MarkTable::default().marks(Service::BestEffort));
     }
 
     /// What is wrong is stated with its place and what to write.

@@ -12,6 +12,7 @@ use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_record::service::Service;
 use romer_report::replies;
 use romer_report::warning::Text;
 use romer_store::{Location, Runs, document_of};
@@ -327,8 +328,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
     let marked =
         arguments.service.map(|service| marks::marks(service, arguments.marks.as_deref())).transpose()?;
     let in_profile = |bucket| -> Result<Profile, Failure> {
-        let table = marks::table(arguments.marks.as_deref())?;
-        Ok(Profile { bucket, marks: table.non_conforming() })
+        Ok(Profile { bucket, marks: marks::marks(Service::NonConforming, arguments.marks.as_deref())? })
     };
     let profile = arguments.profile.map(in_profile).transpose()?;
     Ok(MeasureOptions {

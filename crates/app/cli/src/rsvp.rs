@@ -14,7 +14,8 @@ use romer_rsvp::{
     QosService, Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Sender, SenderAction, SenderConfig,
     Session, Tspec,
 };
-use romer_units::{Duration, counted};
+use romer_units::{Dscp, Duration, counted};
+use romer_wire::ip::Ecn;
 use romer_wire::ip::protocol::UDP;
 use romer_wire::ipv4;
 
@@ -24,6 +25,10 @@ use crate::measure::random_seed;
 use crate::signals::Ending;
 use crate::{output, signals};
 
+/// The option Router Alert (RFC 2113).
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The code point of network control (RFC 4594).
+const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
 /// How often the signals are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Lines that messages may cause in a second: anybody can send them.
@@ -462,10 +467,26 @@ fn read(end: &mut impl End, socket: &RawIpv4Socket, buffer: &mut [u8], now: Mome
 
 /// Sends a packet. A failure is a note, which is returned: the next refresh tries again.
 fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) -> Option<String> {
-    let sent = packet
-        .to_ipv4()
-        .map_err(|error| error.to_string())
-        .and_then(|octets| socket.send(&octets, packet.destination).map_err(|error| error.to_string()));
+    let header = ipv4::Repr {
+        source: packet.source,
+        destination: packet.destination,
+        dscp: NETWORK_CONTROL.unwrap_or(Dscp::DEFAULT),
+        ecn: Ecn::of_tos(0),
+        identification: 0,
+        dont_fragment: false,
+        ttl: packet.ttl,
+        protocol: PROTOCOL,
+        options: ipv4::Options::new(if packet.router_alert { &ROUTER_ALERT } else { &[] })
+            .unwrap_or_default(),
+    };
+    let mut octets = vec![0; header.octets() + packet.octets.len()];
+    let sent = match header.emit(&mut octets) {
+        Ok(payload) => {
+            payload.copy_from_slice(&packet.octets);
+            socket.send(&octets, packet.destination).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
     sent.err().map(|why| format!("note: an RSVP message was not sent: {why}"))
 }
 
