@@ -26,8 +26,15 @@ const PRIORITY: &str = "priority";
 /// # Errors
 /// The file cannot be read, or is no table of marks.
 pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Failure> {
-    let table = file.map(read).transpose()?.unwrap_or_default();
-    Ok(table.marks(service))
+    Ok(table(file)?.marks(service))
+}
+
+/// The marks of all levels by the table in `file`, or the defaults.
+///
+/// # Errors
+/// As of [`marks`].
+pub(crate) fn table(file: Option<&Path>) -> Result<MarkTable, Failure> {
+    Ok(file.map(read).transpose()?.unwrap_or_default())
 }
 
 /// Removes the rules that mark packets, if this process was started for that.
