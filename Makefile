@@ -17,6 +17,7 @@ FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
 PLAYS ?= 2000
 LONG_FUZZ_SECONDS ?= 600
+HOLD_SECONDS ?= 600
 LONG_API_CASES ?= 1000
 
 # How long `make fuzz` searches each target.
@@ -100,6 +101,8 @@ soak: ## run the tests with long counts, then every fuzz target for LONG_FUZZ_SE
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'the coverage of the clocks'"'"' intervals' $(CARGO) run --release --locked --package romer-validation -- clock --plays $(PLAYS) --out validation/results/soak
+	@$(CARGO) build --release --locked --package romer
+	@$(TIMED) 'two hundred reservations' $(CARGO) run --release --locked --package romer-validation -- hold --hold $(HOLD_SECONDS) --out validation/results/soak
 	@$(TIMED) 'fuzzing' scripts/fuzz $(LONG_FUZZ_SECONDS)
 	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 
