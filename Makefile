@@ -46,7 +46,7 @@ demo: build ## build, measure between two network namespaces of this machine, an
 	@$(TARGET)/release/romer demo
 
 test: ## run all tests; as root, those that use the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl
+	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
@@ -95,7 +95,7 @@ audit: ## check the dependencies against the RustSec advisories, and run cargo-d
 	@scripts/cargo-deny check --hide-inclusion-graph
 
 soak: ## run the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
-	@scripts/need linker c++ ip ethtool nft ping setpriv
+	@scripts/need linker c++ ip ethtool nft ping setpriv tshark
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
