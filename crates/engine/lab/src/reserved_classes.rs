@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use romer_host::flows::{CONTROLLED_LOAD, GUARANTEED, class_of_service};
 use romer_host::program;
-use romer_rsvp::{FlowKey, PROTOCOL, Reservation};
+use romer_rsvp::{FlowKey, PROTOCOL, QosService, Reservation};
 use romer_units::LineRate;
 use romer_wire::ip::protocol::{TCP, UDP};
 
@@ -16,8 +17,8 @@ use crate::error::LabError;
 
 /// The handle of the discipline, by which no other is deleted.
 pub(crate) const HANDLE: &str = "7276:";
-/// The first class of a reservation, and the last one. The preference of its filter has the same number.
-const CLASSES: std::ops::RangeInclusive<u16> = 0x10..=0xfff;
+/// The numbers of reservations. The class has the service in addition, and the preference of the filter is the number.
+const NUMBERS: std::ops::RangeInclusive<u16> = 0x10..=0xfff;
 /// Packets of best effort that may wait.
 const QUEUED_PACKETS: u32 = 30;
 
@@ -28,7 +29,8 @@ pub(crate) struct ReservedClasses {
     line: LineRate,
     /// The MTU, octets.
     longest_packet: u32,
-    classes: BTreeMap<FlowKey, u16>,
+    /// Number and service of each flow's class.
+    classes: BTreeMap<FlowKey, (u16, u8)>,
 }
 
 impl ReservedClasses {
@@ -76,28 +78,37 @@ impl ReservedClasses {
     pub(crate) fn install(&mut self, reservation: &Reservation) -> Result<(), LabError> {
         let Reservation { flow, flowspec, .. } = *reservation;
         let tspec = flowspec.tspec();
+        let service = match flowspec.service() {
+            QosService::Guaranteed => GUARANTEED,
+            QosService::ControlledLoad => CONTROLLED_LOAD,
+        };
         let class = |verb: &str, number: u16| {
             let burst = f64::from(tspec.bucket()).max(f64::from(tspec.packet_size())).ceil();
             format!(
-                "class {verb} dev {} parent {HANDLE}1 classid {HANDLE}{number:x} htb rate {:.0}bit burst {burst:.0}b ceil {}bit \
+                "class {verb} dev {} parent {HANDLE}1 classid {HANDLE}{:x} htb rate {:.0}bit burst {burst:.0}b ceil {}bit \
                  cburst {}b quantum {} prio 1",
                 self.interface,
-                (f64::from(flowspec.rate()) * 8.0).ceil(),
+                class_of_service(service, number),
+                // The kernel counts whole octets.
+                f64::from(flowspec.rate()).ceil() * 8.0,
                 self.line.bits(),
                 self.longest_packet,
                 self.longest_packet
             )
         };
-        if let Some(number) = self.classes.get(&flow) {
-            return tc(&[class("change", *number)]);
+        match self.classes.get(&flow) {
+            Some((number, same)) if *same == service => return tc(&[class("change", *number)]),
+            Some(_) => self.remove(&flow)?,
+            None => {}
         }
-        let number = CLASSES.into_iter().find(|number| !self.classes.values().any(|used| used == number));
+        let number =
+            NUMBERS.into_iter().find(|number| !self.classes.values().any(|(used, _)| used == number));
         let number = number.ok_or_else(|| LabError::Program {
             program: "tc",
             why: "all classes for reservations are in use".into(),
         })?;
-        tc(&[class("add", number), filter(self.interface, &flow, number)])?;
-        self.classes.insert(flow, number);
+        tc(&[class("add", number), filter(self.interface, &flow, (number, service))])?;
+        self.classes.insert(flow, (number, service));
         Ok(())
     }
 
@@ -106,20 +117,20 @@ impl ReservedClasses {
     /// # Errors
     /// `tc` refuses.
     pub(crate) fn remove(&mut self, flow: &FlowKey) -> Result<(), LabError> {
-        let Some(number) = self.classes.remove(flow) else { return Ok(()) };
+        let Some((number, service)) = self.classes.remove(flow) else { return Ok(()) };
         let interface = self.interface;
         tc(&[
             format!("filter del dev {interface} parent {HANDLE} protocol ip prio {number}"),
-            format!("class del dev {interface} classid {HANDLE}{number:x}"),
+            format!("class del dev {interface} classid {HANDLE}{:x}", class_of_service(service, number)),
         ])
     }
 }
 
 /// The command that sends the packets of a flow through its class. Their headers have no options.
-fn filter(interface: &str, flow: &FlowKey, class: u16) -> String {
+fn filter(interface: &str, flow: &FlowKey, (number, service): (u16, u8)) -> String {
     let (destination, protocol, port) = flow.session;
     let mut text = format!(
-        "filter add dev {interface} parent {HANDLE} protocol ip prio {class} u32 match ip protocol {protocol} 0xff match ip src \
+        "filter add dev {interface} parent {HANDLE} protocol ip prio {number} u32 match ip protocol {protocol} 0xff match ip src \
          {}/32 match ip dst {destination}/32",
         flow.source.address()
     );
@@ -131,7 +142,7 @@ fn filter(interface: &str, flow: &FlowKey, class: u16) -> String {
             }
         }
     }
-    text + &format!(" flowid {HANDLE}{class:x}")
+    text + &format!(" flowid {HANDLE}{:x}", class_of_service(service, number))
 }
 
 /// Removes the queues of `interface`, if they are there.
@@ -162,13 +173,19 @@ mod tests {
         };
         let hosts = "match ip src 198.18.0.2/32 match ip dst 198.19.0.2/32";
         assert_eq!(
-            filter("r1", &flow(UDP, 5_003, 5_004), 0x1f),
+            filter("r1", &flow(UDP, 5_003, 5_004), (0x1f, GUARANTEED)),
             format!(
                 "filter add dev r1 parent 7276: protocol ip prio 31 u32 match ip protocol 17 0xff {hosts} match ip sport 5004 0xffff \
-                 match ip dport 5003 0xffff flowid 7276:1f"
+                 match ip dport 5003 0xffff flowid 7276:201f"
             )
         );
-        assert!(filter("r1", &flow(UDP, 0, 0), 0x10).ends_with(&format!("{hosts} flowid 7276:10")));
-        assert!(filter("r1", &flow(47, 0, 0), 0x10).ends_with(&format!("{hosts} flowid 7276:10")));
+        assert!(
+            filter("r1", &flow(UDP, 0, 0), (0x10, CONTROLLED_LOAD))
+                .ends_with(&format!("{hosts} flowid 7276:5010"))
+        );
+        assert!(
+            filter("r1", &flow(47, 0, 0), (0x10, CONTROLLED_LOAD))
+                .ends_with(&format!("{hosts} flowid 7276:5010"))
+        );
     }
 }

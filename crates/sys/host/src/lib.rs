@@ -19,6 +19,7 @@ pub mod ending;
 mod error;
 pub mod ethtool;
 pub mod features;
+pub mod flows;
 pub mod host_info;
 pub mod identity;
 pub mod interrupts;

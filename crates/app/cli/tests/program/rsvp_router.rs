@@ -54,7 +54,10 @@ fn lines_are_reserved_once() {
         "reserved: 198.18.0.2:5003 > 198.19.0.2:5003: guaranteed service, 16000 bytes/s\n"
     );
     let classes = tc(&lab, "class");
-    assert!(classes.contains("class htb 7276:10 parent 7276:1 "), "{classes}");
+    assert!(classes.contains("class htb 7276:2010 parent 7276:1 "), "{classes}");
+    let listed = process::run(&mut lab.romer("R", ["qtcp", "--flows"])).with_code(0).stdout;
+    let flow = "r1: 198.18.0.2:5003 > 198.19.0.2:5003: guaranteed, 16,000 bytes/s, 0 bytes, 0 packets sent, 0 dropped\n";
+    assert_eq!(listed, flow);
     assert!(first_receiver.line().starts_with("reserving for 198.18.0.2:5003: "));
     assert!(first_receiver.line().starts_with("reserved for 198.18.0.2:5003, confirmed by "));
 
