@@ -29,7 +29,7 @@ pub(crate) fn announcement(source: Filter, receiver: &str, tspec: &Tspec) -> Str
 
 /// The words of a sender's action; none of packets, of messages of other programs, and of a missing reservation, for which the
 /// caller has its own.
-pub(crate) fn of_sender(action: &SenderAction) -> Option<Words> {
+pub(crate) fn sender_words(action: &SenderAction) -> Option<Words> {
     Some(match action {
         SenderAction::Reserved(flowspec) => Words::Line(format!("reserved: {}", described(flowspec))),
         SenderAction::PathError(error) => Words::Note(error.to_string()),
@@ -42,9 +42,9 @@ pub(crate) fn of_sender(action: &SenderAction) -> Option<Words> {
 }
 
 /// The words of a receiver's action; none of packets, of messages of other programs, and of a missing flow.
-pub(crate) fn of_receiver(action: &ReceiverAction) -> Vec<Words> {
+pub(crate) fn receiver_words(action: &ReceiverAction) -> Vec<Words> {
     let words = match action {
-        ReceiverAction::Path(report) => return of_path(report),
+        ReceiverAction::Path(report) => return path_words(report),
         ReceiverAction::NotOffered(source) => {
             Words::Note(format!("{} does not offer the service: nothing is reserved", shown(*source)))
         }
@@ -65,7 +65,7 @@ pub(crate) fn of_receiver(action: &ReceiverAction) -> Vec<Words> {
     vec![words]
 }
 
-fn of_path(report: &PathReport) -> Vec<Words> {
+fn path_words(report: &PathReport) -> Vec<Words> {
     let bound = report.delay_bound.map(|bound| format!("; queueing delay at most {}", bound.rounded()));
     let mut words = vec![Words::Line(format!(
         "reserving for {}: {}{}",

@@ -72,7 +72,7 @@ impl Describe for Sender {
                 ),
             ));
         }
-        Ok(reservation::of_sender(action).into_iter().collect())
+        Ok(reservation::sender_words(action).into_iter().collect())
     }
 }
 
@@ -89,7 +89,7 @@ impl Describe for Receiver {
                 ),
             ));
         }
-        Ok(reservation::of_receiver(action))
+        Ok(reservation::receiver_words(action))
     }
 }
 

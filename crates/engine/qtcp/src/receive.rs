@@ -231,11 +231,12 @@ impl<'a> Session<'a> {
                     self.machine.end_by(ReceiverEnd::Keyboard, now);
                 }
             }
+            // Before the packets that depend on it: after a pause of the host both have arrived.
+            self.poll_reservation();
             self.read_packets()?;
             self.accept();
             self.read_control();
             self.announce_calibration();
-            self.poll_reservation();
             match self.machine.poll(monotonic_now()) {
                 ReceiverStep::Wait(until) => self.wait(until)?,
                 ReceiverStep::Write(message) => {

@@ -133,7 +133,7 @@ impl SenderReservation {
         self.end = Some(end);
         self.record.announced = Some(announced(&tspec));
         let mut events = vec![ReservationEvent::Announced { source, receiver, tspec }];
-        events.extend(self.take(first));
+        events.extend(self.note_all(first));
         Ok(events)
     }
 
@@ -142,14 +142,14 @@ impl SenderReservation {
         let Some(end) = self.end.as_mut().filter(|_| now >= self.next_poll) else { return Vec::new() };
         self.next_poll = now + POLL_INTERVAL;
         let events = end.poll(now);
-        self.take(events)
+        self.note_all(events)
     }
 
-    fn take(&mut self, events: Vec<RsvpEvent<SenderAction>>) -> Vec<ReservationEvent> {
-        events.into_iter().map(|event| self.take_one(event)).collect()
+    fn note_all(&mut self, events: Vec<RsvpEvent<SenderAction>>) -> Vec<ReservationEvent> {
+        events.into_iter().map(|event| self.note(event)).collect()
     }
 
-    fn take_one(&mut self, event: RsvpEvent<SenderAction>) -> ReservationEvent {
+    fn note(&mut self, event: RsvpEvent<SenderAction>) -> ReservationEvent {
         let action = match event {
             RsvpEvent::Action(action) => action,
             RsvpEvent::Failure(failure) => return ReservationEvent::Failure(failure),
@@ -231,22 +231,22 @@ impl ReceiverReservation {
         let Some(end) = self.end.as_mut().filter(|_| now >= self.next_poll) else { return Vec::new() };
         self.next_poll = now + POLL_INTERVAL;
         let events = end.poll(now);
-        events.into_iter().map(|event| self.take(event)).collect()
+        events.into_iter().map(|event| self.note(event)).collect()
     }
 
-    fn take(&mut self, event: RsvpEvent<ReceiverAction>) -> ReservationEvent {
+    fn note(&mut self, event: RsvpEvent<ReceiverAction>) -> ReservationEvent {
         let action = match event {
             RsvpEvent::Action(action) => action,
             RsvpEvent::Failure(failure) => return ReservationEvent::Failure(failure),
         };
         match &action {
-            ReceiverAction::Path(report) if self.is_of_sender(report.source) => self.record_path(report),
-            ReceiverAction::Confirmed(source, node) if self.is_of_sender(*source) => {
+            ReceiverAction::Path(report) if self.is_from_sender(report.source) => self.record_path(report),
+            ReceiverAction::Confirmed(source, node) if self.is_from_sender(*source) => {
                 self.record.state = QtcpReservationState::Reserved;
                 self.record.confirmed_by = Some(node.to_string());
             }
             ReceiverAction::PathTorn(source) | ReceiverAction::PathExpired(source)
-                if self.is_of_sender(*source) =>
+                if self.is_from_sender(*source) =>
             {
                 self.record.state = QtcpReservationState::Lost;
             }
@@ -269,13 +269,13 @@ impl ReceiverReservation {
     }
 
     /// Anybody can announce a flow; the test has one sender.
-    fn is_of_sender(&self, source: Filter) -> bool {
+    fn is_from_sender(&self, source: Filter) -> bool {
         IpAddr::V4(source.address()) == self.sender
     }
 
     /// A node refuses the reservation for `source`. Whether the sender should learn of it: it is a new error of the sender's flow.
     pub(crate) fn refused(&mut self, source: Filter, error: &ErrorSpec) -> bool {
-        self.is_of_sender(source) && record_error(&mut self.record, error)
+        self.is_from_sender(source) && record_error(&mut self.record, error)
     }
 
     /// Removes it. What is known of it.
@@ -345,17 +345,17 @@ mod tests {
             delay_bound: Some(Duration::from_millis(100)),
         };
         let error = ErrorSpec::new(Ipv4Addr::new(198, 18, 0, 1), ErrorCode::BANDWIDTH);
-        receiver.take(RsvpEvent::Action(ReceiverAction::Path(report(stranger))));
-        receiver.take(RsvpEvent::Action(ReceiverAction::Confirmed(stranger, SENDER)));
+        receiver.note(RsvpEvent::Action(ReceiverAction::Path(report(stranger))));
+        receiver.note(RsvpEvent::Action(ReceiverAction::Confirmed(stranger, SENDER)));
         assert!(!receiver.refused(stranger, &error));
         assert_eq!(receiver.record, QtcpReservation::new(Service::Guaranteed));
-        receiver.take(RsvpEvent::Action(ReceiverAction::Path(report(source(SENDER)))));
+        receiver.note(RsvpEvent::Action(ReceiverAction::Path(report(source(SENDER)))));
         assert_eq!(receiver.record.state, QtcpReservationState::Requested);
         assert_eq!(receiver.record.path.unwrap().delay_bound_ns, Some(100_000_000));
-        receiver.take(RsvpEvent::Action(ReceiverAction::Confirmed(source(SENDER), SENDER)));
+        receiver.note(RsvpEvent::Action(ReceiverAction::Confirmed(source(SENDER), SENDER)));
         assert_eq!(receiver.record.confirmed_by.as_deref(), Some("198.18.0.2"));
         assert_eq!([(); 2].map(|()| receiver.refused(source(SENDER), &error)), [true, false]);
-        receiver.take(RsvpEvent::Action(ReceiverAction::PathTorn(source(SENDER))));
+        receiver.note(RsvpEvent::Action(ReceiverAction::PathTorn(source(SENDER))));
         assert_eq!(receiver.stop().state, QtcpReservationState::Lost);
     }
 
@@ -373,13 +373,13 @@ mod tests {
         };
         assert_eq!(sender.missing().to_string(), "no receiver has reserved within 30 s");
         let error = ErrorSpec::new(Ipv4Addr::new(198, 18, 0, 1), ErrorCode::BANDWIDTH);
-        sender.take_one(RsvpEvent::Action(SenderAction::PathError(error)));
+        sender.note(RsvpEvent::Action(SenderAction::PathError(error)));
         assert_eq!(sender.missing().to_string(), error.to_string());
         assert_eq!(sender.record().errors[0].meaning, ErrorCode::BANDWIDTH.to_string());
         sender.receiver_cannot();
         assert!(sender.missing().to_string().contains("CAP_NET_RAW"));
         let reserved = Flowspec::controlled_load(tspec());
-        sender.take_one(RsvpEvent::Action(SenderAction::Reserved(reserved)));
+        sender.note(RsvpEvent::Action(SenderAction::Reserved(reserved)));
         assert_eq!(sender.record().rate_octets_per_s, Some(4_312.5));
         assert_eq!(sender.record().state, QtcpReservationState::Reserved);
     }

@@ -1,6 +1,7 @@
 //! The live tests of `romer qtcp`: `-t` and `-r`.
 
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -59,9 +60,16 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
         (one, other) => one.or(other).unwrap_or(DEFAULT_PORT),
     };
     output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
-    // RSVP reserves for IPv4 addresses.
-    let family = if service.is_some() { Family::V4 } else { Family::Any };
-    let addresses = target.addresses(family, port)?;
+    let mut addresses = target.addresses(Family::Any, port)?;
+    if service.is_some() {
+        addresses.retain(SocketAddr::is_ipv4);
+    }
+    if addresses.is_empty() {
+        return Err(Failure::usage(format!(
+            "no IPv4 address (-t {}): RSVP reserves for IPv4 addresses; give one, or remove -S and -v",
+            escape::terminal(&target.text)
+        )));
+    }
     let mut terminal = Terminal::start(arguments)?;
     let options = SendOptions { addresses, plan, compressible: arguments.compressible, service };
     let outcome = send(&options, &mut terminal);
@@ -290,12 +298,12 @@ impl Terminal {
             ReservationEvent::Sender(SenderAction::NoReservation) if !self.waits => note(
                 "no receiver has reserved within 30 s; the test goes on without a reservation (-W)".into(),
             ),
-            ReservationEvent::Sender(action) => reservation::of_sender(action).into_iter().collect(),
+            ReservationEvent::Sender(action) => reservation::sender_words(action).into_iter().collect(),
             ReservationEvent::Receiver(ReceiverAction::NoPath) => note(
                 "no flow was announced within 30 s; check that no firewall or router drops IP protocol 46"
                     .into(),
             ),
-            ReservationEvent::Receiver(action) => reservation::of_receiver(action),
+            ReservationEvent::Receiver(action) => reservation::receiver_words(action),
             ReservationEvent::Failure(failure) => note(failure.to_string()),
             ReservationEvent::Refused(error) => note(format!("the reservation is refused: {error}")),
             ReservationEvent::ReceiverCannot if !self.waits => {
