@@ -1,6 +1,7 @@
 //! Marks of packets beyond a traffic profile: rules of nftables (`limit rate over`) for one flow of this host, which are removed at
 //! the end of this process in whatever way it ends.
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 
@@ -13,6 +14,8 @@ use crate::EndpointError;
 /// The first of two arguments with which this program removes rules; the second is the name of their table. A program that uses
 /// [`Remarker`] calls [`remarking_guard_main`] when it is started so.
 pub const REMARKING_GUARD_ARGUMENT: &str = "__remarking-guard";
+/// The rules: a class `0:N` of nftables is the priority N.
+const RULES: &str = include_str!("remarking.nft");
 /// Seconds of a day, the unit of rates.
 const DAY: u128 = 86_400;
 
@@ -55,25 +58,30 @@ pub struct Remarking {
 }
 
 impl Remarking {
-    /// The rules, in a table of this name. The class `0:N` of nftables is the priority N.
+    /// The rules, in a table of this name.
     fn rules(&self, table: &str) -> String {
         let Self { local_port, remote, exempt, limit, marks } = *self;
         let family = match remote.ip() {
             IpAddr::V4(_) => "ip",
             IpAddr::V6(_) => "ip6",
         };
-        let exempt = exempt.map_or_else(String::new, |word| format!("@th,64,32 != {word:#010x} "));
-        format!(
-            "table inet {table} {{\n  chain output {{\n    type filter hook output priority mangle; policy accept;\n    udp sport \
-             {local_port} udp dport {} {family} daddr {} {exempt}limit rate over {}/day burst {} packets {family} dscp set {} meta \
-             priority set 0:{:x} counter\n  }}\n}}\n",
-            remote.port(),
-            remote.ip(),
-            limit.packets_per_day,
-            limit.depth,
-            marks.dscp.value(),
-            marks.priority
-        )
+        let exempt = exempt.map_or_else(String::new, |word| format!("@th,64,32 != {word:#010x}"));
+        let (port, address, dscp) = (remote.port(), remote.ip(), marks.dscp.value());
+        let values: [(&str, &dyn Display); 10] = [
+            ("$table", &table),
+            ("$local", &local_port),
+            ("$remote", &port),
+            ("$family", &family),
+            ("$address", &address),
+            ("$exempt", &exempt),
+            ("$rate", &limit.packets_per_day),
+            ("$depth", &limit.depth),
+            ("$dscp", &dscp),
+            ("$priority", &marks.priority),
+        ];
+        let put =
+            |rules: String, (name, value): (&str, &dyn Display)| rules.replace(name, &value.to_string());
+        values.into_iter().fold(RULES.to_owned(), put)
     }
 }
 
@@ -141,7 +149,7 @@ mod tests {
         assert!(rules.starts_with("table inet romer-1 {") && rules.contains(rule), "{rules}");
         let rules = Remarking { exempt: None, ..remarking("[2001:db8::7]:862") }.rules("romer-1");
         assert!(
-            rules.contains(" ip6 daddr 2001:db8::7 limit rate ") && rules.contains(" ip6 dscp set 0 "),
+            rules.contains(" ip6 daddr 2001:db8::7  limit rate ") && rules.contains(" ip6 dscp set 0 "),
             "{rules}"
         );
     }
