@@ -331,7 +331,10 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         Ok(Profile { bucket, marks: marks::marks(Service::NonConforming, arguments.marks.as_deref())? })
     };
     let profile = arguments.profile.map(in_profile).transpose()?;
+    let (stated, clock_offset) = arguments.clocks.stated.statement()?;
     Ok(MeasureOptions {
+        clocks: stated,
+        clock_offset,
         streams,
         direction: arguments.direction.into(),
         family: family(arguments.ipv4, arguments.ipv6),
