@@ -67,7 +67,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS
 	@ROMER_FUZZ_SEED=$(FUZZ_SEED) $(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_SECONDS)
 
 bench: ## measure romer's own error and its maximum rates, next to other tools (results in validation/)
-	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
+	@scripts/need linker ip ethtool nft ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer

@@ -116,3 +116,39 @@ impl Envelope {
         Ok(Outgoing { interface, source, destination, ttl, router_alert, octets })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The packet has a right checksum, the code point of network control and the TTL, and Router Alert if it is requested.
+    #[test]
+    fn packets_have_headers() {
+        for router_alert in [false, true] {
+            let outgoing = Outgoing {
+                interface: 0,
+                source: [198, 18, 0, 2].into(),
+                destination: [198, 19, 0, 2].into(),
+                ttl: 254,
+                router_alert,
+                octets: vec![1, 2, 3],
+            };
+            let octets = outgoing.to_ipv4().unwrap();
+            let packet = ipv4::Packet::parse(&octets).unwrap();
+            assert!(packet.checksum_is_right());
+            assert_eq!((packet.source(), packet.destination()), (outgoing.source, outgoing.destination));
+            assert_eq!((packet.ttl(), packet.protocol(), packet.dscp().value()), (254, PROTOCOL, 48));
+            assert_eq!(packet.options(), if router_alert { &ROUTER_ALERT[..] } else { &[] });
+            assert_eq!(packet.payload(), [1, 2, 3]);
+        }
+        let long = Outgoing {
+            interface: 0,
+            source: [198, 18, 0, 2].into(),
+            destination: [198, 19, 0, 2].into(),
+            ttl: 1,
+            router_alert: false,
+            octets: vec![0; 65_516],
+        };
+        assert!(matches!(long.to_ipv4(), Err(Ipv4Error::TooLong(_))));
+    }
+}
