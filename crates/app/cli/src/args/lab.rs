@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
         path    A/t0 - E/e0, E/e1 - B/t1: one network, with an emulator host in between\n\
         router  A/t0 - R/r0, R/r1 - B/t1: a real Linux router between two networks",
     after_help = "Examples:\n  romer lab up path\n  romer lab run B -- romer respond &\n  romer lab run A -- romer measure 198.18.0.3\n  romer lab down\n  \
-        romer lab case rsvp --rate 128kbit"
+        romer lab up router --prefix r\n  romer lab case rsvp --prefix r --rate 128kbit"
 )]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
