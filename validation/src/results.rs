@@ -1,12 +1,14 @@
 //! What was measured, and what it says of the claims.
 
 pub(crate) mod emulated;
+pub(crate) mod reservation;
 
 use romer_record::benchmark::Overall;
 use romer_units::Duration;
 use serde::Serialize;
 
 pub(crate) use emulated::{Emulation, middle, target};
+use reservation::{Held, Reservations};
 
 use crate::analyse::Analysed;
 use crate::circumstances::Circumstances;
@@ -200,6 +202,10 @@ pub(crate) struct Results {
     pub(crate) analysed: Vec<Analysed>,
     /// The closed loop; `None` where it was not made.
     pub(crate) loops: Option<Loops>,
+    /// Calls with and without reservations, and shaped streams; `None` where they were not made.
+    pub(crate) reservations: Option<Reservations>,
+    /// Reservations that were held; `None` where they were not.
+    pub(crate) held: Option<Held>,
 }
 
 impl Results {
@@ -224,6 +230,8 @@ impl Results {
             ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
             ("loop", Self { loops: self.loops.clone(), ..Self::default() }),
             ("analyse", Self { analysed: self.analysed.clone(), ..Self::default() }),
+            ("reserve", Self { reservations: self.reservations.clone(), ..Self::default() }),
+            ("hold", Self { held: self.held, ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
     }
@@ -340,6 +348,8 @@ impl Results {
         claims.extend(self.clocks.iter().flat_map(Clocks::claims));
         claims.extend(self.loops.iter().flat_map(Loops::claims));
         self.claim_analysed(&mut claims);
+        claims.extend(self.reservations.iter().flat_map(Reservations::claims));
+        claims.extend(self.held.iter().flat_map(Held::claims));
         claims
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod analyse;
 pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
+pub(crate) mod reservation;
 mod scale;
 mod table;
 
@@ -110,6 +111,12 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     analyse::analysed(&mut out, &results.analysed);
     if let Some(loops) = &results.loops {
         closed_loop::loops(&mut out, loops);
+    }
+    if let Some(found) = &results.reservations {
+        reservation::reservations(&mut out, found);
+    }
+    if let Some(held) = &results.held {
+        reservation::held(&mut out, held);
     }
     gaps(&mut out, results);
     out

@@ -1,5 +1,6 @@
 //! `romer qtcp`.
 
+mod flows;
 mod live;
 mod summary;
 
@@ -35,11 +36,14 @@ pub(crate) fn run(arguments: &QtcpArgs) -> Result<Exit, Failure> {
             "option not supported (-a): the documentation of Qtcp names it and does not state its meaning; remove it",
         ));
     }
+    if arguments.flows {
+        return flows::list();
+    }
     match (&arguments.transmit, &arguments.prefix, &arguments.folder) {
         (Some(target), ..) => live::transmit(target, arguments),
         (None, Some(prefix), _) => convert(prefix, arguments),
         (None, None, Some(folder)) => collate(folder, arguments),
-        // clap ensures that one of the four is given.
+        // clap ensures that one of the five is given.
         (None, None, None) => live::run_receiver(arguments),
     }
 }

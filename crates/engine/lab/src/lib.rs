@@ -13,6 +13,8 @@
 //! XA/t0 --- XR/r0  XR/r1 --- XB/t1
 //! ```
 //!
+//! The router can be in several states ([`case`]), and reserve bandwidth by RSVP ([`rsvp_router`]).
+//!
 //! `X` is the prefix. With the rights for it the namespaces are named ones of this machine, as `ip netns` shows
 //! them. Without, they live in a user namespace that a process of the laboratory holds; programs get inside by
 //! [`Lab::command`].
@@ -28,6 +30,8 @@ mod error;
 mod guard;
 mod holder;
 mod lab;
+mod reserved_classes;
+pub mod rsvp_router;
 mod state;
 mod topology;
 

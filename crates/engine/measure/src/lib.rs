@@ -15,6 +15,7 @@ mod options;
 mod parallel;
 mod plan;
 mod prepared;
+mod profile;
 mod reaching;
 mod receiving;
 mod resumption;
@@ -64,7 +65,7 @@ use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
 use times::{rfc3339_after, rfc3339_now};
-pub use traffic_control::{ShaperChoice, TrafficControl};
+pub use traffic_control::{Profile, ShaperChoice, TrafficControl};
 
 /// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
@@ -166,6 +167,7 @@ pub fn measure(
     let prepared = options.threads.prepare()?;
     let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
     let shaper = kernel_shaper::install(options, &mut streams)?;
+    let remarker = profile::install(options, &streams)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
         name: String::new(),
@@ -187,6 +189,7 @@ pub fn measure(
     let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
     let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
     let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    drop(remarker);
     if let Some(shaper) = shaper {
         shaper.end(observer);
     }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `send` | UDP packets paced by a token bucket, their kernel time stamps, and the control connection |
 //! | `receive` | UDP packets with kernel time stamps, the listener of the control connection, and the log in memory |
+//! | `calibration` | the wait of another program for the calibration of a test |
 //! | `evaluate` | queuing delays without skew, lost numbers, and figures of both phases and of the measured one |
 //! | `control` | lines over a TCP connection, without blocking |
 //! | `reserve` | RSVP messages of both ends, and what is known of the reservation |
@@ -13,6 +14,7 @@
 //! | `payload` | what payloads have behind their header |
 //! | `console` | the terminal of a test, which the caller provides |
 
+mod calibration;
 mod console;
 mod control;
 mod error;
@@ -24,6 +26,7 @@ mod receive;
 mod reserve;
 mod send;
 
+pub use calibration::await_calibration;
 pub use console::{Console, Key, Notice, ReservationEvent};
 pub use error::{NoAnswer, NoReservation, PathMtu, QtcpError, Rejection};
 pub use evaluate::{Evaluation, evaluate};

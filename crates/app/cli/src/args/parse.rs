@@ -146,7 +146,8 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             Some(other) if other != flag => {
                 format!("options cannot be combined ({flag}, {other}): each excludes the other; remove one")
             }
-            _ => format!("option given twice ({flag}): it has one value; remove one"),
+            Some(_) => format!("option given twice ({flag}): it has one value; remove one"),
+            None => format!("options cannot be combined ({flag}): it excludes all others; remove them"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();

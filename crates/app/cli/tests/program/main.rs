@@ -47,6 +47,7 @@ mod recorded;
 mod refused;
 mod route;
 mod rsvp;
+mod rsvp_router;
 mod shaping;
 mod standing_still;
 mod streams;
