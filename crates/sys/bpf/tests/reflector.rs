@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use romer_bpf::assembler::{Assembler, R0};
-use romer_bpf::reflector::{KernelCounters, KernelReflector, ReflectorRules};
+use romer_bpf::reflector::{KernelCounters, KernelReflector, ReflectorRules, ReplyClock};
 use romer_bpf::{Link, Program, XdpMode};
 use romer_host::HostError;
 use romer_host::clock::realtime_now;
@@ -40,6 +40,13 @@ fn rules() -> ReflectorRules {
     }
 }
 
+fn reply_clock() -> ReplyClock {
+    ReplyClock {
+        error: ErrorEstimate::new(true, TimestampFormat::Ntp, 20, 7).unwrap(),
+        atomic_ahead: Duration::from_secs(i64::from(clock_sync().unwrap().tai_offset_s)),
+    }
+}
+
 /// A link with a reflector on its other end, and sockets at both.
 struct Bench {
     pair: Pair,
@@ -52,7 +59,7 @@ struct Bench {
 }
 
 fn attach(place: &Namespace, interface: &str, rules: &ReflectorRules, mode: XdpMode) -> KernelReflector {
-    let attach = || KernelReflector::attach(rules, &[interface.to_owned()], &[mode]);
+    let attach = || KernelReflector::attach(rules, reply_clock(), &[interface.to_owned()], &[mode]);
     with_namespace(&place.0, attach).unwrap().unwrap()
 }
 
@@ -72,10 +79,6 @@ impl Bench {
         let pair = Pair::create();
         let near = (mode == XdpMode::Native).then(|| pass_all(&pair));
         let reflector = attach(&pair.other, "v1", rules, mode);
-        let error = ErrorEstimate::new(true, TimestampFormat::Ntp, 20, 7).unwrap();
-        reflector
-            .set_clock(error, Duration::from_secs(i64::from(clock_sync().unwrap().tai_offset_s)))
-            .unwrap();
         let options = SocketOptions::default();
         let user_space = rules.addresses.iter().map(|address| {
             with_namespace(&pair.other.0, || StampingSocket::bind(*address, &options)).unwrap().unwrap()
@@ -304,7 +307,7 @@ fn rates_are_kept() {
 fn dropped_reflectors_answer_nothing() {
     in_network!("dropped_reflectors_answer_nothing", || in_each_mode(|mode| {
         let Bench { pair, reflector, _near: near, user_space, .. } = Bench::new(&rules(), mode);
-        let second = || KernelReflector::attach(&rules(), &["v1".into()], &[mode]);
+        let second = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &[mode]);
         let busy = with_namespace(&pair.other.0, second).unwrap();
         assert_eq!(busy.unwrap_err().errno(), Some(HostError::BUSY));
         drop((reflector, near));

@@ -49,6 +49,15 @@ pub struct ReflectorRules {
     pub secret: [u64; 2],
 }
 
+/// What replies state of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyClock {
+    /// The error of T2 and T3. The program sets its Z bit by the format of the reply.
+    pub error: ErrorEstimate,
+    /// By how much the clock of international atomic time, which the program reads, is ahead of the real-time clock.
+    pub atomic_ahead: Duration,
+}
+
 /// What the program has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelCounters {
@@ -107,6 +116,13 @@ impl Maps {
         Ok(maps)
     }
 
+    fn set_clock(&self, clock: ReplyClock) -> Result<(), HostError> {
+        let mut value = [0; 16];
+        value[..8].copy_from_slice(&clock.atomic_ahead.as_nanos().wrapping_neg().to_ne_bytes());
+        value[8..10].copy_from_slice(&clock.error.bits().to_be_bytes());
+        self.clock.set(&[0; 4], &value)
+    }
+
     fn allow(&self, address: IpAddr, length: u8) -> Result<(), HostError> {
         /// Bits before an address of IPv4 that is written as one of IPv6.
         const MAPPED: u8 = 96;
@@ -155,16 +171,22 @@ impl KernelReflector {
     /// are missing (`EPERM`: `CAP_BPF` and `CAP_NET_ADMIN`), or the kernel is older than Linux 6.1 (`EINVAL`).
     pub fn attach(
         rules: &ReflectorRules,
+        clock: ReplyClock,
         interfaces: &[String],
         modes: &[XdpMode],
     ) -> Result<Self, HostError> {
         let maps = Maps::create(rules)?;
+        maps.set_clock(clock)?;
         let network = Network::open(None)?;
         // A kernel that does not say what its drivers can do gets the mode that all of them have.
         let support = xdp_support()?.unwrap_or_default();
         let mut links = Vec::new();
         for interface in interfaces {
-            let index = network.link(interface)?.index;
+            let link = network.link(interface)?;
+            if link.mac.is_none() {
+                return Err(HostError::Unsuitable("the interface carries no Ethernet frames"));
+            }
+            let index = link.index;
             let driver = support.get(&index).copied().unwrap_or_default();
             let mut refusal = HostError::Unsuitable("no XDP mode to attach in");
             let possible = |mode: &XdpMode| match mode {
@@ -192,16 +214,12 @@ impl KernelReflector {
         self.links.iter().map(|(interface, mode, _)| (interface.as_str(), *mode))
     }
 
-    /// States the error of the clock in replies from now on. `atomic_ahead` is by how much the clock of international
-    /// atomic time is ahead of the real-time clock.
+    /// What replies state of the clock from now on.
     ///
     /// # Errors
     /// The kernel refuses to change the map.
-    pub fn set_clock(&self, error: ErrorEstimate, atomic_ahead: Duration) -> Result<(), HostError> {
-        let mut value = [0; 16];
-        value[..8].copy_from_slice(&atomic_ahead.as_nanos().wrapping_neg().to_ne_bytes());
-        value[8..10].copy_from_slice(&error.bits().to_be_bytes());
-        self.maps.clock.set(&[0; 4], &value)
+    pub fn set_clock(&self, clock: ReplyClock) -> Result<(), HostError> {
+        self.maps.set_clock(clock)
     }
 
     /// Whether user space answers the requests with this session identifier.
