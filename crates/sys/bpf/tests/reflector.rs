@@ -20,13 +20,6 @@ use romer_wire::stamp::{
 
 const PORT: u16 = 862;
 
-/// Runs the test of this name with every right over the network that it makes.
-macro_rules! in_network {
-    ($name:literal, $test:expr) => {
-        with_network($name, $test)
-    };
-}
-
 fn rules() -> ReflectorRules {
     let addresses = Pair::ADDRESSES.map(|family| SocketAddr::new(family[1].parse().unwrap(), PORT));
     ReflectorRules {
@@ -156,167 +149,185 @@ fn request(sequence: u32, octets: usize) -> Vec<u8> {
 /// because the receiving kernel verifies it, and octets behind the base packet come back.
 #[test]
 fn base_packets_are_reflected() {
-    in_network!("base_packets_are_reflected", || in_each_mode(|mode| {
-        for format in [ReplyFormat::Ntp, ReplyFormat::Ptp] {
-            let bench = Bench::new(&ReflectorRules { format, ..rules() }, mode);
-            for (family, octets) in [(0, BASE), (1, BASE), (0, 45), (1, 47), (0, 300), (1, 1_452), (0, 1_472)]
-            {
-                let socket = bench.socket(family);
-                let packet = sender(7);
-                let mut payload = vec![0; octets];
-                packet.emit(&mut payload).unwrap();
-                let before = realtime_now().as_nanos();
-                let answer = bench.exchange(&socket, family, &payload).expect("the kernel answers");
-                let after = realtime_now().as_nanos();
-                assert_eq!(answer.len(), octets, "{mode:?}");
-                let reply = ReflectorPacket::parse(&answer).unwrap();
-                assert_eq!((reply.sequence, reply.sender_sequence), (7, Some(7)));
-                assert_eq!(reply.sender_timestamp, Some(packet.timestamp));
-                assert_eq!(reply.sender_error, Some(packet.error));
-                assert_eq!(reply.sender_ttl, Some(64));
-                assert_eq!((reply.error.scale(), reply.error.multiplier()), (20, 7));
-                let format = format.answering(packet.error);
-                assert_eq!(reply.error.format(), format);
-                let [t2, t3] = [reply.receive_timestamp.unwrap(), reply.timestamp]
-                    .map(|time| time.to_unix_nanos(format, before).unwrap());
-                // The formats round to a nanosecond.
-                assert!(before - 1 <= t2 && t2 <= t3 && t3 <= after + 1, "{before} {t2} {t3} {after}");
-                assert!(answer[BASE..].iter().all(|octet| *octet == 0));
+    with_network("base_packets_are_reflected", || {
+        in_each_mode(|mode| {
+            for format in [ReplyFormat::Ntp, ReplyFormat::Ptp] {
+                let bench = Bench::new(&ReflectorRules { format, ..rules() }, mode);
+                for (family, octets) in
+                    [(0, BASE), (1, BASE), (0, 45), (1, 47), (0, 300), (1, 1_452), (0, 1_472)]
+                {
+                    let socket = bench.socket(family);
+                    let packet = sender(7);
+                    let mut payload = vec![0; octets];
+                    packet.emit(&mut payload).unwrap();
+                    let before = realtime_now().as_nanos();
+                    let answer = bench.exchange(&socket, family, &payload).expect("the kernel answers");
+                    let after = realtime_now().as_nanos();
+                    assert_eq!(answer.len(), octets, "{mode:?}");
+                    let reply = ReflectorPacket::parse(&answer).unwrap();
+                    assert_eq!((reply.sequence, reply.sender_sequence), (7, Some(7)));
+                    assert_eq!(reply.sender_timestamp, Some(packet.timestamp));
+                    assert_eq!(reply.sender_error, Some(packet.error));
+                    assert_eq!(reply.sender_ttl, Some(64));
+                    assert_eq!((reply.error.scale(), reply.error.multiplier()), (20, 7));
+                    let format = format.answering(packet.error);
+                    assert_eq!(reply.error.format(), format);
+                    let [t2, t3] = [reply.receive_timestamp.unwrap(), reply.timestamp]
+                        .map(|time| time.to_unix_nanos(format, before).unwrap());
+                    // The formats round to a nanosecond.
+                    assert!(before - 1 <= t2 && t2 <= t3 && t3 <= after + 1, "{before} {t2} {t3} {after}");
+                    assert!(answer[BASE..].iter().all(|octet| *octet == 0));
+                }
+                assert_eq!(bench.reflector.interfaces().collect::<Vec<_>>(), [("v1", mode)]);
             }
-            assert_eq!(bench.reflector.interfaces().collect::<Vec<_>>(), [("v1", mode)]);
-        }
-    }));
+        })
+    });
 }
 
 /// A checksum that the sender computed itself is verified, and the reply's is right.
 #[test]
 fn finished_checksums_are_right() {
-    in_network!("finished_checksums_are_right", || in_each_mode(|mode| {
-        let bench = Bench::new(&rules(), mode);
-        bench.pair.one.network().disable_offloads("v0").unwrap();
-        for family in 0..2 {
-            let socket = bench.socket(family);
-            for sequence in 0..2_000 {
-                let answer =
-                    bench.exchange(&socket, family, &request(sequence, BASE + 20)).expect("an answer");
-                assert_eq!(ReflectorPacket::parse(&answer).unwrap().sequence, sequence);
+    with_network("finished_checksums_are_right", || {
+        in_each_mode(|mode| {
+            let bench = Bench::new(&rules(), mode);
+            bench.pair.one.network().disable_offloads("v0").unwrap();
+            for family in 0..2 {
+                let socket = bench.socket(family);
+                for sequence in 0..2_000 {
+                    let answer =
+                        bench.exchange(&socket, family, &request(sequence, BASE + 20)).expect("an answer");
+                    assert_eq!(ReflectorPacket::parse(&answer).unwrap().sequence, sequence);
+                }
             }
-        }
-    }));
+        })
+    });
 }
 
 /// Everything that is no plain request reaches user space as it came.
 #[test]
 fn other_datagrams_reach_user_space() {
-    in_network!("other_datagrams_reach_user_space", || in_each_mode(|mode| {
-        let bench = Bench::new(&rules(), mode);
-        bench.reflector.leave_to_user_space(0x1234, true).unwrap();
-        let socket = bench.socket(0);
-        let mut cases = vec![
-            ("shorter than a base packet", request(1, BASE - 1)),
-            ("a one-way probe", vec![0; 60]),
-            ("a text", b"hello".to_vec()),
-        ];
-        for (name, place, value) in [
-            ("a receive timestamp", 16, 1),
-            ("padding in a field that must be zero", 43, 1),
-            ("a TLV", 44, 0x80),
-            ("padding at the end", 99, 1),
-        ] {
-            let mut payload = request(1, 100);
-            payload[place] = value;
-            cases.push((name, payload));
-        }
-        let mut session = request(1, BASE);
-        session[14..16].copy_from_slice(&[0x12, 0x34]);
-        cases.push(("a packet of a session", session.clone()));
-        for (name, payload) in cases {
-            assert_eq!(bench.exchange(&socket, 0, &payload), None, "{name}");
-        }
-        bench.reflector.leave_to_user_space(0x1234, false).unwrap();
-        assert!(bench.exchange(&socket, 0, &session).is_some(), "the session has ended");
-        let from_echo = SocketAddr::new(Pair::ADDRESSES[0][0].parse().unwrap(), 7);
-        let echo =
-            with_namespace(&bench.pair.one.0, || StampingSocket::bind(from_echo, &SocketOptions::default()));
-        assert_eq!(bench.exchange(&echo.unwrap().unwrap(), 0, &request(1, BASE)), None, "the echo service");
-    }));
+    with_network("other_datagrams_reach_user_space", || {
+        in_each_mode(|mode| {
+            let bench = Bench::new(&rules(), mode);
+            bench.reflector.leave_to_user_space(0x1234, true).unwrap();
+            let socket = bench.socket(0);
+            let mut cases = vec![
+                ("shorter than a base packet", request(1, BASE - 1)),
+                ("a one-way probe", vec![0; 60]),
+                ("a text", b"hello".to_vec()),
+            ];
+            for (name, place, value) in [
+                ("a receive timestamp", 16, 1),
+                ("padding in a field that must be zero", 43, 1),
+                ("a TLV", 44, 0x80),
+                ("padding at the end", 99, 1),
+            ] {
+                let mut payload = request(1, 100);
+                payload[place] = value;
+                cases.push((name, payload));
+            }
+            let mut session = request(1, BASE);
+            session[14..16].copy_from_slice(&[0x12, 0x34]);
+            cases.push(("a packet of a session", session.clone()));
+            for (name, payload) in cases {
+                assert_eq!(bench.exchange(&socket, 0, &payload), None, "{name}");
+            }
+            bench.reflector.leave_to_user_space(0x1234, false).unwrap();
+            assert!(bench.exchange(&socket, 0, &session).is_some(), "the session has ended");
+            let from_echo = SocketAddr::new(Pair::ADDRESSES[0][0].parse().unwrap(), 7);
+            let echo = with_namespace(&bench.pair.one.0, || {
+                StampingSocket::bind(from_echo, &SocketOptions::default())
+            });
+            assert_eq!(
+                bench.exchange(&echo.unwrap().unwrap(), 0, &request(1, BASE)),
+                None,
+                "the echo service"
+            );
+        })
+    });
 }
 
 /// Sources outside the allowed ranges, and those too far away, are left to user space.
 #[test]
 fn sources_are_judged_by_the_rules() {
-    in_network!("sources_are_judged_by_the_rules", || in_each_mode(|mode| {
-        for (allowed, least_ttl, answered) in [
-            (vec!["198.18.0.2"], 64, [true, false]),
-            (vec!["198.18.0.0/30", "2001:2:0:18::/64"], 0, [true, true]),
-            (vec!["::ffff:198.18.0.0/120"], 0, [true, false]),
-            (vec!["198.18.0.3/32", "::/0"], 0, [false, true]),
-            (vec![], 65, [false, false]),
-        ] {
-            let bench = Bench::new(&rules(), mode);
-            let allowed = allowed.iter().map(|range| range.parse().unwrap()).collect();
-            let strict = ReflectorRules { allowed, least_ttl, ..rules() };
-            let Bench { pair, reflector, _near: near, user_space, .. } = bench;
-            drop(reflector);
-            let reflector = attach(&pair.other, "v1", &strict, mode);
-            let bench = Bench { pair, reflector, _near: near, user_space, mode };
-            for (family, answered) in answered.into_iter().enumerate() {
-                let socket = bench.socket(family);
-                // What was just attached may drop a frame.
-                let _ = socket.send(&Outgoing::new(b"prime", bench.target(family), 0));
-                wait_until("user space receives", || {
+    with_network("sources_are_judged_by_the_rules", || {
+        in_each_mode(|mode| {
+            for (allowed, least_ttl, answered) in [
+                (vec!["198.18.0.2"], 64, [true, false]),
+                (vec!["198.18.0.0/30", "2001:2:0:18::/64"], 0, [true, true]),
+                (vec!["::ffff:198.18.0.0/120"], 0, [true, false]),
+                (vec!["198.18.0.3/32", "::/0"], 0, [false, true]),
+                (vec![], 65, [false, false]),
+            ] {
+                let bench = Bench::new(&rules(), mode);
+                let allowed = allowed.iter().map(|range| range.parse().unwrap()).collect();
+                let strict = ReflectorRules { allowed, least_ttl, ..rules() };
+                let Bench { pair, reflector, _near: near, user_space, .. } = bench;
+                drop(reflector);
+                let reflector = attach(&pair.other, "v1", &strict, mode);
+                let bench = Bench { pair, reflector, _near: near, user_space, mode };
+                for (family, answered) in answered.into_iter().enumerate() {
+                    let socket = bench.socket(family);
+                    // What was just attached may drop a frame.
                     let _ = socket.send(&Outgoing::new(b"prime", bench.target(family), 0));
-                    !receive(&bench.user_space[family], 20).is_empty()
-                });
-                while !receive(&bench.user_space[family], 20).is_empty() {}
-                let answer = bench.exchange(&socket, family, &request(1, BASE));
-                assert_eq!(answer.is_some(), answered, "{strict:?} family {family} {:?}", bench.mode);
+                    wait_until("user space receives", || {
+                        let _ = socket.send(&Outgoing::new(b"prime", bench.target(family), 0));
+                        !receive(&bench.user_space[family], 20).is_empty()
+                    });
+                    while !receive(&bench.user_space[family], 20).is_empty() {}
+                    let answer = bench.exchange(&socket, family, &request(1, BASE));
+                    assert_eq!(answer.is_some(), answered, "{strict:?} family {family} {:?}", bench.mode);
+                }
             }
-        }
-    }));
+        })
+    });
 }
 
 /// A prefix gets its rate, with a burst of one second, and no more; what is over it is dropped and counted.
 #[test]
 fn rates_are_kept() {
-    in_network!("rates_are_kept", || in_each_mode(|mode| {
-        const SENT: u64 = 400;
-        let bench = Bench::new(&ReflectorRules { rate: 50, ..rules() }, mode);
-        let before = bench.reflector.counters().unwrap();
-        let socket = bench.socket(0);
-        let begin = std::time::Instant::now();
-        for sequence in 0..400 {
-            socket.send(&Outgoing::new(&request(sequence, BASE), bench.target(0), 0)).unwrap();
-        }
-        let mut judged = KernelCounters::default();
-        wait_until("all are judged", || {
-            judged = bench.reflector.counters().unwrap();
-            judged.reflected + judged.rate_limited - before.reflected - before.rate_limited == SENT
-        });
-        let most = 50 + begin.elapsed().as_millis() / 20 + 1;
-        let reflected = judged.reflected - before.reflected;
-        assert!(u128::from(reflected) <= most, "{reflected} of {most}");
-        assert!(reflected >= 40, "{reflected}: the burst passes, less what came before");
-        assert_eq!(judged.octets_reflected - before.octets_reflected, reflected * 44);
-        assert_eq!(judged.passed, before.passed);
-    }));
+    with_network("rates_are_kept", || {
+        in_each_mode(|mode| {
+            const SENT: u64 = 400;
+            let bench = Bench::new(&ReflectorRules { rate: 50, ..rules() }, mode);
+            let before = bench.reflector.counters().unwrap();
+            let socket = bench.socket(0);
+            let begin = std::time::Instant::now();
+            for sequence in 0..400 {
+                socket.send(&Outgoing::new(&request(sequence, BASE), bench.target(0), 0)).unwrap();
+            }
+            let mut judged = KernelCounters::default();
+            wait_until("all are judged", || {
+                judged = bench.reflector.counters().unwrap();
+                judged.reflected + judged.rate_limited - before.reflected - before.rate_limited == SENT
+            });
+            let most = 50 + begin.elapsed().as_millis() / 20 + 1;
+            let reflected = judged.reflected - before.reflected;
+            assert!(u128::from(reflected) <= most, "{reflected} of {most}");
+            assert!(reflected >= 40, "{reflected}: the burst passes, less what came before");
+            assert_eq!(judged.octets_reflected - before.octets_reflected, reflected * 44);
+            assert_eq!(judged.passed, before.passed);
+        })
+    });
 }
 
 /// The program is gone with its owner: user space has all datagrams again.
 #[test]
 fn dropped_reflectors_answer_nothing() {
-    in_network!("dropped_reflectors_answer_nothing", || in_each_mode(|mode| {
-        let Bench { pair, reflector, _near: near, user_space, .. } = Bench::new(&rules(), mode);
-        let second = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &[mode]);
-        let busy = with_namespace(&pair.other.0, second).unwrap();
-        assert_eq!(busy.unwrap_err().errno(), Some(HostError::BUSY));
-        drop((reflector, near));
-        let own: IpAddr = Pair::ADDRESSES[0][0].parse().unwrap();
-        let socket = pair.one.bind(own, &SocketOptions::default());
-        wait_until("user space receives", || {
-            let _ = socket.send(&Outgoing::new(&request(1, BASE), user_space[0].local_address(), 0));
-            !receive(&user_space[0], 20).is_empty()
-        });
-        assert!(receive(&socket, 0).is_empty());
-    }));
+    with_network("dropped_reflectors_answer_nothing", || {
+        in_each_mode(|mode| {
+            let Bench { pair, reflector, _near: near, user_space, .. } = Bench::new(&rules(), mode);
+            let second = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &[mode]);
+            let busy = with_namespace(&pair.other.0, second).unwrap();
+            assert_eq!(busy.unwrap_err().errno(), Some(HostError::BUSY));
+            drop((reflector, near));
+            let own: IpAddr = Pair::ADDRESSES[0][0].parse().unwrap();
+            let socket = pair.one.bind(own, &SocketOptions::default());
+            wait_until("user space receives", || {
+                let _ = socket.send(&Outgoing::new(&request(1, BASE), user_space[0].local_address(), 0));
+                !receive(&user_space[0], 20).is_empty()
+            });
+            assert!(receive(&socket, 0).is_empty());
+        })
+    });
 }
