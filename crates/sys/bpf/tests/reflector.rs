@@ -11,9 +11,13 @@ use romer_host::clock::realtime_now;
 use romer_host::host_info::clock_sync;
 use romer_host::netns::with_namespace;
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
+use romer_host::xdp::xdp_support;
+use romer_session::limit::Limiter;
+use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
 use romer_testnet::link::{may_load_programs, wait_until};
 use romer_testnet::namespace::{Namespace, Pair, with_network};
-use romer_units::Duration;
+use romer_units::random::{RandomStream, Seed};
+use romer_units::{Duration, Timestamp};
 use romer_wire::stamp::{
     BASE, ErrorEstimate, ReflectorPacket, ReplyFormat, SenderPacket, TimestampFormat, WireTime,
 };
@@ -247,6 +251,61 @@ fn other_datagrams_reach_user_space() {
     });
 }
 
+/// What the kernel answers, the reflector of user space answers too, with the same octets but for T2 and T3. Requests are valid
+/// ones with up to three octets replaced, of random length.
+#[test]
+fn replies_equal_those_of_user_space() {
+    const REQUESTS: u64 = 3_000;
+    const HOPS: u8 = 64;
+    with_network("replies_equal_those_of_user_space", || {
+        in_each_mode(|mode| {
+            let bench = Bench::new(&rules(), mode);
+            let random = RandomStream::new(Seed([8762, 8972, 4, 3, 1, 862]), [0, 0]);
+            let limiter = Limiter::new(1_000_000, 16, (1, 2), Timestamp::from_nanos(0));
+            let mut user_space = Reflector::new(limiter, Vec::new());
+            let sockets = [0, 1].map(|family| bench.socket(family));
+            let mut answered = 0;
+            for ordinal in 0..REQUESTS {
+                let [kind, length, changes, words @ ..] = random.block(ordinal);
+                let family = usize::try_from(kind % 2).unwrap();
+                let length = [44, 14 + usize::try_from(length % 100).unwrap()][usize::from(length % 3 == 0)];
+                let mut payload = request(u32::try_from(ordinal).unwrap(), length);
+                for word in words.iter().take(usize::try_from(changes % 4).unwrap()) {
+                    let [place, value, ..] = word.to_le_bytes();
+                    payload[usize::from(place) % length] = value;
+                }
+                let Some(reply) = bench.exchange(&sockets[family], family, &payload) else { continue };
+                answered += 1;
+                let source = sockets[family].local_address();
+                let incoming = Incoming {
+                    payload: &payload,
+                    source,
+                    destination: bench.target(family),
+                    ttl: Some(HOPS),
+                    tos: Some(0),
+                    arrived: realtime_now().on(),
+                    proved: false,
+                    expected: false,
+                };
+                let judged = user_space.on_datagram(&incoming, Timestamp::from_nanos(0));
+                let ReflectorAction::Answer(answer) = judged else { panic!("{judged:?} of {payload:?}") };
+                let mut expected = vec![0; 2_048];
+                let written = answer.write(realtime_now().on(), reply_clock().error, &mut expected).unwrap();
+                expected.truncate(written.octets);
+                assert_eq!(without_times(reply), without_times(expected), "{payload:?}");
+            }
+            assert!((REQUESTS / 10..REQUESTS).contains(&answered), "{answered}: both happen often");
+        });
+    });
+}
+
+/// A reply with zeros in place of T3 and T2.
+fn without_times(mut reply: Vec<u8>) -> Vec<u8> {
+    reply[4..12].fill(0);
+    reply[16..24].fill(0);
+    reply
+}
+
 /// Sources outside the allowed ranges, and those too far away, are left to user space.
 #[test]
 fn sources_are_judged_by_the_rules() {
@@ -308,6 +367,31 @@ fn rates_are_kept() {
             assert_eq!(judged.octets_reflected - before.octets_reflected, reflected * 44);
             assert_eq!(judged.passed, before.passed);
         })
+    });
+}
+
+/// A virtual link sends what a program in native mode returns only where its peer has a program too, and the kernel says so: without
+/// that the reflector is attached behind the driver, and its replies arrive.
+#[test]
+fn links_state_whether_replies_leave() {
+    with_network("links_state_whether_replies_leave", || {
+        if !may_load_programs() {
+            return;
+        }
+        let pair = Pair::create();
+        let index = pair.other.network().link("v1").unwrap().index;
+        let support = || with_namespace(&pair.other.0, xdp_support).unwrap().unwrap();
+        let transmits = || support().map(|all| all[&index].transmit);
+        let attach = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &XdpMode::ALL);
+        let mode = || with_namespace(&pair.other.0, attach).unwrap().unwrap().interfaces().next().unwrap().1;
+        // Kernels before Linux 6.3 say nothing.
+        assert!(matches!(transmits(), Some(false) | None));
+        assert_eq!(mode(), XdpMode::Generic);
+        let _peer = pass_all(&pair);
+        if let Some(transmits) = transmits() {
+            assert!(transmits);
+            assert_eq!(mode(), XdpMode::Native);
+        }
     });
 }
 
