@@ -4,6 +4,7 @@ pub(crate) mod analyse;
 pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
+pub(crate) mod reflect;
 mod scale;
 mod table;
 
@@ -107,6 +108,7 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     if let Some(clocks) = &results.clocks {
         clock::clocks(&mut out, clocks);
     }
+    reflect::reflected(&mut out, results.reflected.as_ref());
     analyse::analysed(&mut out, &results.analysed);
     if let Some(loops) = &results.loops {
         closed_loop::loops(&mut out, loops);

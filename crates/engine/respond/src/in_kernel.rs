@@ -125,16 +125,20 @@ fn reply_clock(error: ErrorEstimate) -> ReplyClock {
 }
 
 fn refusal(place: String, source: HostError) -> EndpointError {
-    let mend = match &source {
-        error if error.is_permission() => {
-            "it needs CAP_BPF and CAP_NET_ADMIN of the machine: run as root outside of containers, or omit --in-kernel"
-        }
-        error if error.errno() == Some(HostError::BUSY) => {
-            "another XDP program is on the interface (`ip link show`): end it, or omit --in-kernel"
-        }
-        HostError::Missing { .. } => "choose an address of an interface with --listen",
-        HostError::Unsuitable(_) => "omit --in-kernel",
-        _ => "it needs Linux 6.1 and an Ethernet interface: omit --in-kernel",
-    };
-    EndpointError::host("reflect in the kernel", place, mend, source)
+    EndpointError::host(
+        "reflect in the kernel",
+        place,
+        match &source {
+            error if error.is_permission() => {
+                "it needs CAP_BPF and CAP_NET_ADMIN of the machine: run as root outside of containers, or omit --in-kernel"
+            }
+            error if error.errno() == Some(HostError::BUSY) => {
+                "another XDP program is on the interface (`ip link show`): end it, or omit --in-kernel"
+            }
+            HostError::Missing { .. } => "choose an address of an interface with --listen",
+            HostError::Unsuitable(_) => "omit --in-kernel",
+            _ => "it needs Linux 6.1 and an Ethernet interface: omit --in-kernel",
+        },
+        source,
+    )
 }
