@@ -166,7 +166,7 @@ impl StreamSingletons {
     /// delay is known above the least one only; what is more than `waiting_time` even so is late. Of a packet without the chosen stamp
     /// of its departure another tells, with what was taken out for the clocks of the one before it.
     pub fn find_late(&mut self, waiting_time: Duration) {
-        let on_one_clock = self.delay_kind == DelayKind::Absolute;
+        let on_one_clock = self.clock.is_shared();
         let round_trips = &self.round_trip;
         let mut back_in_time = None;
         for (heading, singletons) in Direction::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {

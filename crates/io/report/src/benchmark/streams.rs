@@ -21,7 +21,7 @@ pub struct StreamRow {
     /// Frames that were sent.
     pub offered: u64,
     /// Of these, those that came.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Further copies.
     pub duplicated: u64,
     /// Frames that came after one of their flow that was sent later.
@@ -35,20 +35,20 @@ pub struct StreamRow {
 impl StreamRow {
     /// Frames that did not come and were to.
     pub const fn lost(&self) -> u64 {
-        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.carried) }
+        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.forwarded) }
     }
 
     /// In a line.
     pub fn text(&self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
-        let Self { name, case, carried, .. } = self;
+        let Self { name, case, forwarded, .. } = self;
         let offered = counted(self.offered, "frame");
         let mut words = if self.expect_drop {
-            format!("stream {name}, {case}: expected drop, {carried} of {offered} received")
+            format!("stream {name}, {case}: expected drop, {forwarded} of {offered} received")
         } else {
             format!(
-                "stream {name}, {case}: {carried} of {offered} received, {} lost ({share:.3} %)",
+                "stream {name}, {case}: {forwarded} of {offered} received, {} lost ({share:.3} %)",
                 self.lost()
             )
         };
@@ -89,7 +89,7 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
             });
             let (row, medians) = &mut rows[place];
             row.offered = row.offered.saturating_add(stream.offered);
-            row.carried = row.carried.saturating_add(stream.carried);
+            row.forwarded = row.forwarded.saturating_add(stream.forwarded);
             row.duplicated = row.duplicated.saturating_add(stream.duplicated);
             row.reordered = row.reordered.saturating_add(stream.reordered);
             row.corrupted = row.corrupted.saturating_add(stream.corrupted);
@@ -163,7 +163,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             markup(&row.case),
             markup(&row.name),
             count(row.offered),
-            count(row.carried),
+            count(row.forwarded),
             count(row.lost()),
             count(row.duplicated),
             count(row.reordered),
