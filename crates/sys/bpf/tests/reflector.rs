@@ -1,7 +1,9 @@
 //! The reflector in the kernel, over a virtual link: what it answers, what it leaves to user space, and that it ends.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
+use std::process::{Command, Stdio};
 
 use romer_bpf::assembler::{Assembler, R0};
 use romer_bpf::reflector::{KernelCounters, KernelReflector, ReflectorRules, ReplyClock};
@@ -401,7 +403,7 @@ fn dropped_reflectors_answer_nothing() {
     with_network("dropped_reflectors_answer_nothing", || {
         in_each_mode(|mode| {
             let Bench { pair, reflector, _near: near, user_space, .. } = Bench::new(&rules(), mode);
-            let second = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &[mode]);
+            let second = || KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &XdpMode::ALL);
             let busy = with_namespace(&pair.other.0, second).unwrap();
             assert_eq!(busy.unwrap_err().errno(), Some(HostError::BUSY));
             drop((reflector, near));
@@ -413,5 +415,55 @@ fn dropped_reflectors_answer_nothing() {
             });
             assert!(receive(&socket, 0).is_empty());
         })
+    });
+}
+
+/// Names the namespace in which a process of the test below attaches the program.
+const ATTACHING: &str = "ROMER_BPF_ATTACHING";
+
+/// A link that is not pinned ends with its process, also by SIGKILL: the kernel then takes a program of another process. 30 times in
+/// each mode.
+#[test]
+fn killed_processes_leave_no_program() {
+    const NAME: &str = "killed_processes_leave_no_program";
+    const KILLS: usize = 30;
+    let attach = |namespace: &str| {
+        with_namespace(namespace, || {
+            KernelReflector::attach(&rules(), reply_clock(), &["v1".into()], &XdpMode::ALL)
+        })
+        .unwrap()
+    };
+    if let Ok(namespace) = std::env::var(ATTACHING) {
+        let _reflector = attach(&namespace).unwrap();
+        println!("\nattached");
+        loop {
+            std::thread::park();
+        }
+    }
+    with_network(NAME, || {
+        in_each_mode(|mode| {
+            let pair = Pair::create();
+            let _near = (mode == XdpMode::Native).then(|| pass_all(&pair));
+            for kill in 0..KILLS {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.args([NAME, "--exact", "--nocapture"]).env(ATTACHING, &pair.other.0);
+                let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+                let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+                assert!(lines.any(|line| line.unwrap() == "attached"), "kill {kill}");
+                assert_eq!(attach(&pair.other.0).unwrap_err().errno(), Some(HostError::BUSY), "kill {kill}");
+                child.kill().unwrap();
+                child.wait().unwrap();
+                wait_until("the program is gone", || match attach(&pair.other.0) {
+                    Ok(reflector) => {
+                        assert_eq!(reflector.interfaces().next(), Some(("v1", mode)));
+                        true
+                    }
+                    Err(error) => {
+                        assert_eq!(error.errno(), Some(HostError::BUSY), "{error}");
+                        false
+                    }
+                });
+            }
+        });
     });
 }

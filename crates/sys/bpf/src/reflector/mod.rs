@@ -201,6 +201,10 @@ impl KernelReflector {
                         attached = Some((interface.clone(), mode, link));
                         break;
                     }
+                    // In another mode the kernel would refuse for the mode of that program.
+                    Err(error) if error.errno() == Some(HostError::BUSY) => {
+                        return Err(named(error, interface));
+                    }
                     Err(error) => refusal = named(error, interface),
                 }
             }
