@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 
 use romer_bpf::assembler::{Assembler, R0};
@@ -14,9 +14,10 @@ use romer_host::host_info::clock_sync;
 use romer_host::netns::with_namespace;
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_host::xdp::xdp_support;
+use romer_port::{Arena, PacketPort, Port};
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
-use romer_testnet::link::{may_load_programs, wait_until};
+use romer_testnet::link::{TestPort, may_load_programs, wait_until};
 use romer_testnet::namespace::{Namespace, Pair, with_network};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
@@ -306,6 +307,67 @@ fn without_times(mut reply: Vec<u8>) -> Vec<u8> {
     reply[4..12].fill(0);
     reply[16..24].fill(0);
     reply
+}
+
+/// The one's complement sum of the octets (RFC 1071), complemented.
+fn checksum(octets: &[u8]) -> [u8; 2] {
+    let mut sum: u32 =
+        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    (!u16::try_from(sum).unwrap()).to_be_bytes()
+}
+
+/// A request in a frame from `v0` to `v1`, with right checksums.
+fn request_frame(pair: &Pair) -> Vec<u8> {
+    let networks =
+        [(&pair.one, "v0"), (&pair.other, "v1")].map(|(end, link)| end.network().link(link).unwrap());
+    let [source, destination] = Pair::ADDRESSES[0].map(|text| text.parse::<Ipv4Addr>().unwrap().octets());
+    let payload = request(3, BASE);
+    let length = u16::try_from(8 + BASE).unwrap();
+    let mut udp = [40_000_u16, PORT, length, 0].map(u16::to_be_bytes).concat();
+    udp.extend(payload);
+    let pseudo = [&source[..], &destination, &[0, 17], &length.to_be_bytes(), &udp].concat();
+    udp[6..8].copy_from_slice(&checksum(&pseudo));
+    let total = (20 + length).to_be_bytes();
+    let mut ip = [&[0x45, 0], &total[..], &[0, 1, 0, 0, 64, 17, 0, 0], &source, &destination].concat();
+    let header = checksum(&ip);
+    ip[10..12].copy_from_slice(&header);
+    let [from, to] = networks.map(|link| link.mac.unwrap().0);
+    [&to[..], &from, &[8, 0], &ip, &udp].concat()
+}
+
+/// What is damaged, in its header of IPv4 or in its datagram, is not answered. A datagram without a checksum is.
+#[test]
+fn damaged_packets_are_not_answered() {
+    /// Octets of the frame: TTL, and the last of the checksum, of the sequence number and of the session identifier.
+    const DAMAGED: [usize; 4] = [22, 41, 45, 57];
+    with_network("damaged_packets_are_not_answered", || {
+        in_each_mode(|mode| {
+            let bench = Bench::new(&rules(), mode);
+            let name = format!("{}/v0", bench.pair.one.0).parse().unwrap();
+            let arena = Arena::new(64, 2_048).unwrap();
+            let port: Box<dyn Port> = Box::new(PacketPort::open(&name, &arena).unwrap());
+            let mut sender = TestPort { port, arena };
+            let whole = request_frame(&bench.pair);
+            let mut without = whole.clone();
+            without[40..42].fill(0);
+            let before = bench.reflector.counters().unwrap().reflected;
+            let damaged = DAMAGED.map(|place| {
+                let mut frame = whole.clone();
+                frame[place] ^= 0x20;
+                frame
+            });
+            for frame in damaged.iter().chain([&whole, &without]) {
+                assert_eq!(sender.send(frame).frames, 1);
+            }
+            // A link keeps order: the last two were judged after all others.
+            let answered = || bench.reflector.counters().unwrap().reflected - before;
+            wait_until("the whole ones are answered", || answered() >= 2);
+            assert_eq!(answered(), 2, "{mode:?}");
+        });
+    });
 }
 
 /// Sources outside the allowed ranges, and those too far away, are left to user space.

@@ -143,6 +143,9 @@ fn read_ipv4(a: &mut Assembler, Labels { pass, .. }: Labels) {
     a.jump_if(Condition::NotEqual, R1, 17, pass);
     a.load(Width::Half, R1, R7, ETHERNET + 6);
     a.jump_if(Condition::AnyBit, R1, network_half(MORE_OR_OFFSET), pass);
+    // With its checksum, a right header sums up to this.
+    sum_ipv4(a);
+    a.jump_if(Condition::NotEqual, R2, 0xffff, pass);
     a.set(R9, R7);
     a.compute(Operation::Add, R9, i32::from(IPV4));
     // The datagram fills the packet.
@@ -443,12 +446,7 @@ fn write_headers(a: &mut Assembler) {
     a.store(Width::Half, R7, ETHERNET + 6, network_half(DO_NOT_FRAGMENT));
     a.store(Width::Octet, R7, ETHERNET + 8, 255);
     a.store(Width::Half, R7, ETHERNET + 10, 0);
-    a.set(R2, 0);
-    for place in (ETHERNET..IPV4).step_by(4) {
-        a.load(Width::Word, R1, R7, place);
-        a.compute(Operation::Add, R2, R1);
-    }
-    fold(a, R2, R3);
+    sum_ipv4(a);
     a.compute(Operation::ExclusiveOr, R2, 0xffff);
     a.store(Width::Half, R7, ETHERNET + 10, R2);
     a.jump(done);
@@ -461,6 +459,16 @@ fn write_headers(a: &mut Assembler) {
     a.store(Width::Octet, R7, ETHERNET + 1, R1);
     a.store(Width::Octet, R7, ETHERNET + 7, 255);
     a.place(done);
+}
+
+/// R2 = the folded sum of the header of IPv4.
+fn sum_ipv4(a: &mut Assembler) {
+    a.set(R2, 0);
+    for place in (ETHERNET..IPV4).step_by(4) {
+        a.load(Width::Word, R1, R7, place);
+        a.compute(Operation::Add, R2, R1);
+    }
+    fold(a, R2, R3);
 }
 
 /// Exchanges two fields of the frame.
