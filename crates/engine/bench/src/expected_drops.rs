@@ -53,8 +53,6 @@ pub(crate) fn to_be_carried<'t>(trials: &[&'t Trial]) -> Vec<Cow<'t, Trial>> {
         }
         let mut rest = (*trial).clone();
         rest.offered.frames = to_carry(trial);
-        let came = trial.per_stream.iter().filter(|stream| stream.expect_drop).map(|stream| stream.forwarded);
-        rest.forwarded.frames = rest.forwarded.frames.saturating_sub(came.sum());
         rest.per_stream.retain(|stream| !stream.expect_drop);
         Cow::Owned(rest)
     };

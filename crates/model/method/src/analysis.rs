@@ -122,7 +122,8 @@ pub fn figures(flight: &TrialTrace) -> Figures {
         let came = arrivals.get(number).map(Vec::as_slice).unwrap_or_default();
         let end = ends.get(number).copied().unwrap_or(i64::MAX);
         let one = stream(flight, known, number, (left, came, end), &singletons, &mut found);
-        let first_copies = singletons.iter().filter(|singleton| singleton.copy == 0);
+        // What the device is to drop has no part in its latency and losses.
+        let first_copies = singletons.iter().filter(|one| one.copy == 0 && !known.expect_drop);
         for singleton in first_copies {
             match singleton.delay {
                 Some(delay) => {
@@ -131,7 +132,6 @@ pub fn figures(flight: &TrialTrace) -> Figures {
                         sizes.push(singleton.size);
                     }
                 }
-                None if known.expect_drop => {}
                 None => losses.extend(singleton.departure.map(Timestamp::as_nanos)),
             }
         }
@@ -455,14 +455,14 @@ fn loads(flight: &TrialTrace, arrivals: &FirstArrivals, ends: &[i64], found: &mu
             }
         };
         left.iter().for_each(|left| add(&mut offered, left));
-        for left in in_time(left, arrivals, *end) {
+        for left in in_time(left, arrivals, *end).filter(|_| !known.expect_drop) {
             add(&mut forwarded, left);
             count += 1;
         }
     }
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     let [intended, left] = [sum(|stream| stream.intended), sum(|stream| stream.offered)];
-    let came = sum(|stream| stream.forwarded);
+    let came = sum(|stream| if stream.expect_drop { 0 } else { stream.forwarded });
     let [line, payload] = flight.intended_octets;
     found.intended = load(intended, intended, line, payload);
     found.offered = load(left, left, offered[0], offered[1]);

@@ -205,8 +205,9 @@ pub struct Trial {
     pub intended_load: Load,
     /// Offered load: frames sent to the device.
     pub offered: Load,
-    /// Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
-    /// shifted by the minimum latency; for streams without growth of the device's queue, all frames.
+    /// Forwarded frames, each counted once, without streams that the device is expected to drop. Rates count
+    /// frames that arrived within the transmission time, shifted by the minimum latency; for streams without
+    /// growth of the device's queue, all frames.
     pub forwarded: Load,
     /// Requested frames that the tester did not send; they are not lost.
     pub unsent: u64,

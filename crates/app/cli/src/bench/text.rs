@@ -325,6 +325,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         if judges && bounds.is_empty() {
             bounds.push(verdict(first, beside("loss_ratio")));
         }
+        bounds.extend(romer_report::benchmark::not_dropped(document, first));
         rows.push((cells, bounds.join("; ")));
     }
     let width = |place: usize| {

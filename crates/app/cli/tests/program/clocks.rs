@@ -144,7 +144,7 @@ fn stated_clocks_are_used_or_contradicted() {
         (&["--clocks", "shared", "--skew", "hull"], "one clock needs no estimate"),
         (&["--clocks", "both"], "use auto, synchronised"),
     ] {
-        let mut command = process::romer(["analyze", "no.csv"]);
+        let mut command = romer(["analyze", "no.csv"]);
         let ended = process::run(command.args(wrong)).with_code(2);
         assert!(ended.stderr.contains(told), "{ended:?}");
     }

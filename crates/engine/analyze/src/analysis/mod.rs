@@ -33,6 +33,7 @@ mod table;
 mod twice_tests;
 #[cfg(test)]
 mod two_way_tests;
+mod unit;
 #[cfg(test)]
 mod vector_tests;
 

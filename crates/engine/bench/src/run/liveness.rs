@@ -282,6 +282,8 @@ impl<B: TestBed> Running<'_, B> {
         }
         if let Some(port) = &record.switched_off {
             let why = format!("the tester's port {port} was switched off on this host during the trial");
+            // That the trial is repeated is told by its cause alone.
+            self.event("port-down", why.clone())?;
             record.invalidate(InvalidCause::PortDown, why);
             self.case = None;
             return Ok(());

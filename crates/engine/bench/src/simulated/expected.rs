@@ -70,6 +70,13 @@ fn declared_drop_that_passes_is_broken() {
     let document = run(&filtered(sweep(&[0.2])), Simulated::with(carries(1.0, 100)));
     assert_eq!(broken(&document), ["stream udp"]);
     assert!(document.verdicts[0].observed.ends_with(" frames received"), "{:?}", document.verdicts);
+    // Neither the load that was carried nor the latency has it.
+    let trial = &document.trials[0];
+    let [pass, drop] = &trial.per_stream[..] else { panic!("{trial:#?}") };
+    assert!(drop.forwarded > 100 && trial.offered.frames == pass.offered + drop.offered, "{trial:#?}");
+    assert_eq!((trial.forwarded.frames, trial.latency_ns.count), (pass.forwarded, pass.forwarded));
+    let forwarded = document.results.iter().find(|one| one.quantity == "forwarded_percent").unwrap();
+    assert!((forwarded.mean.unwrap() - 10.0).abs() < 0.2, "half of 20 %: {forwarded:?}");
     let noisy = Device { noise: 0.1, ..carries(1.0, 100) };
     let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
     // A tenth of 1,689 frames, within five deviations.

@@ -228,6 +228,10 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             })
             .collect();
         let (verdict, is_loss) = row.verdict();
+        let not_dropped = super::streams::not_dropped(document, row.first);
+        let is_bad = is_loss || !not_dropped.is_empty();
+        let verdict: Vec<String> =
+            Some(verdict).filter(|verdict| !verdict.is_empty()).into_iter().chain(not_dropped).collect();
         let bar = if has_loads {
             String::new()
         } else {
@@ -237,8 +241,8 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             "<tr><th>{}</th><td>{}</td>{load}{cells}{bar}<td{}>{}</td></tr>\n",
             markup(&row.first.case),
             size_words(row.first.frame_size),
-            if is_loss { " class=\"bad\"" } else { "" },
-            markup(&verdict)
+            if is_bad { " class=\"bad\"" } else { "" },
+            markup(&verdict.join("; "))
         ));
     }
     html.push_str("</tbody></table></div>\n");

@@ -1,9 +1,9 @@
 //! Loss, latency and markings of each stream, over all valid trials of a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use romer_record::benchmark::{Benchmark, Trial};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
 use romer_units::{Duration, counted};
 
 use crate::escape::markup;
@@ -45,7 +45,8 @@ impl StreamRow {
         let Self { name, case, forwarded, .. } = self;
         let offered = counted(self.offered, "frame");
         let mut words = if self.expect_drop {
-            format!("stream {name}, {case}: expected drop, {forwarded} of {offered} received")
+            let not = if *forwarded > 0 { ", NOT dropped" } else { "" };
+            format!("stream {name}, {case}: expected drop, {forwarded} of {offered} received{not}")
         } else {
             format!(
                 "stream {name}, {case}: {forwarded} of {offered} received, {} lost ({share:.3} %)",
@@ -69,6 +70,24 @@ impl StreamRow {
 
 fn valid(document: &Benchmark) -> impl Iterator<Item = &Trial> {
     document.trials.iter().filter(|trial| trial.invalid.is_none())
+}
+
+/// The streams that the device was to drop and forwarded, at the case, frame size and load of a result; in words for its verdict.
+pub fn not_dropped(document: &Benchmark, result: &BenchmarkResult) -> Vec<String> {
+    /// Percent. Loads are computed the same way on both sides.
+    const SAME_LOAD: f64 = 1e-6;
+    let is_at = |trial: &&Trial| {
+        let load = trial.requested_load.map(|load| load.percent).zip(result.load_percent);
+        trial.case == result.case
+            && trial.frame_size == result.frame_size
+            && load.is_none_or(|(trial, result)| (trial - result).abs() < SAME_LOAD)
+    };
+    let streams = valid(document).filter(is_at).flat_map(|trial| &trial.per_stream);
+    let names: BTreeSet<&str> = streams
+        .filter(|stream| stream.expect_drop && stream.forwarded > 0)
+        .map(|stream| stream.name.as_str())
+        .collect();
+    names.into_iter().map(|name| format!("stream {name} NOT dropped")).collect()
 }
 
 /// Each stream in each case, in the order of the cases' first trials.
@@ -174,4 +193,38 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         );
     }
     html.push_str("</tbody></table></div></section>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::benchmark::{RequestedLoad, StreamResult};
+
+    use super::*;
+
+    /// A stream that was to be dropped and came is named at the load at which it did, and in the line of its stream.
+    #[test]
+    fn forwarded_stream_is_named() {
+        let trial = |percent, forwarded| Trial {
+            case: "baseline".into(),
+            requested_load: Some(RequestedLoad { percent, pps: 1e3 }),
+            per_stream: vec![StreamResult {
+                name: "udp".into(),
+                expect_drop: true,
+                offered: 50,
+                forwarded,
+                ..StreamResult::default()
+            }],
+            ..Trial::default()
+        };
+        let document = Benchmark { trials: vec![trial(10.0, 0), trial(20.0, 7)], ..Benchmark::default() };
+        let at = |load_percent| BenchmarkResult {
+            case: "baseline".into(),
+            load_percent: Some(load_percent),
+            ..BenchmarkResult::default()
+        };
+        assert_eq!(not_dropped(&document, &at(10.0)), [""; 0]);
+        assert_eq!(not_dropped(&document, &at(20.0)), ["stream udp NOT dropped"]);
+        let row = &streams(&document)[0];
+        assert_eq!(row.text(), "stream udp, baseline: expected drop, 7 of 100 frames received, NOT dropped");
+    }
 }

@@ -121,6 +121,12 @@ pub(super) fn text(warning: &Warning) -> String {
                  units of {unit} and not of 100 ns; `--unit {unit}` states that"
             )
         }
+        Warning::TimeUnitSuspected { interval_ns, round_trip_ns } => format!(
+            "the file has a packet every {}, with round trips of {}, which no hosts have: its times seem to be in milliseconds or \
+             microseconds, and not in nanoseconds; convert the columns to nanoseconds",
+            length(*interval_ns),
+            length(*round_trip_ns)
+        ),
         Warning::TimeUnitAssumed { interval_ns } => format!(
             "assuming time stamps in units of 100 ns, a packet was sent every {}; for another unit, use --unit",
             length(*interval_ns)

@@ -631,6 +631,14 @@ MeasurementWarning {
         /// Packet interval with that unit, nanoseconds.
         interval_ns: i64,
     },
+    /// Packets and round trips of a table are closer together than those of any hosts: its times are probably in
+    /// milliseconds or microseconds, not in nanoseconds.
+    Warning TimeUnitSuspected {
+        /// Mean interval between departures in the stated unit, nanoseconds.
+        interval_ns: i64,
+        /// Mean round trip in the stated unit, nanoseconds.
+        round_trip_ns: i64,
+    },
     /// The `.sta` file does not count missing numbers as losses.
     Note MissingNotLost {
         /// Number of missing sequence numbers that are not lost.
