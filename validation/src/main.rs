@@ -14,6 +14,7 @@ mod page;
 mod parameters;
 mod peers;
 mod reservation;
+mod reflect;
 mod results;
 mod romer_runner;
 mod scale;
@@ -54,6 +55,8 @@ const PLAYS: u32 = 200;
 const PACKETS: u64 = 10_000_000;
 /// Seconds for which reservations are held: 20 refresh periods.
 const HOLD: u64 = 600;
+/// Probes to each of two responders, one of which answers in the kernel.
+const REFLECTED: u64 = 1_000_000;
 const RESULTS: &str = "validation/results";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
@@ -126,6 +129,8 @@ enum SuitePart {
     Bench,
     /// How well the emulator holds packets, at which rates: Pham 2004's tables 7.2 to 7.7.
     Emulate,
+    /// Replies from the kernel, beside those of the responder's thread.
+    Reflect,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,
     /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
@@ -251,7 +256,11 @@ fn measured(arguments: &Arguments, interrupted: &Arc<AtomicBool>) -> Result<Resu
         say("note: there is no stamp-suite (scripts/peers builds it): it is left out");
     }
     let hosts = Hosts::make()?;
-    suite::carry_out(&plan, &hosts, interrupted, &say)
+    let mut results = suite::carry_out(&plan, &hosts, interrupted, &say)?;
+    if matches!(arguments.part, SuitePart::All | SuitePart::Reflect) {
+        results.reflected = reflect::run(&hosts, REFLECTED, interrupted, &say)?;
+    }
+    Ok(results)
 }
 
 fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Result<u8> {
@@ -298,7 +307,7 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
         arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
         arguments.packets >= PACKETS
-    } else if group == "loop" {
+    } else if matches!(group, "loop" | "reflect") {
         true
     } else if group == "hold" {
         arguments.hold >= HOLD

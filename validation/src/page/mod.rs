@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
 pub(crate) mod reservation;
+pub(crate) mod reflect;
 mod scale;
 mod table;
 
@@ -108,6 +109,7 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     if let Some(clocks) = &results.clocks {
         clock::clocks(&mut out, clocks);
     }
+    reflect::reflected(&mut out, results.reflected.as_ref());
     analyse::analysed(&mut out, &results.analysed);
     if let Some(loops) = &results.loops {
         closed_loop::loops(&mut out, loops);

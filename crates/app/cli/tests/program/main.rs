@@ -25,6 +25,7 @@ mod flaps;
 mod follow;
 mod help;
 mod hostile_files;
+mod in_kernel;
 mod itself;
 mod lengths;
 mod limits;

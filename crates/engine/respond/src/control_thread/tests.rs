@@ -73,6 +73,7 @@ impl Bench {
             send_limit: Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false)))),
             turn: Watchdog::default().watch("test"),
             watchdog: Arc::default(),
+            in_kernel: None,
         };
         let pulse = Arc::new(SchedulingWatch::new(clock::monotonic_now()));
         let occurrences = ResponderHostMonitor::begin(Arc::new(Mutex::new(Remembered::default())), pulse);
