@@ -4,6 +4,7 @@
 
 use schemars::Schema;
 
+use crate::finding::Pattern;
 use crate::note::Notice;
 
 mod benchmark;
@@ -41,6 +42,7 @@ pub fn families() -> Vec<(&'static str, Schema)> {
         ("Refits", schemars::schema_for!(RefitEvent)),
         ("Benchmarks", schemars::schema_for!(BenchmarkWarning)),
         ("Notes of a running measurement", schemars::schema_for!(Notice)),
+        ("Findings", schemars::schema_for!(Pattern)),
     ]
 }
 
