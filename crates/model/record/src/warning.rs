@@ -4,6 +4,7 @@
 
 use schemars::Schema;
 
+use crate::benchmark::BenchmarkEventKind;
 use crate::finding::Pattern;
 use crate::note::Notice;
 
@@ -42,6 +43,7 @@ pub fn families() -> Vec<(&'static str, Schema)> {
         ("Refits", schemars::schema_for!(RefitEvent)),
         ("Benchmarks", schemars::schema_for!(BenchmarkWarning)),
         ("Notes of a running measurement", schemars::schema_for!(Notice)),
+        ("Events of a benchmark", schemars::schema_for!(BenchmarkEventKind)),
         ("Findings", schemars::schema_for!(Pattern)),
     ]
 }
