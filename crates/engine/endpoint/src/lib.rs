@@ -1,5 +1,18 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
 //! what is known of the host's clock, the monitor that reports what happens to the host during a run, and cross traffic.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//!
+//! use romer_endpoint::names::{Family, Target};
+//!
+//! let target: Target = "[::1]:8862".parse()?;
+//! let addresses = target.addresses(Family::Any, 862)?;
+//! assert_eq!(addresses, ["[::1]:862".parse::<SocketAddr>()?], "the port is that of the test packets");
+//! assert!(target.addresses(Family::V4, 862).is_err());
+//! assert_eq!(romer_endpoint::shell(&["measure".into(), "two words".into()]), "measure 'two words'");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod byte_stream;
 pub mod card;

@@ -3,6 +3,35 @@
 //! One thread keeps the schedule of all streams, others read what comes back, and what happens is handed to the
 //! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
 //! logs home, joins everything and writes the run.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use romer_endpoint::names::Target;
+//! use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, measure};
+//! use romer_respond::{RespondOptions, Responder};
+//! use romer_store::Location;
+//! use romer_traffic::{Limit, Request, TrafficModel};
+//! use romer_units::Duration;
+//!
+//! let here: SocketAddr = "127.0.0.1:0".parse()?;
+//! let respond = RespondOptions { listen: vec![here], control: vec![here], ..RespondOptions::default() };
+//! let responder = Responder::start(&respond)?;
+//!
+//! let target: Target = responder.control_addresses()[0].to_string().parse()?;
+//! let interval = Some(Duration::from_millis(2));
+//! let traffic = Request { interval, ..Request::new(TrafficModel::Periodic, Limit::Count(50)) };
+//! let stream = StreamOptions { target, traffic, size: ProbeSize::Natural };
+//! let path = std::env::temp_dir().join(format!("romer-measure-{}", std::process::id()));
+//! let location = Location::Folder { path: path.clone(), force: false };
+//! let options = MeasureOptions::new(vec![stream], "romer measure".into(), location);
+//! let outcome = measure(&options, &AtomicBool::new(false), &mut ());
+//! std::fs::remove_dir_all(&path)?;
+//! let packets = &outcome?.streams[0].measurement.round_trip.packets;
+//! assert_eq!(packets.sent, Some(50));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod far;
 mod initiator_host_monitor;
