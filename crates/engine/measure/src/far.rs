@@ -17,6 +17,7 @@ use romer_record::event::{Event, ProtocolFault};
 use romer_record::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::plausible::SPANS;
 use romer_report::event::protocol_fault;
+use romer_report::warning::Text as _;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, ClientHello, CodecError, ComplaintCode, Decoder, FEATURES, Granted, Inbox, KEEP_ALIVE,
@@ -403,7 +404,7 @@ impl Conversation {
                 };
                 Err(EndpointError::Refused {
                     address: with_zone(self.address),
-                    why: far_words(&refused.message),
+                    why: far_words(&refused.reason.text()),
                     mend,
                 })
             }
@@ -558,7 +559,7 @@ impl Conversation {
                 }
                 Ok((conversation, token))
             }
-            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.message))),
+            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.reason.text()))),
             _ => Err(Absent::Foreign("it does not go on with the session".into())),
         }
     }

@@ -30,6 +30,7 @@ mod many;
 pub mod note;
 mod number;
 pub mod path_model;
+mod refusal;
 pub mod replies;
 mod sentence;
 mod setup;

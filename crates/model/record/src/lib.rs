@@ -7,7 +7,8 @@
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic, [`qtcp`] those of a live Qtcp test,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
-//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, and [`plausible`] the times that are believed.
+//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, [`refusal`] why a responder refuses a session, and
+//! [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -36,6 +37,7 @@ mod port_direction;
 mod probe_direction;
 pub mod qtcp;
 pub mod quantity;
+pub mod refusal;
 pub mod respond;
 pub mod service;
 mod singleton;
