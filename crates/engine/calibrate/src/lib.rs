@@ -30,17 +30,13 @@
 #![forbid(unsafe_code)]
 
 mod clock;
-mod clock_text;
 mod error;
 mod gaps;
 mod machine;
 mod paths;
 mod rounds;
-mod text;
 
 pub use clock::{ClockOptions, prove_clock};
-pub use clock_text::text as clock_text;
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};
 pub use rounds::{CalibrationOptions, calibrate};
-pub use text::text;

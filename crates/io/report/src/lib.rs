@@ -12,6 +12,7 @@
 
 mod alike;
 pub mod benchmark;
+pub mod calibration;
 pub mod causes;
 mod chart;
 pub mod closed_loop;
