@@ -30,7 +30,7 @@ Names of fields end with their unit: `_ns` are nanoseconds, `_ratio` are between
 /// The page as it should be.
 pub(crate) fn page() -> Result<String> {
     let mut page = INTRODUCTION.to_owned();
-    for (family, schema) in romer_record::warning::families() {
+    for (family, schema) in romer_record::warning_families() {
         let schema = schema.to_value();
         page.push_str(&format!("\n## {family}\n"));
         for variant in schema["oneOf"].as_array().context("a family has no variants")? {

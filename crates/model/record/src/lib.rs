@@ -80,3 +80,40 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]
 }
+
+/// The JSON schema of each family of warnings, notes, events and findings, with the family's name, for the reference.
+pub fn warning_families() -> Vec<(&'static str, schemars::Schema)> {
+    vec![
+        ("Measurements", schemars::schema_for!(warning::MeasurementWarning)),
+        ("Comparisons", schemars::schema_for!(warning::ComparisonWarning)),
+        ("Concatenations", schemars::schema_for!(warning::ConcatenationWarning)),
+        ("Models", schemars::schema_for!(warning::ModelWarning)),
+        ("Comparisons with a scenario", schemars::schema_for!(warning::FidelityWarning)),
+        ("Emulations", schemars::schema_for!(warning::EmulationWarning)),
+        ("Refits", schemars::schema_for!(warning::RefitEvent)),
+        ("Benchmarks", schemars::schema_for!(warning::BenchmarkWarning)),
+        ("Conversions of Qtcp files", schemars::schema_for!(warning::QtcpNote)),
+        ("Notes of a running measurement", schemars::schema_for!(note::Notice)),
+        ("Events of a benchmark", schemars::schema_for!(benchmark::BenchmarkEventKind)),
+        ("Findings", schemars::schema_for!(finding::Pattern)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema of each code states its severity, which every code has.
+    #[test]
+    fn schema_has_severities() {
+        for (family, schema) in warning_families() {
+            let variants = schema.get("oneOf").and_then(|all| all.as_array()).expect(family);
+            for variant in variants {
+                let code = &variant["properties"]["code"]["const"];
+                let severity = &variant["properties"]["severity"]["const"];
+                assert!(code.is_string() && severity.is_string(), "{family}: {variant}");
+                assert!(variant["description"].is_string(), "{code} is described");
+            }
+        }
+    }
+}

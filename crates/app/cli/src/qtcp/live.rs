@@ -19,6 +19,7 @@ use romer_record::qtcp::{
     QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpStamps,
 };
 use romer_report::escape;
+use romer_report::warning::Text;
 use romer_traffic::TokenBucket;
 use romer_units::{Duration, counted};
 
@@ -277,7 +278,7 @@ fn ranges(numbers: &[u64]) -> String {
 
 /// What a reader should know before using the figures.
 fn notes(document: &QtcpReceiver) -> Vec<String> {
-    let mut notes = document.skew_notes.clone();
+    let mut notes: Vec<String> = document.skew_notes.iter().map(Text::text).collect();
     let stated = document.calibration_packets;
     if let Some(announced) = document.announced.as_ref().map(|traffic| traffic.calibration_packets)
         && announced != stated

@@ -37,8 +37,9 @@ impl Text for BenchmarkEventKind {
             Self::DeviceStalled { from_ns, length_ns, frames, effect } => {
                 stalled([*from_ns, *length_ns], *frames, effect)
             }
-            Self::DeviceUnsteady { invalid } | Self::TesterOverloaded { invalid } => {
-                format!("trial discarded (inconclusive): {invalid}")
+            Self::DeviceUnsteady { invalid } => format!("trial discarded (inconclusive): {invalid}"),
+            Self::TesterOverloaded { invalid } => {
+                format!("trial discarded because of the tester (inconclusive): {invalid}")
             }
             Self::LinkLost { port, link, unsent_frames } => {
                 let and_so = match unsent_frames {
@@ -55,7 +56,7 @@ impl Text for BenchmarkEventKind {
             Self::PortDown { port } => format!("{}; waiting for it", port.text()),
             Self::PortUp { port } => format!("the tester's port {port} is up again"),
             Self::PortGone { port } => format!("{}; {}", port.text(), port_remedy(port)),
-            Self::TrialRepeated { invalid } => format!("trial repeated: {invalid}"),
+            Self::TrialRepeated { invalid } => format!("trial repeated (inconclusive): {invalid}"),
             Self::TesterLimit { invalid, trials, causes, max_valid_pps } => {
                 tester_limit([*invalid, *trials], causes, *max_valid_pps)
             }
