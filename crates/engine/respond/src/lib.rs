@@ -45,8 +45,9 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
-use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, ip_no_pmtu_disc};
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
