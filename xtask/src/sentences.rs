@@ -1,7 +1,8 @@
 //! No sentences in `model/` and `engine/` besides errors: they give typed values, and `romer-report` has the words.
 //!
-//! An error has a sentence: in its `Display`, in the arguments of its constructor, and in what becomes the `Err` of a result. Files that
-//! still have other sentences are listed in `xtask/sentences.txt`, which can only shrink.
+//! An error has a sentence: in its `Display`, in the arguments of its constructor, and in what becomes the `Err` of a result, directly or
+//! by the name that it is bound to. Byte strings are data. Files that still have other sentences are listed in `xtask/sentences.txt`,
+//! which can only shrink.
 
 use std::collections::BTreeSet;
 
@@ -140,14 +141,44 @@ fn is_error_call(path: &str) -> bool {
 
 /// The sentences in the code of a file with their lines, without its tests and its errors.
 fn sentences(file: &Text, errors: &BTreeSet<String>) -> Vec<(usize, String)> {
+    let code = file.before_tests();
     let sentence = |literal: Literal<'_>| {
         let text = literal.text.replace("\\\n", "");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse))
-            || literal.within.iter().any(|head| makes_error(head, errors));
+            || literal.within.iter().any(|head| makes_error(head, errors))
+            || is_bytes(&literal.before)
+            || becomes_error(&literal, code);
         (is_sentence(&words) && !is_excused).then_some((literal.line, words))
     };
     literals(file).into_iter().filter_map(sentence).collect()
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether the literal after this code, which has no spaces, is a byte string.
+fn is_bytes(before: &str) -> bool {
+    before.strip_suffix('b').is_some_and(|rest| !rest.ends_with(is_of_name))
+}
+
+/// Whether a literal is bound to a name, alone or in a closure, that becomes an error: `let wrong = || "..."; x.ok_or_else(wrong)`.
+fn becomes_error(literal: &Literal<'_>, code: &str) -> bool {
+    let before = literal.before.strip_suffix("||").unwrap_or(&literal.before);
+    let alone = before.strip_suffix('=').and_then(|rest| rest.rsplit(|c: char| !is_of_name(c)).next());
+    let alone = alone.and_then(|name| name.strip_prefix("let")).map(str::to_owned);
+    let within = literal.within.iter().filter_map(|head| head.strip_prefix("let ")).map(first_name);
+    let mut names = within.chain(alone).filter(|name| !name.is_empty());
+    names.any(|name| ERROR_CALLS.iter().any(|call| is_called_with(code, call, &name)))
+}
+
+/// Whether `call` has the argument `name`, or begins with it.
+fn is_called_with(code: &str, call: &str, name: &str) -> bool {
+    let argument = format!("{call}({name}");
+    code.match_indices(&argument).any(|(at, found)| {
+        !code[..at].ends_with(is_of_name) && !code[at + found.len()..].starts_with(is_of_name)
+    })
 }
 
 /// Whether so many words stand in it with a space between them. A placeholder is not a word: its value has the text.
@@ -233,6 +264,9 @@ mod tests {
             "fn f() { g.ok_or_else(|| \"all of them came\".into())?; }",
             "fn f() { Broken::Late { why: \"all of them came\".into() } }",
             "impl fmt::Display for Torn {\n fn fmt() { f.write(\"all of them came\") } }",
+            "fn f() { let wrong = || format!(\"all of them {came}\"); g.ok_or_else(wrong)? }",
+            "fn f() { let form = \"all of them came\"; if g { return Err(form.into()); } }",
+            "const LABEL: &[u8] = b\"all of them came\";",
         ] {
             assert_eq!(of(excused), [""; 0], "{excused}");
         }
@@ -240,6 +274,8 @@ mod tests {
             "fn f() { Ok(\"all of them came\") }",
             "fn f() { Other::Late { why: \"all of them came\" } }",
             "fn f() { Broken::Late(1); g(\"all of them came\") }",
+            "fn f() { let form = \"all of them came\"; Err(formed) }",
+            "fn f() { let form = || g(\"all of them came\"); Ok(form()) }",
             "impl fmt::Display for Whole {\n fn fmt() { f.write(\"all of them came\") } }",
         ] {
             assert_eq!(of(counted), ["all of them came"], "{counted}");
