@@ -92,7 +92,7 @@ pub fn warning_families() -> Vec<(&'static str, schemars::Schema)> {
         ("Emulations", schemars::schema_for!(warning::EmulationWarning)),
         ("Refits", schemars::schema_for!(warning::RefitEvent)),
         ("Benchmarks", schemars::schema_for!(warning::BenchmarkWarning)),
-        ("Conversions of Qtcp files", schemars::schema_for!(warning::QtcpNote)),
+        ("Qtcp files", schemars::schema_for!(warning::QtcpNote)),
         ("Notes of a running measurement", schemars::schema_for!(note::Notice)),
         ("Events of a benchmark", schemars::schema_for!(benchmark::BenchmarkEventKind)),
         ("Findings", schemars::schema_for!(finding::Pattern)),

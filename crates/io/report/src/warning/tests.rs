@@ -83,7 +83,7 @@ fn every_code_has_a_text() {
         texts::<EmulationWarning>("Emulations"),
         texts::<RefitEvent>("Refits"),
         texts::<BenchmarkWarning>("Benchmarks"),
-        texts::<QtcpNote>("Conversions of Qtcp files"),
+        texts::<QtcpNote>("Qtcp files"),
         texts::<Notice>("Notes of a running measurement"),
         texts::<BenchmarkEventKind>("Events of a benchmark"),
     ];
