@@ -28,8 +28,8 @@
 //! let options = MeasureOptions::new(vec![stream], "romer measure".into(), location);
 //! let outcome = measure(&options, &AtomicBool::new(false), &mut ());
 //! std::fs::remove_dir_all(&path)?;
-//! let packets = &outcome?.streams[0].measurement.round_trip.packets;
-//! assert_eq!(packets.sent, Some(50));
+//! let outcome = outcome?;
+//! assert_eq!(outcome.streams[0].measurement.round_trip.packets.sent, Some(50));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
