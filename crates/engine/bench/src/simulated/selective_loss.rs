@@ -266,7 +266,10 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
     let drops = Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) });
     let document = run_on(drops, &asked, None, &keeper.stop, &mut hand).unwrap();
-    let is_silent = |entry: &&BenchmarkEntry| matches!(entry, BenchmarkEntry::Event(event) if event.kind.code() == "size-silent");
+    let is_silent = |entry: &&BenchmarkEntry| {
+        let BenchmarkEntry::Event(event) = entry else { return false };
+        matches!(event.kind, BenchmarkEventKind::SizeSilent(_))
+    };
     let kept = keeper.entries.iter().filter(is_silent).count();
     assert!(kept > 3, "{kept}");
     let silent = silent_size(&document);
