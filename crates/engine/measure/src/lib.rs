@@ -140,14 +140,18 @@ pub struct Gone {
     pub here: bool,
     /// What it did that it must not, so that its conversation was closed.
     pub fault: Option<ProtocolFault>,
-    /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
-    pub never: Option<String>,
+    /// There was none from the start, so that nothing left.
+    pub nothing_sent: bool,
+    /// Why nothing left, by the run's event, if there is one.
+    pub why: Option<String>,
 }
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { target, here, fault, never } = self;
-        if let Some(why) = never {
+        let Self { target, here, fault, nothing_sent, why } = self;
+        if *nothing_sent {
+            let why =
+                why.as_deref().unwrap_or("its interface was down, or it had no address or route for it");
             write!(
                 f,
                 "this host had no route to the responder ({target}): {why}, and sent nothing; fix that here and measure again"
@@ -173,6 +177,8 @@ impl core::fmt::Display for Gone {
         }
     }
 }
+
+impl core::error::Error for Gone {}
 
 impl MeasurementOutcome {
     /// The documents, one for each stream.
@@ -621,23 +627,21 @@ fn close_log(
     Ok((rows, outcome.error))
 }
 
-/// Why nothing at all left this host, where that is so and something was to.
-fn why_never(measurement: &Measurement) -> Option<String> {
+/// Whether nothing at all left this host though something was to, and why, if an event says so.
+fn nothing_sent(measurement: &Measurement) -> (bool, Option<String>) {
     let way = match measurement.traffic.direction {
         ProbeDirection::RoundTrip => &measurement.round_trip.packets,
-        ProbeDirection::Reverse => return None,
+        ProbeDirection::Reverse => return (false, None),
         ProbeDirection::Forward | ProbeDirection::Both => &measurement.forward.packets,
     };
-    (way.sent? == 0 && way.not_sent? > 0).then(|| {
-        let causes = [EventKind::LinkDown, EventKind::NotSent];
-        let event = |kind| {
-            measurement.events.iter().rfind(|event| event.kind == kind && event.side == EventLocation::Sender)
-        };
-        causes
-            .into_iter()
-            .find_map(event)
-            .map_or_else(|| "its interface was down, or it had no address or route for it".into(), Text::text)
-    })
+    if way.sent != Some(0) || way.not_sent.is_none_or(|packets| packets == 0) {
+        return (false, None);
+    }
+    let event = |kind| {
+        measurement.events.iter().rfind(|event| event.kind == kind && event.side == EventLocation::Sender)
+    };
+    let cause = [EventKind::LinkDown, EventKind::NotSent].into_iter().find_map(event);
+    (true, cause.map(Text::text))
 }
 
 fn conclude(
@@ -681,8 +685,8 @@ fn conclude(
             };
             let parts = parts.get(&number).copied().unwrap_or_default();
             let fault = parts.iter().find_map(|part| part.fault);
-            let never = if here { why_never(measurement) } else { None };
-            Some(Gone { target: manifest.target.clone(), here, fault, never })
+            let (nothing_sent, why) = if here { nothing_sent(measurement) } else { (false, None) };
+            Some(Gone { target: manifest.target.clone(), here, fault, nothing_sent, why })
         });
     let whole = !measurements.iter().any(|one| one.partial);
     let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());
