@@ -283,7 +283,8 @@ fn write_log(reported: &ReportInput, file: &str, arguments: &AnalyzeArgs) -> Res
     })?;
     if !arguments.output.quiet {
         for note in outcome.notes {
-            output::eprint_line(&format!("note: {}: {note}", romer_report::escape::terminal(file)));
+            let file = romer_report::escape::terminal(file);
+            output::eprint_line(&format!("note: {file}: {}", note.text()));
         }
     }
     Ok(())

@@ -94,7 +94,10 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let proof = romer_calibrate::prove_clock(&options, &stop)?;
     let quiet = arguments.output.quiet || arguments.output.json.as_deref() == Some("-");
     if !quiet {
-        output::print_summary(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
+        output::print_summary(&romer_report::calibration::clock_text(
+            &proof,
+            &output::style(arguments.output.color),
+        ));
     }
     output::write_json(arguments.output.json.as_deref(), &proof, arguments.output.force)?;
     Ok(if proof.passed { Exit::Success } else { Exit::LimitFailed })
@@ -114,7 +117,10 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;
     if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
-        output::print_summary(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
+        output::print_summary(&romer_report::calibration::text(
+            &record,
+            &output::style(arguments.output.color),
+        ));
         let shown = romer_report::escape::terminal(&file.path().to_string_lossy());
         output::eprint_line(&format!("Saved to {shown}; later measurements report it"));
     }

@@ -14,6 +14,7 @@ use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, VariableTable};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, summary as runs, unit};
 use romer_record::Exit;
+use romer_record::warning::QtcpNote;
 use romer_report::escape;
 use romer_report::warning::Text;
 use romer_scenario::nearest;
@@ -121,7 +122,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
             notes.take_steps();
         }
         let mut words: Vec<String> = notes.warnings().iter().chain(&doubt).map(Text::text).collect();
-        words.extend(outcome.notes);
+        words.extend(outcome.notes.iter().map(Text::text));
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));
         }
@@ -194,10 +195,7 @@ fn without_skew<R: BufRead>(
             if stepped && method != Method::LeastAbsoluteJumps =>
         {
             let mut outcome = conversion.plan(Method::None, 0, false)?;
-            outcome.notes.push(format!(
-                "the step is no skew, though a line through both its sides rises by {ppm:.1} ppm: nothing was taken out, and the \
-                 latencies on one side of the step are not valid beside those on the other"
-            ));
+            outcome.notes.push(QtcpNote::StepNotSkew { ppm });
             Ok(outcome)
         }
         other => other,

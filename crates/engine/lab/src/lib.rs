@@ -22,6 +22,16 @@
 //! Two laboratories of different prefixes do not know of each other. What was begun and then killed is noted in a
 //! state file before it is made, so that the next [`Lab::up`] or [`Lab::down`] clears it away; what the state file
 //! does not name is never touched.
+//!
+//! ```
+//! use romer_lab::{DEFAULT_PREFIX, Host, Topology};
+//!
+//! let far = Host::find("B", Topology::Router, DEFAULT_PREFIX)?;
+//! assert_eq!(far.namespace(DEFAULT_PREFIX), "romerB");
+//! let endpoint = Topology::Router.endpoint(far).expect("B is an end");
+//! assert_eq!((endpoint.port.name, endpoint.v4.to_string()), ("t1", "198.19.0.2".to_owned()));
+//! # Ok::<(), romer_lab::LabError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod build;

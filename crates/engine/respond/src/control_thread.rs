@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::circumstances::{SyncDaemons, clock_identity, clock_sync_daemons};
-use romer_endpoint::host_events::ResponderHostMonitor;
+use romer_endpoint::responder_host_monitor::ResponderHostMonitor;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};

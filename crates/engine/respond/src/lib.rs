@@ -3,6 +3,25 @@
 //! The reflecting thread receives test packets, replies at once and collects the transmit time stamps from the kernel. The
 //! control thread runs the control connections. Each session in which the responder sends probes has a sending thread. They
 //! communicate through bounded queues; the reflecting thread never blocks, and events that do not fit are counted.
+//!
+//! ```
+//! use std::net::{SocketAddr, UdpSocket};
+//! use std::time::Duration;
+//!
+//! use romer_respond::{RespondOptions, Responder};
+//!
+//! let here: SocketAddr = "127.0.0.1:0".parse()?;
+//! let options = RespondOptions { listen: vec![here], control: vec![here], ..RespondOptions::default() };
+//! let responder = Responder::start(&options)?;
+//!
+//! // A STAMP packet without authentication has 44 bytes, and its reply as many.
+//! let socket = UdpSocket::bind(here)?;
+//! socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+//! socket.send_to(&[0; 44], responder.test_addresses()[0])?;
+//! let mut reply = [0; 100];
+//! assert_eq!(socket.recv(&mut reply)?, 44);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod closed_sessions;
 mod control_thread;
@@ -27,8 +46,9 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
-use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, ip_no_pmtu_disc};
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
