@@ -392,6 +392,15 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The size of an emulated queue.
+pub(crate) fn queue(text: &str) -> Result<u64, String> {
+    let octets = bytes(text)?;
+    let is_possible = (64..=1 << 32).contains(&octets);
+    is_possible
+        .then_some(octets)
+        .ok_or_else(|| format!("{} is out of range; write from 64B to 4GiB", shown(text)))
+}
+
 pub(crate) fn size(text: &str) -> Result<u32, String> {
     u32::try_from(bytes(text)?).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
         format!(
