@@ -140,6 +140,11 @@ impl PresetStream {
             let apart = real(i64::try_from(pair[1][0] - pair[0][0]).unwrap() * INTERVAL);
             assert!((apart - 63.0 * SECOND).abs() <= 45.0 * MS, "{}: {apart}", self.name);
         }
+        let period = self.patterns().into_iter().find_map(|pattern| match pattern {
+            Pattern::PeriodicLoss { period_ns, .. } => Some(period_ns / SECOND),
+            _ => None,
+        });
+        assert!(period.is_some_and(|period| (period - 63.0).abs() < 0.05), "{}: {period:?}", self.name);
     }
 
     /// Asserts that the delays lie on a grid of `step` from `offset` on, milliseconds.
