@@ -137,8 +137,9 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
             }
         }
     }
-    let found =
-        concatenation::concatenate(&subject(&a), &subject(&b), measured.as_ref().map(subject).as_ref());
+    let measured = measured.as_ref().map(subject);
+    let quantity = arguments.of.unwrap_or_default().into();
+    let found = concatenation::concatenate(&subject(&a), &subject(&b), measured.as_ref(), quantity);
     let Some(found) = found else {
         return Err(Failure::with_exit(
             Exit::BadData,

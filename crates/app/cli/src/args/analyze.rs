@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_analyze::limits::Limit;
+use romer_record::concatenation::AddedQuantity;
 use romer_units::Duration;
 
 use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, VoiceArgs};
@@ -44,6 +45,15 @@ pub(crate) struct AnalyzeArgs {
     /// Two networks in series: add the delays of two runs or packet logs
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
+    /// Values that are added: delay, or jitter (the signed difference of consecutive delays) [default: delay]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "VALUE",
+        requires = "concatenate",
+        hide_possible_values = true
+    )]
+    pub(crate) of: Option<AddedValue>,
     /// Compare the sum with a measurement of both networks in series
     #[arg(long, value_name = "C")]
     pub(crate) measured: Option<PathBuf>,
@@ -84,4 +94,23 @@ pub(crate) struct AnalyzeArgs {
     /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with_all = ["quiet", "concatenate"])]
     pub(crate) verbose: bool,
+}
+
+/// Values that are added for networks in series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AddedValue {
+    /// Delays.
+    #[default]
+    Delay,
+    /// Signed differences of consecutive delays.
+    Jitter,
+}
+
+impl From<AddedValue> for AddedQuantity {
+    fn from(value: AddedValue) -> Self {
+        match value {
+            AddedValue::Delay => Self::Delay,
+            AddedValue::Jitter => Self::Ipdv,
+        }
+    }
 }
