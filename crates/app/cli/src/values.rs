@@ -392,6 +392,12 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The emulators of a chain.
+pub(crate) fn emulators(text: &str) -> Result<u8, String> {
+    let most = romer_lab::MOST_EMULATORS;
+    parse_integer(text, 1, most.into()).map(|number| u8::try_from(number).unwrap_or(most))
+}
+
 /// The size of an emulated queue.
 pub(crate) fn queue(text: &str) -> Result<u64, String> {
     let octets = bytes(text)?;
