@@ -392,6 +392,16 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A run and the rate of its link in bits a second, as `RUN@10Mbit`.
+pub(crate) fn run_at_rate(text: &str) -> Result<(PathBuf, u64), String> {
+    let parts = text.rsplit_once('@').filter(|(run, _)| !run.is_empty());
+    let (run, rate) = parts.ok_or_else(|| format!("{} has no rate; write RUN@10Mbit", shown(text)))?;
+    match parsed::<Rate>(rate)? {
+        Rate::Bits(bits) => Ok((run.into(), bits)),
+        Rate::Packets(_) => Err(format!("{} is not a rate in bits; write RUN@10Mbit", shown(rate))),
+    }
+}
+
 /// The emulators of a chain.
 pub(crate) fn emulators(text: &str) -> Result<u8, String> {
     let most = romer_lab::MOST_EMULATORS;
