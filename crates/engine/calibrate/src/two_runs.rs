@@ -82,9 +82,9 @@ fn octets(run: &Evaluated) -> Result<u32, TwoRunsError> {
     Ok(frame.saturating_add(AROUND_FRAME))
 }
 
-/// The place of all four time stamps, if it is one.
+/// The place of all time stamps of which it is known, if it is one. A reflector that is not romer does not tell its own.
 fn place(run: &Evaluated) -> Option<TimestampPoint> {
     let chosen = &run.selection;
-    let place = chosen.t1?;
-    [chosen.t2, chosen.t3, chosen.t4].iter().all(|other| *other == Some(place)).then_some(place)
+    let place = chosen.t1.filter(|place| chosen.t4 == Some(*place))?;
+    [chosen.t2, chosen.t3].into_iter().flatten().all(|other| other == place).then_some(place)
 }
