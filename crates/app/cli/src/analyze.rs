@@ -187,6 +187,7 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
         calibration,
         path_minimum_ns: clocks.path_minimum.map(Duration::as_nanos),
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
+        stamp: arguments.stamp.map(Into::into),
     };
     let mut reported = ReportInput::read_run(input, &otherwise)?;
     for stream in reported.described() {
@@ -205,6 +206,12 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
 }
 
 fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
+    if arguments.stamp.is_some() {
+        return Err(Failure::usage(format!(
+            "--stamp is for runs, which have several time stamps for each packet ({}): a packet log or a capture has one; leave it out",
+            romer_report::escape::terminal(&input.to_string_lossy())
+        )));
+    }
     ReportInput::of_log(&Analysis {
         capture_b: arguments.captures.capture_b.clone(),
         flow: arguments.captures.flow,

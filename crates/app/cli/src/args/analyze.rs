@@ -7,7 +7,7 @@ use romer_analyze::limits::Limit;
 use romer_record::concatenation::AddedQuantity;
 use romer_units::Duration;
 
-use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, VoiceArgs};
+use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, VoiceArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -66,6 +66,9 @@ pub(crate) struct AnalyzeArgs {
     /// All time stamps come from one clock: one-way delays are absolute
     #[arg(long, help_heading = CLOCK, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
     pub(crate) one_clock: bool,
+    /// Time stamps of the delays of a run: best, nic, kernel or user [default: those of the run]
+    #[arg(long, hide_short_help = true, value_name = "SOURCE", hide_possible_values = true, conflicts_with_all = ["concatenate", "capture_a"])]
+    pub(crate) stamp: Option<StampPlace>,
     /// Time until a missing packet counts as lost, in seconds or with a unit (500ms) [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
