@@ -376,7 +376,7 @@ fn what_is_read_is_never_written_over() {
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), lines);
 }
 
-/// A measurement is compared with captures of its packets: with its own, it has the same median in each direction.
+/// A measurement is compared with captures of its packets: with its own, no figure differs.
 #[test]
 fn captures_are_a_reference() {
     let folder = tempfile::tempdir().unwrap();
@@ -391,9 +391,9 @@ fn captures_are_a_reference() {
     let directions = at(&compared, "/directions").as_array().unwrap();
     assert!(!directions.is_empty(), "{compared:#}");
     for direction in directions {
-        let figures = direction["figures"].as_array().unwrap();
-        let median = figures.iter().find(|figure| figure["figure"] == "delay_ns.median").unwrap();
-        assert_eq!(median["difference"].as_f64(), Some(0.0), "{direction:#}");
+        let differences = direction["figures"].as_array().unwrap().iter();
+        let differences: Vec<f64> = differences.filter_map(|figure| figure["difference"].as_f64()).collect();
+        assert!(!differences.is_empty() && differences.iter().all(|one| one.abs() < 1e-3), "{direction:#}");
     }
     let refused = process::run(romer(["compare"]).arg(&run).arg(&run).arg("--reference").args([&near, &far]));
     assert!(refused.with_code(2).stderr.contains("--reference"));
