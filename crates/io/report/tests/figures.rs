@@ -313,6 +313,7 @@ fn what_no_number_can_say_is_not_said_with_one() {
             delay_and_loss: None,
         },
         jitter_buffers: Vec::new(),
+        adaptive: None,
     }];
     m.round_trip = Default::default();
     m.reverse = Default::default();
