@@ -236,6 +236,19 @@ fn adsl() {
     }
 }
 
+/// The alternative test: upstream closely resembles downstream, but has no spikes and one level.
+#[test]
+fn adsl_alternative() {
+    let [up, down] = both("measured-adsl-alternative");
+    up.assert_period(None);
+    assert!(up.steps().is_empty(), "one level upstream");
+    down.assert_period(Some(40.0));
+    let medians = [&up, &down].map(|stream| stream.quantile(0.5) / MS);
+    assert!((medians[0] - medians[1]).abs() < 0.5, "{medians:?}");
+    up.assert_in("the greatest delay", up.quantile(1.0), 20.0..22.1);
+    down.assert_in("the greatest delay", down.quantile(1.0), 30.0..70.0);
+}
+
 /// Downstream 10 ms, rarely above 12, at most 60; upstream 18 ms on average, rarely above 35, at most 50.
 #[test]
 fn cable() {

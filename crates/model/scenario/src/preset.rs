@@ -40,6 +40,7 @@ pub const PRESETS: &[Preset] = presets![
     "measured-802.11g",
     "measured-802.11g-on-b",
     "measured-adsl",
+    "measured-adsl-alternative",
     "measured-bluetooth",
     "measured-cable",
     "measured-cdma",
