@@ -4,8 +4,8 @@ pub(crate) mod analyse;
 pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
-pub(crate) mod reservation;
 pub(crate) mod reflect;
+pub(crate) mod reservation;
 mod scale;
 mod table;
 

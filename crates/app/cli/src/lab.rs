@@ -44,7 +44,7 @@ pub(crate) fn guard() -> Option<ExitCode> {
 /// Does what a lab does, and gives the exit code.
 pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
     match &arguments.command {
-        LabCommand::Up { kind, prefix } => up(*kind, prefix),
+        LabCommand::Up { kind, emulators, prefix } => up(*kind, *emulators, prefix),
         LabCommand::Down { prefix } => {
             Lab::down(prefix)?;
             Ok(Exit::Success)
@@ -125,10 +125,21 @@ fn described(rate: LineRate, event: &RouterEvent) -> String {
     }
 }
 
-fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
-    let kind = match kind {
-        LabKind::Path => Topology::Path,
-        LabKind::Router => Topology::Router,
+fn up(kind: LabKind, emulators: Option<u8>, prefix: &str) -> Result<Exit, Failure> {
+    let kind = match (kind, emulators) {
+        (LabKind::Path, None) => Topology::Path,
+        (LabKind::Router, None) => Topology::Router,
+        (LabKind::Chain, Some(emulators)) => Topology::Chain { emulators },
+        (LabKind::Chain, None) => {
+            return Err(Failure::usage(
+                "missing argument (lab up chain N): a chain needs the number of its emulators; e.g. romer lab up chain 2",
+            ));
+        }
+        (LabKind::Path | LabKind::Router, Some(number)) => {
+            return Err(Failure::usage(format!(
+                "an argument does not apply ({number}): only a chain has a number of emulators; write romer lab up chain {number}"
+            )));
+        }
     };
     let lab = Lab::up(kind, prefix)?;
     let place = match lab.mode() {
@@ -137,12 +148,17 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
     };
     // Benchmark addresses (RFC 2544 and RFC 5180), as the lab's own documentation has them.
     let far_v6 = match kind {
-        Topology::Path => "2001:2:0:18::3",
+        Topology::Path | Topology::Chain { .. } => "2001:2:0:18::3",
         Topology::Router => "2001:2:0:19::2",
     };
     let (far, picture) = match kind {
         Topology::Path => {
             ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {prefix}E - 198.18.0.3 {prefix}B/t1"))
+        }
+        Topology::Chain { .. } => {
+            let between = kind.between().into_iter().map(|host| host.namespace(prefix));
+            let between = between.collect::<Vec<_>>().join(" - ");
+            ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {between} - 198.18.0.3 {prefix}B/t1"))
         }
         Topology::Router => {
             ("198.19.0.2", format!("{prefix}A/t0 198.18.0.2 - {prefix}R - 198.19.0.2 {prefix}B/t1"))
@@ -153,6 +169,11 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
         Topology::Path => {
             format!("  romer lab run{option} E -- romer emulate --port a=e0 --port b=e1 --delay 20ms\n")
         }
+        Topology::Chain { emulators } => (1..=emulators)
+            .map(|number| {
+                format!("  romer lab run{option} E{number} -- romer emulate --port a=e0 --port b=e1 --delay 20ms\n")
+            })
+            .collect(),
         Topology::Router => String::new(),
     };
     output::print(&format!(

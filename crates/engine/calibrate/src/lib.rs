@@ -11,6 +11,8 @@
 //! Everything is done once a round, and each figure is the median of the rounds'. Before each round it is seen how much
 //! time the host takes away, for that is in the figures as well.
 //!
+//! [`two_runs`] does the same with two runs of the user's own, over a link of a network card at two rates.
+//!
 //! [`prove_clock`] proves that a clock's error is found: it measures over loopback and passes the stamps of one end through
 //! a clock that lies in a known way.
 //!
@@ -35,8 +37,10 @@ mod gaps;
 mod machine;
 mod paths;
 mod rounds;
+mod two_runs;
 
 pub use clock::{ClockOptions, prove_clock};
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};
 pub use rounds::{CalibrationOptions, calibrate};
+pub use two_runs::{RunAtRate, TwoRunsError, two_runs};

@@ -73,7 +73,7 @@ impl From<NetworkChange> for HostChange {
 /// Monitors the host at one end of a measurement.
 #[derive(Debug)]
 pub struct HostMonitor {
-    side: EventLocation,
+    location: EventLocation,
     /// The moment from which the times of events are counted.
     pub(crate) start: Timestamp<Monotonic>,
     /// `None` if the system does not report changes of the network.
@@ -89,9 +89,9 @@ pub struct HostMonitor {
 impl HostMonitor {
     /// Begins to monitor the host of this `side`, in the network namespace of the current thread. The times of events are counted
     /// from `start`.
-    pub fn begin(side: EventLocation, start: Timestamp<Monotonic>) -> Self {
+    pub fn begin(location: EventLocation, start: Timestamp<Monotonic>) -> Self {
         Self {
-            side,
+            location,
             start,
             watch: Watch::new().ok(),
             clocks: ClockWatch::new(reading()),
@@ -116,18 +116,18 @@ impl HostMonitor {
 
     /// An event of now at this host, without a detail.
     pub fn event(&self, kind: EventKind) -> Event {
-        event(kind, self.side, self.start)
+        event(kind, self.location, self.start)
     }
 
     /// An event of now at this host.
     pub fn detailed(&self, detail: EventDetail) -> Event {
-        detailed(detail, self.side, self.start)
+        detailed(detail, self.location, self.start)
     }
 
     /// The changes of the clocks since the last call, with their events.
     pub fn clock_changes(&mut self) -> Vec<(ClockChange, Event)> {
         let changes = self.clocks.look(reading()).into_iter();
-        changes.map(|change| (change, clock_event(change, self.side, self.start))).collect()
+        changes.map(|change| (change, clock_event(change, self.location, self.start))).collect()
     }
 
     /// The changes of the network since the last call, as far as the kernel reports them.
@@ -166,11 +166,11 @@ impl HostMonitor {
     /// Packets that the queues of the interfaces `used` (by index, with their names) dropped since the last call: an event for each
     /// interface, with its name.
     pub fn queue_drops(&mut self, used: &BTreeMap<u32, String>) -> Vec<(String, Event)> {
-        let (side, start) = (self.side, self.start);
+        let (location, start) = (self.location, self.start);
         let drops = self.queues.look(used).into_iter();
         drops
             .map(|drops| {
-                let event = drops.event(side, start);
+                let event = drops.event(location, start);
                 (drops.interface, event)
             })
             .collect()
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(monitor.network_changes(), []);
         let event = monitor.link_event("t0", down);
         assert!(event.detection_latency_ns >= Some(5_000_000_000), "{event:?}");
-        assert_eq!(event.side, EventLocation::Sender);
+        assert_eq!(event.location, EventLocation::Sender);
     }
 
     /// A changed MTU is stated with the one before.

@@ -311,7 +311,7 @@ mod tests {
         let removed = EventDetail::RouteRemoved { prefix: "0.0.0.0/0".into(), gateway: by };
         assert_eq!(gone.event.detail, Some(removed));
         let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.host.start).unwrap();
-        assert_eq!((told.kind, told.side), (EventKind::RouteChange, EventLocation::Responder));
+        assert_eq!((told.kind, told.location), (EventKind::RouteChange, EventLocation::Responder));
     }
 
     /// Transitions of a link are events; its first known state is not.

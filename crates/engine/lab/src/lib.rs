@@ -1,6 +1,6 @@
 //! Test hosts in network namespaces of this machine.
 //!
-//! Two laboratories can be put up. The **path** has two hosts and between them a place for an emulator, where a
+//! Three laboratories can be put up. The **path** has two hosts and between them a place for an emulator, where a
 //! bridge passes everything on until an emulator takes its two ports over:
 //!
 //! ```text
@@ -11,6 +11,12 @@
 //!
 //! ```text
 //! XA/t0 --- XR/r0  XR/r1 --- XB/t1
+//! ```
+//!
+//! The **chain** is a path with places for several emulators, for networks in series:
+//!
+//! ```text
+//! XA/t0 --- XE1/e0 (br0) XE1/e1 --- XE2/e0 (br0) XE2/e1 --- XB/t1
 //! ```
 //!
 //! The router can be in several states ([`case`]), and reserve bandwidth by RSVP ([`rsvp_router`]).
@@ -49,4 +55,4 @@ pub use error::LabError;
 pub use guard::{GUARD_ARGUMENT, LabGuard, Running, guard_main};
 pub use holder::{HOLDER_ARGUMENT, holder_main};
 pub use lab::{Lab, Mode, Status};
-pub use topology::{DEFAULT_PREFIX, Endpoint, Host, LabPort, SETTLE, Topology};
+pub use topology::{DEFAULT_PREFIX, Endpoint, Host, LabPort, MOST_EMULATORS, SETTLE, Topology};

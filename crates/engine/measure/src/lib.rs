@@ -40,6 +40,7 @@ mod live;
 mod log_retrieval;
 mod no_route;
 mod observer;
+mod one_way_so_far;
 mod options;
 mod parallel;
 mod plan;

@@ -33,6 +33,25 @@ impl Text for TwoRatesMissing {
     }
 }
 
+/// The constant error that two runs at two rates give, as text, which ends with a newline.
+pub fn two_rates_text(found: &TwoRates, style: &TextStyle) -> String {
+    let page = Page { unicode: style.unicode, color: style.color };
+    format!(
+        "{}\n{:<13}medians {} at {}, {} at {} (half of the round trip)\n             computed {:.1} bytes on the wire (sent {} with \
+         preamble and check sequence)\n             constant error {}; {} round trips\n",
+        page.strong("Two runs: delay = bytes x 8 / rate + constant error"),
+        name(found.stamp_source),
+        page.time(found.slow_delay_ns),
+        rate(found.slow_bps),
+        page.time(found.fast_delay_ns),
+        rate(found.fast_bps),
+        found.octets,
+        found.octets_sent,
+        page.time(found.error_ns),
+        found.packets
+    )
+}
+
 #[derive(Clone, Copy)]
 struct Page {
     unicode: bool,

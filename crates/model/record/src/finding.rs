@@ -12,7 +12,7 @@ use crate::probe_direction::ProbeDirection;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Direction of the pattern: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays
-    /// of the two directions are unknown, and for losses by length if their direction is unknown.
+    /// of the two directions are unknown, and for losses if their direction is unknown.
     pub direction: ProbeDirection,
     /// Start of the pattern, nanoseconds after the first departure of the direction; `null` if the pattern
     /// covers the whole run.
@@ -129,6 +129,23 @@ Pattern {
         /// Number of packets of at least `shortest_lost_bytes`.
         packets: u64,
         /// Strength: share of all lost packets that are that long.
+        strength_ratio: f64,
+    },
+    /// Periodic groups of losses.
+    PeriodicLoss {
+        /// Time between two groups.
+        period_ns: f64,
+        /// 95 % confidence interval of the period.
+        period_interval_ns: [f64; 2],
+        /// Time of the first expected group after the first departure.
+        phase_ns: f64,
+        /// Number of observed groups.
+        groups: u64,
+        /// Number of expected groups in the run; periods without departures do not count.
+        cycles: u64,
+        /// Number of packets lost in these groups.
+        packets: u64,
+        /// Strength: observed / expected groups.
         strength_ratio: f64,
     },
     /// Packets that were sent apart arrive together (coalescing).

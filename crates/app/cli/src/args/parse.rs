@@ -407,6 +407,7 @@ mod tests {
             ("packet-size", Bare::Accepted),
             ("mtu", Bare::Accepted),
             ("frame-sizes", Bare::Accepted),
+            ("queue", Bare::Accepted),
             // Seconds.
             ("duration", Bare::Accepted),
             ("waiting-time", Bare::Accepted),
@@ -425,6 +426,7 @@ mod tests {
             ("json-lines-interval", Bare::NeedsUnit),
             ("every", Bare::Accepted),
             ("delay", Bare::NeedsUnit),
+            ("jitter", Bare::NeedsUnit),
             ("allowance", Bare::NeedsUnit),
             ("jitter-buffer", Bare::NeedsUnit),
             ("path-minimum", Bare::NeedsUnit),
@@ -439,6 +441,8 @@ mod tests {
             ("capacity", Bare::NeedsUnit),
             // Percent or fractions.
             ("loss", Bare::NeedsUnit),
+            ("duplicate", Bare::NeedsUnit),
+            ("reorder", Bare::NeedsUnit),
             ("loss-ratio", Bare::NeedsUnit),
             ("exceed-ratio", Bare::NeedsUnit),
         ];
