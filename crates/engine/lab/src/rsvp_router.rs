@@ -21,7 +21,7 @@ use romer_wire::ipv4;
 
 use crate::error::LabError;
 use crate::reserved_classes::{self, ReservedClasses};
-use crate::topology::{Topology, V4_PREFIX, router_addresses};
+use crate::topology::{ROUTER_PORTS, V4_PREFIX, router_addresses};
 
 /// The only argument with which this program removes the queues of a router that is no more. A program that uses [`route`] calls
 /// [`router_guard_main`] when it is started so.
@@ -57,7 +57,7 @@ pub enum RouterEvent {
 
 /// Removes the queues of a router that was killed.
 pub fn router_guard_main() {
-    for port in Topology::Router.middle_ports() {
+    for port in ROUTER_PORTS {
         reserved_classes::remove_all(port.name);
     }
 }
@@ -73,7 +73,7 @@ pub fn route(
     is_ended: &dyn Fn() -> bool,
     report: &mut dyn FnMut(RouterEvent),
 ) -> Result<(), LabError> {
-    let [towards_a, towards_b] = Topology::Router.middle_ports().map(|port| port.name);
+    let [towards_a, towards_b] = ROUTER_PORTS.map(|port| port.name);
     let names = [towards_a, towards_b];
     let mut interfaces = Vec::new();
     let mut routes = Vec::new();

@@ -132,7 +132,7 @@ Pattern {
         strength_ratio: f64,
     },
     /// Periodic groups of losses.
-    PeriodicLoss {
+    Note PeriodicLoss {
         /// Time between two groups.
         period_ns: f64,
         /// 95 % confidence interval of the period.

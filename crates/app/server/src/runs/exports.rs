@@ -7,6 +7,7 @@ use romer_exchange::qtcp::Selection;
 use romer_record::RoundTrip;
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
+use romer_record::warning::QtcpNote;
 use romer_store::{Run, Runs, State, untrusted};
 
 use super::stored_runs::FRAMES_FILE;
@@ -78,9 +79,11 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
     };
     let (raw, missing) = qtcp::entries(evaluated, &rows, way);
     let mut log = raw.clone();
-    let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| {
-        qtcp::SkewOutcome { notes: vec![refusal.to_string()], ..qtcp::SkewOutcome::default() }
-    });
+    let outcome =
+        qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| qtcp::SkewOutcome {
+            notes: vec![QtcpNote::SkewNotRemoved { error: refusal.to_string() }],
+            ..qtcp::SkewOutcome::default()
+        });
     let entries = match file {
         Qtcp::Raw => &raw,
         Qtcp::Log => &log,
