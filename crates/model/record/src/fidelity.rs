@@ -78,6 +78,9 @@ pub struct FidelityFigure {
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],
+    /// Minimum detectable difference: where the path differs from the scenario by this much, the value is outside `accepted` in 95 of 100
+    /// measurements.
+    pub detectable: f64,
     /// Measured value, without an allowance.
     pub measured: f64,
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
