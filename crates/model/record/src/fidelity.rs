@@ -232,7 +232,8 @@ pub struct DirectionModel {
     /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
     /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
     pub loss: String,
-    /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested.
+    /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement. `null` if the trace was requested, or
+    /// includes another run that no family reproduces.
     pub replaced: Option<String>,
     /// The families that were compared.
     pub candidates: Vec<ModelCandidate>,
