@@ -65,7 +65,7 @@ fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Ve
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {
     let mut rows =
-        vec![["", "requested", "accepted range", "detectable", "measured", "95 % CI", "p"].map(String::from)];
+        vec![["", "requested", "accepted range", "detects", "measured", "95 % CI", "p"].map(String::from)];
     rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
     let widths: Vec<usize> =
         (0..7).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();

@@ -22,7 +22,7 @@ pub(super) const COLUMNS: [&str; 10] = [
     "halves",
     "repeatability",
     "tolerance",
-    "detectable",
+    "detects",
     "result",
 ];
 
@@ -130,7 +130,7 @@ fn detectable(figures: &[LoopFigure]) -> String {
         figure.detectable.map(|_| format!("{name} {detectable}"))
     };
     let list: Vec<String> = figures.iter().filter(is_by_chance).filter_map(one).collect();
-    if list.is_empty() { String::new() } else { format!("; detectable: {}", list.join(", ")) }
+    if list.is_empty() { String::new() } else { format!("; detectable differences: {}", list.join(", ")) }
 }
 
 /// A figure with its difference, for a sentence.
