@@ -472,7 +472,38 @@ fn loss_periods(a: &Side<'_>, b: &Side<'_>) -> Vec<LoopLossPeriod> {
 
 #[cfg(test)]
 mod tests {
+    use romer_units::random::{RandomStream, Seed};
+
     use super::*;
+
+    /// Runs of 4,000 packets of one path whose queue is full half of the time, for 100 packets on average. Their mean delays are nearer to each
+    /// other than 5 % in a quarter of pairs, and within the repeatability in 95 % but for what blocks miss: in at least 30 of 40 pairs (with
+    /// 90 %, fewer are once in 500 times; the seeds are fixed).
+    #[test]
+    fn a_path_repeats_itself() {
+        let run = |name: u32| -> Vec<f64> {
+            let random = RandomStream::new(Seed([6; 6]), [name, 0]);
+            let mut is_full = random.unit(0) < 0.5;
+            let delay = |number: u64| {
+                is_full ^= random.unit(number) < 0.01;
+                if is_full { 110e6 } else { 20e6 }
+            };
+            (1..=4_000).map(delay).collect()
+        };
+        let mean = |run: &[f64]| run.iter().sum::<f64>() / 4_000.0;
+        let of = "delay_ns.mean".parse::<Figure>().unwrap();
+        let (mut repeated, mut tolerated) = (0, 0);
+        for pair in 0..40 {
+            let [path, again] = [2 * pair, 2 * pair + 1].map(run);
+            let difference = mean(&again) - mean(&path);
+            let repeatability = drawn(of, Values { a: &path, b: &path }).map(arm);
+            let known = Known { repeatability, tolerance: Some(DELAY * mean(&path)), ..Known::default() };
+            let fixed = Known { repeatability: None, ..known };
+            repeated += u32::from(known.judge(difference) == Some(LoopResult::Within));
+            tolerated += u32::from(fixed.judge(difference) == Some(LoopResult::Within));
+        }
+        assert!(repeated >= 30 && tolerated <= 20, "{repeated} {tolerated} of 40");
+    }
 
     /// A difference within the larger of tolerance and repeatability is reproduced. Beyond both its interval decides.
     #[test]
