@@ -48,6 +48,8 @@ const SHORTEST: f64 = 40.0;
 const EXCESS_PRIOR: f64 = 1.0;
 /// The rate is searched in units of this many of its standard errors, because the curvature is taken over 0.02 units.
 const UNIT: f64 = 10.0;
+/// Below this, erfc is 2.
+const WHOLE: f64 = -6.0;
 /// Evaluations of the likelihood of each of two searches.
 const EVALUATIONS: usize = 300;
 
@@ -71,7 +73,8 @@ impl Spread {
         let at_once = (-0.5 * (x / noise).powi(2)).exp() / (noise * std::f64::consts::TAU.sqrt());
         // An exponential time and the noise: without the noise, the jump of the density would pretend to show the rate exactly.
         let ratio = noise / self.excess;
-        let tail = erfc((ratio - x / noise) / std::f64::consts::SQRT_2);
+        let place = (ratio - x / noise) / std::f64::consts::SQRT_2;
+        let tail = if place < WHOLE { 2.0 } else { erfc(place) };
         let later = 0.5 * (0.5 * ratio * ratio - x / self.excess).min(700.0).exp() * tail / self.excess;
         let outlier = 0.5 / self.range;
         let others = (1.0 - OUTLIERS) * later + OUTLIERS * outlier;
