@@ -153,14 +153,17 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     let queues: Vec<Option<f64>> =
         observations.iter().map(|one| one.delay.map(|delay| delay - value)).collect();
     let longest_queue = queues.iter().flatten().copied().fold(0.0, f64::max);
-    if loses_when_full(observations, &queues, longest_queue) {
+    let full = || {
         let downwards: Vec<f64> = queues.iter().flatten().map(|queue| -queue).collect();
-        let end = end::lower(&downwards, Some(end.noise))?;
+        end::lower(&downwards, Some(end.noise))
+    };
+    let full = loses_when_full(observations, &queues, longest_queue).then(full).flatten();
+    bottleneck.buffer = full.map(|full| {
         // Both errors are independent. A base that is too long makes the buffer too short.
-        let [high, low] = end.interval.map(|limit| (limit - end.value).abs());
-        let interval = [-end.value - low.hypot(errors[1]), -end.value + high.hypot(errors[0])];
-        bottleneck.buffer = Some(Estimate { value: -end.value, interval: Some(interval) });
-    }
+        let [high, low] = full.interval.map(|limit| (limit - full.value).abs());
+        let interval = [-full.value - low.hypot(errors[1]), -full.value + high.hypot(errors[0])];
+        Estimate { value: -full.value, interval: Some(interval) }
+    });
     let occupied = waiting.iter().sum::<f64>() / waiting.len() as f64 - value;
     let free = match bottleneck.buffer {
         Some(buffer) => (buffer.value - occupied) / octet.value,
