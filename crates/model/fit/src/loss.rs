@@ -114,24 +114,38 @@ impl Chain {
         let mut sum = 0.0;
         // The probabilities of the fates so far with each state, over a factor whose log is in the sum: few logs and divisions are taken.
         let (mut good, mut bad) = (1.0 - share, share);
-        let (mut before, mut last_gap, mut memory) = (None::<f64>, f64::NAN, 0.0);
+        let fates = [self.loss.map(|loss| 1.0 - loss), self.loss];
+        let (mut before, mut last_gap) = (None::<f64>, f64::NAN);
+        // Of a packet that arrives, and of one that is lost: the matrix from both states before the gap to those after the fate.
+        let mut steps = [[0.0; 4]; 2];
         for one in segment {
-            let both = good + bad;
+            let fate = usize::from(one.is_lost);
             if let Some(before) = before {
                 let gap = one.at - before;
                 if last_gap.is_nan() || (gap - last_gap).abs() > 1e-9 {
-                    memory = (-gap * rate).exp();
+                    let changes = -(-gap * rate).exp_m1();
+                    let (leaves, returns) = (share * changes, (1.0 - share) * changes);
+                    steps = fates.map(|[in_good, in_bad]| {
+                        [
+                            (1.0 - leaves) * in_good,
+                            returns * in_good,
+                            leaves * in_bad,
+                            (1.0 - returns) * in_bad,
+                        ]
+                    });
                     last_gap = gap;
                 }
-                bad = share * both + (bad - share * both) * memory;
-                good = both - bad;
+                let [good_to_good, bad_to_good, good_to_bad, bad_to_bad] = steps[fate];
+                (good, bad) =
+                    (good_to_good * good + bad_to_good * bad, good_to_bad * good + bad_to_bad * bad);
+            } else {
+                let [in_good, in_bad] = fates[fate];
+                (good, bad) = (good * in_good, bad * in_bad);
             }
             before = Some(one.at);
-            let [in_good, in_bad] = if one.is_lost { self.loss } else { self.loss.map(|loss| 1.0 - loss) };
-            good *= in_good;
-            bad *= in_bad;
+            let both = good + bad;
             if both < 1e-100 {
-                let both = (good + bad).max(1e-300);
+                let both = both.max(1e-300);
                 sum += both.ln();
                 (good, bad) = (good / both, bad / both);
             }

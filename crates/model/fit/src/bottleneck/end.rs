@@ -1,7 +1,7 @@
 //! The lower end of a law of delays.
 //!
-//! Times without queue are equal but for the noise of time stamps: the law has an atom at its end where the queue is often empty. Of values
-//! near the end b, up to a value c that at least [`EXTREMES`] more of them than the noise explains do not exceed:
+//! Without queue all delays are equal but for the noise of time stamps. So the law has an atom at its end b if the queue is often empty. The
+//! values below c are used: those within the noise of the least one, and [`EXTREMES`] more. They have the law
 //!
 //! ```text
 //! x ~ share * Normal(b, noise) + (1 - share) * (Uniform(b, c) + Normal(0, noise))
@@ -11,7 +11,8 @@
 //! noise and without an atom it is the rule of Robson and Whitlock (1964): the distance of b from the least of k values exceeds x times
 //! their range with the probability (1 + x)^-k.
 //!
-//! There is an atom with probability 1/2. Its share of all values is even between 0 and 1, so a few values near the end are seldom one.
+//! A priori there is an atom with probability 1/2, and its share of all values is even between 0 and 1. So a few values near the end are
+//! seldom one.
 
 use statrs::function::erf::erfc;
 
@@ -104,7 +105,7 @@ pub(crate) fn lower(values: &[f64], noise: Option<f64>) -> Option<End> {
 fn log_sum(logs: impl Iterator<Item = f64>) -> f64 {
     let logs: Vec<f64> = logs.collect();
     let greatest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if greatest == f64::NEG_INFINITY {
+    if !greatest.is_finite() {
         return greatest;
     }
     greatest + logs.iter().map(|log| (log - greatest).exp()).sum::<f64>().ln()

@@ -113,19 +113,19 @@ struct Fits {
 /// Pairs and packets of two sizes, through a queue that is seldom full and through one that often is. Then it has space for small packets
 /// only.
 static FITS: [LazyLock<Fits>; 4] = [
-    LazyLock::new(|| Fits::of_pairs(QUEUE, 600)),
-    LazyLock::new(|| Fits::of_pairs(FULL, 800)),
-    LazyLock::new(|| Fits::of_sizes(QUEUE)),
-    LazyLock::new(|| Fits::of_sizes(FULL)),
+    LazyLock::new(|| Fits::from_pairs(QUEUE, 600)),
+    LazyLock::new(|| Fits::from_pairs(FULL, 800)),
+    LazyLock::new(|| Fits::from_sizes(QUEUE)),
+    LazyLock::new(|| Fits::from_sizes(FULL)),
 ];
 
 impl Fits {
-    fn of_pairs(queue: Queue, count: u32) -> Self {
+    fn from_pairs(queue: Queue, count: u32) -> Self {
         let fits = (0..DRAWS).map(|name| fitted(queue.passes(name, pairs(name, count)))).collect();
         Self { queue, evidence: Evidence::Dispersion, fits }
     }
 
-    fn of_sizes(queue: Queue) -> Self {
+    fn from_sizes(queue: Queue) -> Self {
         let fits = (0..DRAWS).map(|name| fitted(queue.passes(name, sizes(name, 1_500)))).collect();
         Self { queue, evidence: Evidence::Size, fits }
     }
