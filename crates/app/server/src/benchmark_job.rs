@@ -8,8 +8,12 @@ use romer_bench::limits::ResultLimit;
 use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_host::clock::rfc3339;
-use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Judgement, Trial};
+use romer_record::benchmark::{
+    BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkEvent, BenchmarkEventKind, BenchmarkPlan, Judgement,
+    Trial,
+};
 use romer_record::document;
+use romer_report::warning::Text as _;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use romer_units::Duration;
 use schemars::JsonSchema;
@@ -98,7 +102,7 @@ pub(crate) struct TrialPoint {
     /// Offered load, percent of the line rate.
     offered_percent: f64,
     /// Forwarded load, percent of the line rate.
-    carried_percent: f64,
+    forwarded_percent: f64,
     /// Frames lost by the device.
     lost: u64,
     /// Median latency, nanoseconds.
@@ -117,7 +121,7 @@ impl From<&Trial> for TrialPoint {
             purpose: trial.purpose.clone(),
             intended_percent: trial.intended_load.percent,
             offered_percent: trial.offered.percent,
-            carried_percent: trial.carried.percent,
+            forwarded_percent: trial.forwarded.percent,
             lost: trial.lost,
             latency_median_ns: trial.latency_ns.median,
             latency_max_ns: trial.latency_ns.max,
@@ -397,8 +401,11 @@ impl TrialObserver<'_> {
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<TrialPoint> = document.trials.iter().map(TrialPoint::from).collect();
         let failed_limits = broken(&document.verdicts, &document.limits, document.partial);
-        let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
-        let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
+        let is_gone = |event: &&BenchmarkEvent| {
+            document.partial && matches!(event.kind, BenchmarkEventKind::DeviceGone { .. })
+        };
+        let gone = document.events.iter().rfind(is_gone);
+        let error = gone.map(|event| event.text()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
         self.hand.set_result(document);
         self.hand.change(|job| {
@@ -416,7 +423,7 @@ pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial
     let verdicts = verdicts.iter().filter(|verdict| verdict.passed == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
-            verdict.case, verdict.subject, verdict.expected, verdict.found
+            verdict.case, verdict.subject, verdict.expected, verdict.observed
         )
     });
     // Of one that has ended before its time, what is not known may still hold.

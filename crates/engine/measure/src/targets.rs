@@ -17,6 +17,7 @@ use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
 use super::parallel::side_by_side;
 use super::prepared::Prepared;
+use super::profile;
 use super::route::RouteDiscovery;
 use super::session_setup;
 
@@ -105,8 +106,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
             let [own, theirs] = deaf(part);
             (part.manifest.ip_no_pmtu_disc, part.manifest.responder_ip_no_pmtu_disc) = (own, theirs);
             let is_reverse = part.shared.way == ProbeDirection::Reverse;
-            let ignored = |side, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
-                side,
+            let ignored = |location, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
+                location,
                 ip_no_pmtu_disc,
                 probes,
                 replies: !probes,
@@ -141,7 +142,11 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
         return None;
     }
     Some(Notice::FewPackets {
-        side: if way == ProbeDirection::Reverse { EventLocation::Responder } else { EventLocation::Sender },
+        location: if way == ProbeDirection::Reverse {
+            EventLocation::Responder
+        } else {
+            EventLocation::Sender
+        },
         packets: u64::try_from(number).unwrap_or(u64::MAX),
         model: traffic.model.to_string(),
         interval_ns: schedule.interval().as_nanos(),
@@ -152,6 +157,7 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
 
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
     kernel_shaper::check(options)?;
+    profile::check(options)?;
     if options.direction.is_one_way() && options.stamp_only {
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \

@@ -93,7 +93,7 @@ fn events_with_moment_and_count() {
 fn results_are_on_the_first_screen() {
     let mut made = make(&bad());
     made.measurement.warnings = vec![
-        MeasurementWarning::DepartureLate { side: EventLocation::Sender, late_ns: 300_000_000 },
+        MeasurementWarning::DepartureLate { location: EventLocation::Sender, late_ns: 300_000_000 },
         MeasurementWarning::PortUnreachable { probes: 1 },
     ];
     let text = |verbose| summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
@@ -284,9 +284,14 @@ fn networks_in_series_read_as_it_is_kept() {
     let subject =
         |name, made: &'static common::Made| romer_report::comparison::Subject { name, stream: made.stream() };
     let [a, b, c] = [a, b, c].map(|made| &*Box::leak(Box::new(made)));
-    let found =
-        romer_report::concatenation::concatenate(&subject("a", a), &subject("b", b), Some(&subject("c", c)))
-            .unwrap();
+    let delay = romer_record::concatenation::AddedQuantity::Delay;
+    let found = romer_report::concatenation::concatenate(
+        &subject("a", a),
+        &subject("b", b),
+        Some(&subject("c", c)),
+        delay,
+    )
+    .unwrap();
     golden("series-80.txt", &romer_report::concatenation::text(&found, &plain(80)));
     golden("series-52.txt", &romer_report::concatenation::text(&found, &plain(52)));
 }

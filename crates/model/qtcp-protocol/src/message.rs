@@ -1,11 +1,13 @@
 //! The lines of the control connection: ASCII text, one message a line, ended by LF.
 //!
-//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`.
+//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`. A
+//! program that is to start after the calibration writes `AWAIT`, and the receiver `CALIBRATED`.
 //! Unknown keys of `TEST` are ignored, so that a later version can add some. Any other line ends the connection.
 
 use core::fmt;
 use core::str::FromStr;
 
+use romer_rsvp::{ErrorCode, ErrorSpec, QosService};
 use romer_units::Duration;
 use thiserror::Error;
 
@@ -42,12 +44,15 @@ pub struct TestOffer {
     pub rate: u64,
     /// Token bucket depth, octets of payload.
     pub depth: u64,
+    /// The service that the receiver is to reserve; `None` without a reservation.
+    pub service: Option<QosService>,
 }
 
 /// A message of the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderMessage {
-    /// `TEST session=HEX size=N calibration=N packets=N rate=N depth=N`; with a time, `nanoseconds=N` in place of `packets=N`.
+    /// `TEST session=HEX size=N calibration=N packets=N rate=N depth=N`; with a time, `nanoseconds=N` in place of `packets=N`; with
+    /// a reservation, `service=GR` or `service=CL` behind it.
     Test(TestOffer),
     /// `CALIBRATED`: all calibration packets were sent.
     Calibrated,
@@ -66,6 +71,8 @@ pub enum SenderMessage {
         /// How many packets were sent, without termination packets.
         packets: Option<u64>,
     },
+    /// `AWAIT`, as the only message of a connection: this program sends no test, and waits for the calibration of the receiver's.
+    Await,
 }
 
 /// A message of the receiver.
@@ -78,18 +85,24 @@ pub enum ReceiverMessage {
     },
     /// `BUSY`: another sender has the receiver.
     Busy,
+    /// `REFUSED node=ADDR code=N value=N`: a node has refused the reservation. The receiver continues to request it.
+    Refused(ErrorSpec),
+    /// `CANNOT-RESERVE`: the receiver cannot make reservations.
+    CannotReserve,
     /// `ENDED received=N`: the receiver has ended the test.
     Ended {
         /// Packets that it received.
         received: u64,
     },
+    /// `CALIBRATED`, after `AWAIT`: the calibration of the test is complete.
+    Calibrated,
 }
 
 impl fmt::Display for SenderMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Test(offer) => {
-                let TestOffer { session, size, calibration, quota, rate, depth } = offer;
+                let TestOffer { session, size, calibration, quota, rate, depth, service } = offer;
                 let quota = match quota {
                     Quota::Packets(packets) => format!("packets={packets}"),
                     Quota::Time(time) => format!("nanoseconds={}", time.as_nanos()),
@@ -97,7 +110,8 @@ impl fmt::Display for SenderMessage {
                 write!(
                     f,
                     "TEST session={session:016x} size={size} calibration={calibration} {quota} rate={rate} depth={depth}"
-                )
+                )?;
+                service.map_or(Ok(()), |service| write!(f, " {SERVICE}={}", service_name(service)))
             }
             Self::Calibrated => f.write_str("CALIBRATED"),
             Self::Measuring => f.write_str("MEASURING"),
@@ -110,6 +124,7 @@ impl fmt::Display for SenderMessage {
             }
             Self::Done { packets: Some(packets) } => write!(f, "DONE packets={packets}"),
             Self::Done { packets: None } => f.write_str("DONE"),
+            Self::Await => f.write_str("AWAIT"),
         }
     }
 }
@@ -120,7 +135,12 @@ impl fmt::Display for ReceiverMessage {
             Self::Ready { kernel_stamps: true } => f.write_str("READY stamps=kernel"),
             Self::Ready { kernel_stamps: false } => f.write_str("READY stamps=user"),
             Self::Busy => f.write_str("BUSY"),
+            Self::Refused(ErrorSpec { node, code, .. }) => {
+                write!(f, "REFUSED node={node} code={} value={}", code.code(), code.value())
+            }
+            Self::CannotReserve => f.write_str("CANNOT-RESERVE"),
             Self::Ended { received } => write!(f, "ENDED received={received}"),
+            Self::Calibrated => f.write_str("CALIBRATED"),
         }
     }
 }
@@ -134,6 +154,7 @@ impl FromStr for SenderMessage {
             Some("TEST") => offer(&words.collect::<Vec<_>>()).map(Self::Test),
             Some("CALIBRATED") => only(words, Self::Calibrated),
             Some("MEASURING") => only(words, Self::Measuring),
+            Some("AWAIT") => only(words, Self::Await),
             Some("STAMPS") => stamps(words),
             Some("DONE") => match (words.next(), words.next()) {
                 (None, _) => Some(Self::Done { packets: None }),
@@ -157,12 +178,47 @@ impl FromStr for ReceiverMessage {
             ["READY"] | ["READY", "stamps=user"] => Ok(Self::Ready { kernel_stamps: false }),
             ["READY", "stamps=kernel"] => Ok(Self::Ready { kernel_stamps: true }),
             ["BUSY"] => Ok(Self::Busy),
+            ["CALIBRATED"] => Ok(Self::Calibrated),
+            ["CANNOT-RESERVE"] => Ok(Self::CannotReserve),
+            ["REFUSED", node, code, text] => {
+                refusal(node, code, text).map(Self::Refused).ok_or(MessageError::Unknown)
+            }
             ["ENDED", word] => {
                 value(word, "received").map(|received| Self::Ended { received }).ok_or(MessageError::Unknown)
             }
             _ => Err(MessageError::Unknown),
         }
     }
+}
+
+/// The key of the service.
+const SERVICE: &str = "service";
+
+/// The name of a service (Qtcp, option `-S`).
+const fn service_name(service: QosService) -> &'static str {
+    match service {
+        QosService::Guaranteed => "GR",
+        QosService::ControlledLoad => "CL",
+    }
+}
+
+/// The service of `service=NAME`, of which there is at most one.
+fn service(words: &[&str]) -> Option<Option<QosService>> {
+    let mut names = words.iter().filter_map(|word| word.strip_prefix(SERVICE)?.strip_prefix('='));
+    let services = [QosService::Guaranteed, QosService::ControlledLoad];
+    match (names.next(), names.next()) {
+        (None, _) => Some(None),
+        (Some(name), None) => services.into_iter().find(|service| service_name(*service) == name).map(Some),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// The error of `node=ADDR code=N value=N`.
+fn refusal(node: &str, code: &str, text: &str) -> Option<ErrorSpec> {
+    let node = node.strip_prefix("node=")?.parse().ok()?;
+    let code = u8::try_from(value(code, "code")?).ok()?;
+    let number = u16::try_from(value(text, "value")?).ok()?;
+    Some(ErrorSpec::new(node, ErrorCode::new(code, number)))
 }
 
 /// The message, if no word is left.
@@ -196,6 +252,7 @@ fn offer(words: &[&str]) -> Option<TestOffer> {
         quota,
         rate: find("rate")?,
         depth: find("depth")?,
+        service: service(words)?,
     })
 }
 
@@ -251,12 +308,15 @@ mod tests {
         quota: Quota::Packets(2_048),
         rate: 3_000,
         depth: 64,
+        service: None,
     };
 
     /// Each message is the documented line, and is read from it.
     #[test]
     fn messages_are_the_documented_lines() {
         let timed = TestOffer { quota: Quota::Time(Duration::from_secs(30)), ..OFFER };
+        let reserved = TestOffer { service: Some(QosService::ControlledLoad), ..OFFER };
+        let refused = ErrorSpec::new([198, 18, 0, 1].into(), ErrorCode::BANDWIDTH);
         for (message, line) in [
             (
                 SenderMessage::Test(OFFER),
@@ -266,11 +326,16 @@ mod tests {
                 SenderMessage::Test(timed),
                 "TEST session=0123456789abcdef size=64 calibration=1000 nanoseconds=30000000000 rate=3000 depth=64",
             ),
+            (
+                SenderMessage::Test(reserved),
+                "TEST session=0123456789abcdef size=64 calibration=1000 packets=2048 rate=3000 depth=64 service=CL",
+            ),
             (SenderMessage::Calibrated, "CALIBRATED"),
             (SenderMessage::Measuring, "MEASURING"),
             (SenderMessage::Stamps { first: 7, offsets: vec![Some(12), None, Some(0)] }, "STAMPS 7 12 - 0"),
             (SenderMessage::Done { packets: None }, "DONE"),
             (SenderMessage::Done { packets: Some(3) }, "DONE packets=3"),
+            (SenderMessage::Await, "AWAIT"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));
@@ -279,7 +344,10 @@ mod tests {
             (ReceiverMessage::Ready { kernel_stamps: true }, "READY stamps=kernel"),
             (ReceiverMessage::Ready { kernel_stamps: false }, "READY stamps=user"),
             (ReceiverMessage::Busy, "BUSY"),
+            (ReceiverMessage::Refused(refused), "REFUSED node=198.18.0.1 code=1 value=2"),
+            (ReceiverMessage::CannotReserve, "CANNOT-RESERVE"),
             (ReceiverMessage::Ended { received: 9 }, "ENDED received=9"),
+            (ReceiverMessage::Calibrated, "CALIBRATED"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));
@@ -300,6 +368,8 @@ mod tests {
             "TEST",
             "TEST session=1 size=64 calibration=0 packets=1 rate=1 depth=64",
             "TEST session=0123456789abcdef size=64 calibration=0 packets=1 nanoseconds=1 rate=1 depth=64",
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=1 rate=1 depth=64 service=BE",
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=1 rate=1 depth=64 service=CL service=CL",
             "STAMPS",
             "STAMPS 67108864 1",
             "STAMPS 1 x",
@@ -307,7 +377,9 @@ mod tests {
         ] {
             assert_eq!(line.parse::<SenderMessage>(), Err(MessageError::Unknown), "{line:?}");
         }
-        for line in ["READY stamps=nic", "ENDED", "ENDED received=-1", "BUSY 1"] {
+        for line in
+            ["READY stamps=nic", "ENDED", "ENDED received=-1", "BUSY 1", "REFUSED node=a code=1 value=2"]
+        {
             assert_eq!(line.parse::<ReceiverMessage>(), Err(MessageError::Unknown), "{line:?}");
         }
     }

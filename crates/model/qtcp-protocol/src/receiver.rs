@@ -125,6 +125,7 @@ pub struct Receiver {
     session: Option<u64>,
     has_control: bool,
     is_done: bool,
+    is_calibrated: bool,
     numbers: Numbers,
     /// How many packets the sender sent, if it has said so.
     total: Option<u64>,
@@ -142,6 +143,7 @@ impl Receiver {
             session: None,
             has_control: false,
             is_done: false,
+            is_calibrated: false,
             numbers: Numbers::default(),
             total: None,
             measured_from: None,
@@ -157,6 +159,12 @@ impl Receiver {
     /// The session that is received, once it is known.
     pub const fn session(&self) -> Option<u64> {
         self.session
+    }
+
+    /// Whether the calibration is complete: the sender says so, or a measured packet has arrived. A test without calibration packets
+    /// begins with this.
+    pub const fn is_calibrated(&self) -> bool {
+        self.is_calibrated
     }
 
     /// What the sender said on the control connection.
@@ -186,9 +194,12 @@ impl Receiver {
     }
 
     /// A sender offers a test on a new control connection: the answer, which is [`ReceiverMessage::Busy`] if there is another one. One
-    /// without a packet for [`FIRST_PACKET_TIMEOUT`] gives way; its control connection is to be closed if the answer is not `Busy`.
+    /// without a packet for [`FIRST_PACKET_TIMEOUT`] gives way, unless it waits for its reservation, or holds it, with a control
+    /// connection; its control connection is to be closed if the answer is not `Busy`.
     pub fn offered(&mut self, offer: TestOffer, now: Timestamp<Monotonic>) -> ReceiverMessage {
-        if self.offered_at.is_some_and(|at| now - at >= FIRST_PACKET_TIMEOUT) {
+        let is_silent = self.offered_at.is_some_and(|at| now - at >= FIRST_PACKET_TIMEOUT);
+        let reserves = self.has_control && self.offer.is_some_and(|offer| offer.service.is_some());
+        if is_silent && !reserves {
             self.forget_silent();
         }
         let is_other = self.session.is_some_and(|session| session != offer.session);
@@ -204,6 +215,7 @@ impl Receiver {
     fn forget_silent(&mut self) {
         if self.numbers.count == 0 && self.drain.is_none() {
             (self.offer, self.session, self.offered_at) = (None, None, None);
+            self.is_calibrated = false;
         }
     }
 
@@ -215,6 +227,7 @@ impl Receiver {
         if self.session != Some(packet.session) || packet.sequence > MAX_PACKETS {
             return Taken::Ignored;
         }
+        self.is_calibrated |= packet.kind == PacketKind::Measured;
         if packet.kind == PacketKind::Termination {
             self.learn_total(packet.sequence);
             self.end(ReceiverEnd::Termination, now);
@@ -255,6 +268,7 @@ impl Receiver {
         if let Some(drain) = &mut self.drain {
             drain.active = now;
         }
+        self.is_calibrated |= matches!(message, SenderMessage::Calibrated | SenderMessage::Measuring);
         if let SenderMessage::Done { packets } = message {
             self.is_done = true;
             if let Some(packets) = packets {
@@ -340,6 +354,8 @@ const fn takes_packets(end: ReceiverEnd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use romer_rsvp::QosService;
+
     use super::*;
 
     const SESSION: u64 = 7;
@@ -360,6 +376,7 @@ mod tests {
             quota: Quota::Packets(10),
             rate: 1_000,
             depth: 64,
+            service: None,
         }
     }
 
@@ -446,6 +463,29 @@ mod tests {
         }
     }
 
+    /// The calibration is complete with the sender's message or with the first measured packet, and not before; another sender begins
+    /// anew.
+    #[test]
+    fn calibrations_complete() {
+        let plan = ReceiverPlan { calibration: 2, ..plan() };
+        let mut receiver = offered(plan);
+        for number in 0..2 {
+            receiver.packet(&Packet { kind: PacketKind::Calibration, ..packet(number) }, at(0));
+        }
+        assert!(!receiver.is_calibrated());
+        let mut told = receiver.clone();
+        told.message(&SenderMessage::Calibrated, at(1));
+        assert!(told.is_calibrated());
+        receiver.packet(&Packet { session: SESSION + 1, ..packet(2) }, at(1));
+        assert!(!receiver.is_calibrated(), "it is a packet of another session");
+        receiver.packet(&packet(2), at(1));
+        assert!(receiver.is_calibrated());
+        let mut silent = offered(plan);
+        silent.message(&SenderMessage::Measuring, at(0));
+        silent.control_lost();
+        assert!(!silent.is_calibrated());
+    }
+
     /// Nothing else ends a test: not the loss of the control connection, nor hours of silence.
     #[test]
     fn lost_control_does_not_end() {
@@ -482,6 +522,17 @@ mod tests {
         let mut receiver = offered(plan());
         receiver.end_by(ReceiverEnd::Keyboard, at(1));
         assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy, "it has ended");
+    }
+
+    /// A sender with a reservation stays while its control connection does.
+    #[test]
+    fn reserving_senders_stay() {
+        let other = TestOffer { session: SESSION + 1, ..offer() };
+        let mut receiver = Receiver::new(plan());
+        receiver.offered(TestOffer { service: Some(QosService::Guaranteed), ..offer() }, at(0));
+        assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy);
+        receiver.control_lost();
+        assert!(matches!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Ready { .. }));
     }
 
     /// Packets that a queue holds while `DONE` overtakes them are received; what is missing then was lost.

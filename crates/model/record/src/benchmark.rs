@@ -8,10 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 use crate::warning::BenchmarkWarning;
 
+mod event;
 mod forecast;
 mod invalid;
 mod self_test;
 
+pub use event::{
+    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, PortState, ResumedFrom,
+    SilentSize, SilentStream, StallEffect, TrialOutage,
+};
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
 pub use invalid::InvalidCause;
 pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
@@ -205,9 +210,10 @@ pub struct Trial {
     pub intended_load: Load,
     /// Offered load: frames sent to the device.
     pub offered: Load,
-    /// Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
-    /// shifted by the minimum latency; for streams without growth of the device's queue, all frames.
-    pub carried: Load,
+    /// Forwarded frames, each counted once, without streams that the device is expected to drop. Rates count
+    /// frames that arrived within the transmission time, shifted by the minimum latency; for streams without
+    /// growth of the device's queue, all frames.
+    pub forwarded: Load,
     /// Requested frames that the tester did not send; they are not lost.
     pub unsent: u64,
     /// Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
@@ -342,7 +348,7 @@ pub struct Trial {
     #[serde(default)]
     pub offered_per_second: Vec<u64>,
     /// Frames that arrived in each second.
-    pub carried_per_second: Vec<u64>,
+    pub forwarded_per_second: Vec<u64>,
     /// Scheduling gaps of the testing host during the trial.
     pub host_gaps: Gaps,
 }
@@ -451,7 +457,7 @@ pub struct StreamResult {
     /// Frames sent to the device.
     pub offered: u64,
     /// Forwarded frames, each counted once.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Frames that did not arrive.
     pub lost: u64,
     /// Duplicate frames received.
@@ -463,11 +469,11 @@ pub struct StreamResult {
     pub corrupted: u64,
     /// Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
     /// by the minimum latency, and thus excludes frames that the device queued and sent later.
-    pub carried_bps: f64,
+    pub forwarded_bps: f64,
     /// Offered load, bit/s of frames including FCS (layer 2).
     pub offered_l2_bps: f64,
     /// Forwarding rate, bit/s of frames including FCS (layer 2).
-    pub carried_l2_bps: f64,
+    pub forwarded_l2_bps: f64,
     /// Mean frame size in bytes, including FCS; `null` if no frame was sent.
     #[serde(default)]
     pub frame_octets: Option<f64>,
@@ -480,7 +486,7 @@ pub struct StreamResult {
     pub offered_per_second: Vec<u64>,
     /// Frames that arrived in each second.
     #[serde(default)]
-    pub carried_per_second: Vec<u64>,
+    pub forwarded_per_second: Vec<u64>,
     /// Latency, nanoseconds.
     pub latency_ns: Summary,
     /// Histogram of the latency.
@@ -533,7 +539,7 @@ pub struct BenchmarkResult {
     pub frame_size: Option<u32>,
     /// Requested load, percent of the line rate; `null` if the load is the result.
     pub load_percent: Option<f64>,
-    /// Quantity with its unit: `carried_percent`, `latency_ns`, `throughput_pps`, ...
+    /// Quantity with its unit: `forwarded_percent`, `latency_ns`, `throughput_pps`, ...
     pub quantity: String,
     /// Number of repeats.
     pub count: u64,
@@ -636,7 +642,7 @@ pub struct Judgement {
     /// Expected result, as text.
     pub expected: String,
     /// Observed result, as text.
-    pub found: String,
+    pub observed: String,
     /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
     /// there are too few frames (see `found`).
     pub passed: Option<bool>,
@@ -654,7 +660,7 @@ pub struct Outlier {
     /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
     /// Measured value, in the unit of the quantity.
-    pub found: f64,
+    pub measured: f64,
     /// Value expected from the neighbours, in the unit of the quantity.
     pub expected: f64,
     /// Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
@@ -662,37 +668,4 @@ pub struct Outlier {
     pub probability: f64,
     /// Description as text.
     pub text: String,
-}
-
-/// An event during a benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BenchmarkEvent {
-    /// Time of the event, nanoseconds after the start of the benchmark.
-    pub at_ns: i64,
-    /// Kind of the event. Outages: `device-silent` (the device stopped forwarding), `device-back`,
-    /// `device-rebooted` (back after its link was down), `device-away` (outage within a trial). More outages:
-    /// `device-stalled` (short outage), `device-unsteady` (an outage in every repetition of a trial),
-    /// `device-gone` (it did not forward again). Link: `link-lost` (a reset took the link of a port of the
-    /// tester). Streams and sizes: `stream-silent` (no frame of one stream arrived), `stream-back`,
-    /// `size-silent` (no frame of one size arrived). Ports of the tester: `port-down`, `port-up`, `port-gone`
-    /// (removed, renamed, or not enabled again). Tester: `trial-repeated`, `tester-limit` (the benchmark
-    /// ended early because the tester was too slow), `tester-overloaded`, `clock-set`. Control:
-    /// `command-ended` (the command of a case or a reset was ended with the benchmark), `resumed`.
-    pub kind: String,
-    /// Description as text.
-    pub text: String,
-    /// Frames that the device dropped; of an event `size-silent` of one trial only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped: Option<DroppedFrames>,
-}
-
-/// Frames of one kind that a device drops while it forwards others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DroppedFrames {
-    /// Frame size or mixture, as text.
-    pub frames: String,
-    /// Case (device configuration).
-    pub case: String,
-    /// Requested load, percent of the line rate.
-    pub load_percent: f64,
 }

@@ -81,12 +81,11 @@ fn packets_that_a_router_drops_for_their_length_in_silence_are_told_with_the_len
         let run = process::run(&mut lab.romer("A", &asked)).with_code(0);
         let document: Value = serde_json::from_str(&run.stdout).unwrap();
         let findings = at(&document, "/findings").as_array().unwrap();
-        let by_length: Vec<&Value> =
-            findings.iter().filter(|one| one["pattern"]["kind"] == "loss-by-length").collect();
+        let by_length: Vec<&Value> = findings.iter().filter(|one| one["code"] == "loss-by-length").collect();
         let [finding] = by_length[..] else { panic!("{findings:#?}") };
         assert_eq!(finding["direction"], way, "{finding}");
-        assert!(count(finding, "/pattern/longest_arrived_bytes") <= 972, "{finding}");
-        assert!(count(finding, "/pattern/shortest_lost_bytes") > 972, "{finding}");
+        assert!(count(finding, "/longest_arrived_bytes") <= 972, "{finding}");
+        assert!(count(finding, "/shortest_lost_bytes") > 972, "{finding}");
     }
 }
 
@@ -189,7 +188,7 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
     assert!((1..10).contains(&refused) && unknown <= 2, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
     let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
-    assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+    assert_eq!((&event["location"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
     assert!(event_text(event).ends_with("set --size to at most 1272B"), "{event}");
 }
 
@@ -221,7 +220,7 @@ fn replies_too_long_for_the_way_back() {
         assert!(unknown <= 2 && round_trips == refused + not_sent, "{target}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
-        assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+        assert_eq!((&event["location"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whose loss it is: a tester that is starved before a sound device, a device that is overloaded before a sound tester, and
 //! both at once.
 
-use romer_record::benchmark::InvalidCause;
+use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrials};
 use romer_record::warning::BenchmarkWarning;
 
 use super::*;
@@ -281,11 +281,27 @@ fn sweep_ends_early_at_the_testers_limit() {
     let document = run(&sweep(&loads), bed);
     assert!(document.partial);
     assert_eq!(document.trials.len(), 18);
-    let last = document.events.last().unwrap();
-    assert!(
-        last.kind == "tester-limit"
-            && last.text.contains("6 of 6 trials were inconclusive after all repetitions (tester stalled 6)"),
-        "{last:?}"
-    );
+    let causes = vec![InvalidTrials { cause: InvalidCause::TesterStalled, trials: 6 }];
+    let limit = BenchmarkEventKind::TesterLimit { invalid: 6, trials: 6, causes, max_valid_pps: None };
+    assert_eq!(document.events.last().map(|event| &event.kind), Some(&limit));
     assert!(document.trials.iter().all(|trial| trial.invalid_cause == Some(InvalidCause::TesterStalled)));
+}
+
+/// Where the tester stands still in every trial, one search goes down to the least load, and no other search follows.
+#[test]
+fn silent_search_is_the_last() {
+    let still = (0..10_000).map(|trial| (trial, 200 * MILLI..800 * MILLI)).collect();
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100_000)) };
+    let asked = options(Procedure::Throughput(goal(0.0)));
+    let document = run(&BenchOptions { frames: sizes(&[128, 256, 512, 1_024]), repeats: 3, ..asked }, bed);
+    assert!(document.partial);
+    let last = document.events.last().unwrap();
+    assert!(last.kind == "tester-limit" && last.text.contains("no trial was conclusive"), "{last:?}");
+    assert!(document.trials.iter().all(|trial| trial.invalid.is_some()));
+    // One search and the first trial of the next.
+    let searches: std::collections::BTreeSet<_> =
+        document.trials.iter().map(|trial| (trial.frame_size, trial.repeat)).collect();
+    assert_eq!(searches.len(), 2, "{searches:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|result| result.bounded_by.as_deref()).collect();
+    assert!(bounds.contains(&"the tester"), "{:#?}", document.results);
 }

@@ -1,13 +1,13 @@
 //! Devices that drop the frames of a size, all or next to all, always or from some moment on.
 
-use romer_record::benchmark::Load;
+use romer_record::benchmark::{BenchmarkEvent, BenchmarkEventKind, Load, SilentSize};
 
 use super::*;
 use crate::selective_loss::dropped;
 
 fn named(document: &Benchmark) -> Vec<(String, String)> {
     let broken = document.verdicts.iter().filter(|one| one.passed == Some(false));
-    broken.map(|one| (one.subject.clone(), one.found.clone())).collect()
+    broken.map(|one| (one.subject.clone(), one.observed.clone())).collect()
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_size_that_is_dropped_from_some_trial_on_is_named_with_how_many_of_its_trial
     let bed = Simulated { drops: Some((128, 7..u32::MAX, 0)), ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let of = document.trials.iter().filter(|trial| trial.frame_size == Some(128));
-    let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.carried.frames > 0);
+    let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.forwarded.frames > 0);
     assert!(!came.is_empty() && lost.len() >= 2, "some trials each");
     let frames: u64 = lost.iter().map(|trial| trial.offered.frames).sum();
     let found = format!("none of {frames} frames received, in {} of 6 trials", lost.len());
@@ -146,7 +146,7 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
         let document = run(asked, bed);
         assert_eq!(named(&document), []);
         let open = document.verdicts.into_iter().filter(|one| one.passed.is_none());
-        open.map(|one| (one.subject, one.found)).collect::<Vec<_>>()
+        open.map(|one| (one.subject, one.observed)).collect::<Vec<_>>()
     };
     let stream =
         |name: &str| StreamOptions { name: name.into(), share: 1.0 / 3.0, ..StreamOptions::default() };
@@ -225,6 +225,14 @@ fn where_all_sizes_that_are_asked_for_are_dropped_others_show_that_the_device_is
     assert!(matches!(refused, Err(BenchError::Silent(_))), "{refused:?}");
 }
 
+/// The only event, which is of a silent size.
+fn silent_size(document: &Benchmark) -> &SilentSize {
+    match &document.events[..] {
+        [BenchmarkEvent { kind: BenchmarkEventKind::SizeSilent(silent), .. }] => silent,
+        others => panic!("{others:?}"),
+    }
+}
+
 #[test]
 fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device() {
     let asked = BenchOptions { frames: sizes(&[64, 512]), ..sweep(&[0.2]) };
@@ -233,16 +241,15 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     let place = u32::try_from(place).unwrap();
     let drops = Some((64, place..u32::MAX, 300_000_000));
     let document = run(&asked, Simulated { drops, ..Simulated::with(carries(1.0, 100)) });
-    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-    assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
-    let text = &document.events[0].text;
-    assert!(text.starts_with("frames of 64 B: none arrived from 0.3 s into a trial"), "{text}");
+    let silent = silent_size(&document);
+    assert_eq!((silent.frame_size, silent.trials), (Some(64), 1), "{silent:?}");
+    assert!(silent.from_ns.abs_diff(300_000_000) < 50_000_000, "{silent:?}");
     assert_eq!(
         (document.trials.len(), document.trials.iter().all(|trial| !trial.device_unreachable)),
         (2, true)
     );
     let trial = document.trials.iter().find(|trial| trial.frame_size == Some(64)).unwrap();
-    let [came, of] = [trial.carried.frames, trial.offered.frames];
+    let [came, of] = [trial.forwarded.frames, trial.offered.frames];
     assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");
     let found = format!("{came} of {of} frames received, in 1 of 1 trial");
     assert_eq!(named(&document), [("frames of 64 B".to_owned(), found)]);
@@ -259,14 +266,18 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
     let drops = Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) });
     let document = run_on(drops, &asked, None, &keeper.stop, &mut hand).unwrap();
-    let is_silent = |entry: &&BenchmarkEntry| matches!(entry, BenchmarkEntry::Event(event) if event.kind == "size-silent");
+    let is_silent = |entry: &&BenchmarkEntry| {
+        let BenchmarkEntry::Event(event) = entry else { return false };
+        matches!(event.kind, BenchmarkEventKind::SizeSilent(_))
+    };
     let kept = keeper.entries.iter().filter(is_silent).count();
     assert!(kept > 3, "{kept}");
-    let [event] = &document.events[..] else { panic!("{:?}", document.events) };
-    let told = format!(
-        "frames of 64 B: none arrived until the end of {kept} trials or afterwards (case baseline, 1.0 % to 100.0 %"
-    );
-    assert!(event.text.starts_with(&told), "{event:?}");
+    let silent = silent_size(&document);
+    assert_eq!((silent.frame_size, silent.case.as_str()), (Some(64), "baseline"), "{silent:?}");
+    assert_eq!(usize::try_from(silent.trials), Ok(kept), "{silent:?}");
+    let [least, most] =
+        [silent.min_load_percent, silent.max_load_percent].map(|percent| format!("{percent:.1}"));
+    assert_eq!((least.as_str(), most.as_str()), ("1.0", "100.0"));
 }
 
 /// A trial of a second of frames of so many octets at so many percent of 10 Mbit/s, of which this share comes.
@@ -282,15 +293,15 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
         percent,
         ..Load::default()
     };
-    let (offered, carried) = (load(1.0), load(share));
-    let lost = offered.frames - carried.frames;
+    let (offered, forwarded) = (load(1.0), load(share));
+    let lost = offered.frames - forwarded.frames;
     let intended_load = offered;
     Trial {
         frame_size: Some(octets),
         duration_ns: 1_000_000_000,
         intended_load,
         offered,
-        carried,
+        forwarded,
         lost,
         ..Trial::default()
     }
@@ -301,7 +312,7 @@ fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
         let trials: Vec<&Trial> = trials.iter().collect();
         let found = dropped("baseline", &trials, &trials);
-        found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
+        found.into_iter().map(|one| (one.frame_size.unwrap(), one.observed)).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];
     let with = |trials: &[Trial]| told(&[&large[..], trials].concat());

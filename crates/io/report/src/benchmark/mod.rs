@@ -5,6 +5,7 @@
 
 mod discarded;
 mod draw;
+mod event;
 mod figures;
 mod page;
 mod results;
@@ -14,11 +15,12 @@ mod words;
 use crate::escape;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
+pub use event::{invalid_cause, port_remedy};
 pub use figures::figures;
 pub use page::page;
 pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
-pub use streams::{StreamRow, markings, streams};
+pub use streams::{StreamRow, markings, not_dropped, streams};
 pub use words::{
     amount, difference_words, label, limit_words, mean_words, overall_words, verdict_words, warnings,
 };

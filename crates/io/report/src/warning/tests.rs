@@ -1,9 +1,11 @@
+use romer_record::benchmark::BenchmarkEventKind;
 use romer_record::event::{Event, EventDetail, EventKind};
 use romer_record::note::Notice;
 use romer_record::warning::{
     BenchmarkWarning, ComparisonWarning, ConcatenationWarning, EmulationWarning, FidelityWarning,
-    MeasurementWarning, ModelWarning, RefitEvent, families,
+    MeasurementWarning, ModelWarning, QtcpNote, RefitEvent,
 };
+use romer_record::warning_families;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -57,7 +59,7 @@ fn extend(value: &mut Value, schema: &Value, root: &Value) {
 
 /// The texts of an example of each code of a family, with the codes.
 fn texts<W: DeserializeOwned + Text>(family: &str) -> Vec<(String, String)> {
-    let (_, schema) = families().into_iter().find(|(name, _)| *name == family).unwrap();
+    let (_, schema) = warning_families().into_iter().find(|(name, _)| *name == family).unwrap();
     let root = schema.to_value();
     let text = |variant: &Value| {
         let written = example(variant, &root);
@@ -81,9 +83,12 @@ fn every_code_has_a_text() {
         texts::<EmulationWarning>("Emulations"),
         texts::<RefitEvent>("Refits"),
         texts::<BenchmarkWarning>("Benchmarks"),
+        texts::<QtcpNote>("Qtcp files"),
         texts::<Notice>("Notes of a running measurement"),
+        texts::<BenchmarkEventKind>("Events of a benchmark"),
     ];
-    assert_eq!(all.len(), families().len());
+    // Findings have figures beside their names (`crate::finding`).
+    assert_eq!(all.len() + 1, warning_families().len());
     for (code, text) in all.iter().flatten() {
         assert!(text.split_whitespace().count() > 3, "{code}: {text:?}");
         assert!(!text.ends_with('.'), "{code}: {text:?}");
@@ -103,7 +108,8 @@ fn every_event_has_a_text() {
     let details = schemas.details.to_value();
     let with = |code: Value, fields: Value| {
         let mut event = fields;
-        let common = json!({"code": code, "side": "responder", "at_ns": 1, "until_ns": null, "clock_ns": 1});
+        let common =
+            json!({"code": code, "location": "responder", "at_ns": 1, "until_ns": null, "clock_ns": 1});
         event.as_object_mut().unwrap().extend(common.as_object().unwrap().clone());
         let read: Event =
             serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{error}: {event:#}"));
@@ -127,7 +133,7 @@ fn every_event_has_a_text() {
 fn fields_are_shown() {
     use romer_record::document::ProbeDirection;
     use romer_record::event::EventLocation;
-    use romer_record::manifest::{CutShort, EntryKind, NotLogged};
+    use romer_record::manifest::{EarlyEnd, EntryKind, NotLogged};
     use romer_record::warning::{ReplyLosses, ResponderDelayCause, SkewUnknown, Uneven};
 
     let entries = vec![
@@ -147,7 +153,7 @@ fn fields_are_shown() {
     };
     for (warning, parts) in [
         (
-            MeasurementWarning::RunCutShort { cause: CutShort::ResponderLost },
+            MeasurementWarning::RunCutShort { cause: EarlyEnd::ResponderLost },
             &["the run ended early", "connection to the responder was lost"][..],
         ),
         (
@@ -155,7 +161,11 @@ fn fields_are_shown() {
             &["25 entries of this host's packet log were not stored (20 for arrivals at this host, 5 for"],
         ),
         (
-            MeasurementWarning::PacketsNotSent { side: EventLocation::Sender, packets: 1, replies: false },
+            MeasurementWarning::PacketsNotSent {
+                location: EventLocation::Sender,
+                packets: 1,
+                replies: false,
+            },
             &["1 probe did not leave this host: it counts neither as sent nor as lost"],
         ),
         (

@@ -340,6 +340,7 @@ pub fn so_far(estimator: &Estimator) -> ClockSoFar {
         skew_ppm: skew.map(|skew| skew.ppm),
         skew_interval_ppm: skew.map(|skew| skew.interval_ppm),
         why_not: doubt.or(estimate.why_not),
+        revision_ns: None,
     }
 }
 
@@ -535,6 +536,7 @@ pub fn state(
     let method = method_of(request);
     let clock = ClockState {
         method: shown(method),
+        synchronisation: None,
         calibration_packets: request.calibration.filter(|_| method.takes_calibration()),
         identifiable: estimate.skew.is_some(),
         skew_ppm: estimate.skew.map(|skew| skew.ppm),
