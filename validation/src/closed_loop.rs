@@ -15,6 +15,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use romer_emulate::model_fit::{FitInput, Fitted, ModelKind, model};
 use romer_impair::{Config, Engine, Headers, Limits, Packet, PortId};
+use romer_metrics::bootstrap::{Statistic, interval_of_difference, resampled};
+use romer_metrics::{distances, wilson_interval};
 use romer_record::{Fate, Leaving, OneWaySingleton};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
@@ -40,18 +42,14 @@ const OTHER: u32 = 1_500;
 const PAYLOAD: u32 = 18;
 const SEED: Seed = Seed([1905, 6, 30, 39, 9, 26]);
 
-/// Most difference of mean, median and 95 % quantile; the larger of both counts.
+/// Most difference of mean, median and 95 % quantile. The largest counts of these and of the difference that another measurement of the path
+/// would show.
 const MOST_RATIO: f64 = 0.05;
 const MOST_NS: f64 = 1e6;
 /// Most difference of the 99 % quantile, as a share of it.
 const MOST_P99_RATIO: f64 = 0.15;
 /// Most distance of the distributions, as a share of the measured one's spread; of recorded links twice as much.
 const MOST_DISTANCE: f64 = 0.1;
-/// Stretches of the measurement in which its losses are counted, and Student's quantile for so many.
-const STRETCHES: usize = 24;
-const STRETCH: i64 = MEASURED / 24;
-const STUDENT: f64 = 2.069;
-
 /// Traffic besides the probes.
 #[derive(Clone, Copy, Debug)]
 struct Other {
@@ -155,13 +153,25 @@ pub(crate) struct LoopCell {
     pub(crate) spacing_ns: i64,
     pub(crate) measured: Sample,
     pub(crate) emulated: Sample,
-    /// 95 % of the loss ratio that the probes measured, by stretches of time.
-    pub(crate) loss_interval: [f64; 2],
+    /// What another measurement of the path with the same probes would show.
+    pub(crate) again: Repeatability,
     /// Wasserstein's distance of the distributions of delay, and the measured one's spread (5 % to 95 %).
     pub(crate) distance_ns: f64,
     pub(crate) spread_ns: f64,
     /// What is outside its bounds.
     pub(crate) outside: Vec<&'static str>,
+}
+
+/// The differences that two measurements of a path do not exceed in 95 of 100 cases, by resampled blocks of one measurement. Unknown ones
+/// are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Repeatability {
+    pub(crate) mean_ns: f64,
+    pub(crate) p50_ns: f64,
+    pub(crate) p95_ns: f64,
+    pub(crate) p99_ns: f64,
+    pub(crate) loss_ratio: f64,
+    pub(crate) distance_ns: f64,
 }
 
 /// A path, and what its model is.
@@ -262,13 +272,13 @@ fn closed(kind: &Kind, traces: Option<&Path>) -> Result<LoopPath> {
     let measured = |spacing| outcomes(&path.config, SEED, spacing, MEASURED, kind.other);
     let probes = measured(PROBE_SPACING);
     let fitted = fit(&kind.name, &probes)?;
-    let loss_interval = loss_interval(&probes);
+    let again = repeatability(&probes);
     let emulated = fitted.config().map_err(|why| anyhow!("{why}"))?;
     let limit = if kind.recorded { 2.0 * MOST_DISTANCE } else { MOST_DISTANCE };
     let cell = |spacing: i64| {
         let span = MEASURED * (MOST_PACKETS * spacing / MEASURED).clamp(1, MOST_TIMES);
-        let again = outcomes(&emulated, Seed([39; 6]), spacing, span, None);
-        compared(spacing, [&measured(spacing), &again], loss_interval, limit)
+        let emulated = outcomes(&emulated, Seed([39; 6]), spacing, span, None);
+        compared(spacing, [&measured(spacing), &emulated], again, limit)
     };
     let direction = fitted.directions.first();
     Ok(LoopPath {
@@ -404,42 +414,62 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     a + (b - a) * (place - lower as f64)
 }
 
-fn compared(spacing: i64, outcomes: [&Outcomes; 2], loss_interval: [f64; 2], most_distance: f64) -> LoopCell {
+fn compared(spacing: i64, outcomes: [&Outcomes; 2], again: Repeatability, most_distance: f64) -> LoopCell {
     let [(measured, delays), (emulated, others)] = outcomes.map(sample);
     let shares = (0..1_000).map(|place| (f64::from(place) + 0.5) / 1_000.0);
     let distance_ns =
         shares.map(|share| (quantile(&delays, share) - quantile(&others, share)).abs()).sum::<f64>()
             / 1_000.0;
     let spread_ns = quantile(&delays, 0.95) - quantile(&delays, 0.05);
-    let near = |a: f64, b: f64, ratio: f64| (a - b).abs() <= (ratio * a).max(MOST_NS);
+    let near = |a: f64, b: f64, ratio: f64, again: f64| (a - b).abs() <= (ratio * a).max(MOST_NS).max(again);
     let bounds = [
-        ("mean", near(measured.mean_ns, emulated.mean_ns, MOST_RATIO)),
-        ("median", near(measured.p50_ns, emulated.p50_ns, MOST_RATIO)),
-        ("95 %", near(measured.p95_ns, emulated.p95_ns, MOST_RATIO)),
-        ("99 %", near(measured.p99_ns, emulated.p99_ns, MOST_P99_RATIO)),
-        ("loss", (loss_interval[0]..=loss_interval[1]).contains(&emulated.loss_ratio)),
+        ("mean", near(measured.mean_ns, emulated.mean_ns, MOST_RATIO, again.mean_ns)),
+        ("median", near(measured.p50_ns, emulated.p50_ns, MOST_RATIO, again.p50_ns)),
+        ("95 %", near(measured.p95_ns, emulated.p95_ns, MOST_RATIO, again.p95_ns)),
+        ("99 %", near(measured.p99_ns, emulated.p99_ns, MOST_P99_RATIO, again.p99_ns)),
+        ("loss", (measured.loss_ratio - emulated.loss_ratio).abs() <= again.loss_ratio),
         ("order", emulated.reordered == 0 || measured.reordered > 0),
         // A microsecond is nothing where the path does not vary.
-        ("distance", distance_ns <= (most_distance * spread_ns).max(1e3)),
+        ("distance", distance_ns <= (most_distance * spread_ns).max(1e3).max(again.distance_ns)),
     ];
     let outside = bounds.into_iter().filter(|(_, is_within)| !is_within).map(|(name, _)| name).collect();
-    LoopCell { spacing_ns: spacing, measured, emulated, loss_interval, distance_ns, spread_ns, outside }
+    LoopCell { spacing_ns: spacing, measured, emulated, again, distance_ns, spread_ns, outside }
 }
 
-/// 95 % of the loss ratio, by equal stretches of time.
-#[expect(clippy::cast_precision_loss, reason = "counts")]
-fn loss_interval(outcomes: &Outcomes) -> [f64; 2] {
-    let mut stretches = [[0_u64; 2]; STRETCHES];
-    for (at, delay) in outcomes {
-        let place = usize::try_from(at / STRETCH).unwrap_or(0).min(STRETCHES - 1);
-        stretches[place][0] += 1;
-        stretches[place][1] += u64::from(delay.is_none());
+/// Of the path that the probes measured.
+#[expect(clippy::cast_precision_loss, reason = "times of minutes")]
+fn repeatability(probes: &Outcomes) -> Repeatability {
+    let delays: Vec<f64> = probes.iter().filter_map(|(_, delay)| delay.map(|delay| delay as f64)).collect();
+    let losses: Vec<f64> = probes.iter().map(|(_, delay)| f64::from(u8::from(delay.is_none()))).collect();
+    let quantiles = [0.5, 0.95, 0.99].map(Statistic::Quantile);
+    let [p50_ns, p95_ns, p99_ns] = differences(&delays, quantiles);
+    let [mean_ns] = differences(&delays, [Statistic::Mean]);
+    let [loss_ratio] = differences(&losses, [Statistic::Mean]);
+    let lost = probes.len() - delays.len();
+    // Where no probe or few are lost, resampling shows less than the count does.
+    let by_count = wilson_interval(lost, probes.len()).map_or(0.0, |[low, high]| {
+        let ratio = lost as f64 / probes.len() as f64;
+        (high - ratio).hypot(ratio - low)
+    });
+    Repeatability {
+        mean_ns,
+        p50_ns,
+        p95_ns,
+        p99_ns,
+        loss_ratio: loss_ratio.max(by_count),
+        distance_ns: distances(&delays, &delays, [0, 1])
+            .and_then(|found| found.wasserstein.interval)
+            .map_or(0.0, |[_, high]| high),
     }
-    let ratios: Vec<f64> =
-        stretches.iter().filter(|[all, _]| *all > 0).map(|[all, lost]| *lost as f64 / *all as f64).collect();
-    let count = ratios.len() as f64;
-    let mean = ratios.iter().sum::<f64>() / count;
-    let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let half = STUDENT * (variance / count).sqrt();
-    [(mean - half).max(0.0), mean + half]
+}
+
+/// The most that each statistic differs in 95 of 100 pairs of resampled series; 0 of too few values.
+fn differences<const N: usize>(series: &[f64], statistics: [Statistic; N]) -> [f64; N] {
+    let drawn = [0, 1].map(|name| resampled(series, &statistics, name).unwrap_or_default());
+    let difference = |place: usize| {
+        let [a, b] = [&drawn[0], &drawn[1]].map(|drawn| drawn.get(place));
+        let [low, high] = interval_of_difference(a?, b?)?;
+        Some(low.abs().max(high.abs()))
+    };
+    std::array::from_fn(|place| difference(place).unwrap_or(0.0))
 }

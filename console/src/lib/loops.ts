@@ -19,7 +19,7 @@ export const PHASES: [Schemas['LoopPhase'], string][] = [
 
 export const VERDICTS: Record<Schemas['LoopVerdict'], { words: string; short: string; tone: 'good' | 'warn' | 'bad' }> = {
   reproduced: { words: 'The emulation reproduces the path.', short: 'reproduced', tone: 'good' },
-  undecided: { words: 'Undecided: no figure differs significantly, but not every figure is within its tolerance.', short: 'undecided', tone: 'warn' },
+  undecided: { words: 'Undecided: no figure differs significantly, but not every figure is within its limits.', short: 'undecided', tone: 'warn' },
   not_reproduced: { words: 'The emulation does not reproduce the path.', short: 'not reproduced', tone: 'bad' },
 };
 
@@ -82,7 +82,8 @@ const RESULTS: Record<Schemas['LoopResult'], 'good' | 'warn' | 'bad'> = { within
 export function row(figure: Figure) {
   const name = figure.figure;
   const [low, high] = figure.interval ?? [];
-  const tolerance = figure.tolerance === 0 ? 'chance' : value(name, figure.tolerance);
+  const tolerance = figure.tolerance === 0 ? 'none' : value(name, figure.tolerance);
+  const size = (number: number | null | undefined) => difference(name, number).replace(/^\+/, '');
   return {
     label: label(name),
     path: value(name, figure.path),
@@ -90,7 +91,9 @@ export function row(figure: Figure) {
     difference: difference(name, figure.difference),
     interval: low === undefined || high === undefined ? '–' : `${difference(name, low)} to ${difference(name, high)}`,
     halves: value(name, figure.halves),
+    repeatability: size(figure.repeatability),
     tolerance,
+    detectable: size(figure.detectable),
     result: figure.result ?? '',
     tone: figure.result ? RESULTS[figure.result] : '',
   };

@@ -27,8 +27,9 @@ pub(crate) fn loops(out: &mut Out, loops: &Loops) {
          `romer model` does it, and emulated. Then the measured path (2 minutes) and the emulated one (up to 10 times as long, at most 400,000 \
          packets) are compared at four packet spacings: measured / emulated, times in milliseconds. Probes weigh nothing, so that each \
          spacing is the same load. The bounds are 5 % or 1 ms for mean, \
-         median and 95 %, 15 % or 1 ms for 99 %, the 95 % interval of the loss that the probes measured, no reordering, and for Wasserstein's distance 10 % of \
-         the spread from 5 % to 95 % (recorded links: 20 %). It took {:.0} s.\n",
+         median and 95 %, 15 % or 1 ms for 99 %, no reordering, and for Wasserstein's distance 10 % of the spread from 5 % to 95 % (recorded \
+         links: 20 %). If another measurement of the path would differ by more (95 % of pairs of series resampled from the probes by blocks), \
+         that is the bound, and so it is for the loss. It took {:.0} s.\n",
         loops.seconds
     ));
     let names = ["path", "model", "outside", "spacing", "mean", "median", "95 %", "99 %", "loss", "distance"];

@@ -150,11 +150,32 @@ impl Modelled {
         directions.filter(move |one| one.direction == name && one.verdict == FidelityVerdict::Differs)
     }
 
+    /// Takes over a newer scenario, and of the directions that `are_checked` its checks.
+    fn update(&mut self, newer: Self, are_checked: [bool; 2]) {
+        self.fitted = newer.fitted;
+        replace(&mut self.check, newer.check.directions, are_checked);
+        let mut held_out = newer.held_out;
+        for check in &mut self.held_out {
+            let place = held_out.iter().position(|one| one.every == check.every);
+            let directions = place.map(|place| held_out.swap_remove(place).fidelity.directions);
+            replace(&mut check.fidelity, directions.unwrap_or_default(), are_checked);
+        }
+        self.held_out.retain(|check| !check.fidelity.directions.is_empty());
+    }
+
     /// The figure in which a direction deviates most.
     fn misfit(&self, name: &str) -> Option<String> {
         let worst = self.refusals(name).min_by(|a, b| a.p_value.total_cmp(&b.p_value))?;
         predictive_check::deviates_most(worst).map(str::to_owned)
     }
+}
+
+/// Puts newer directions in the place of those that `are_checked`.
+fn replace(fidelity: &mut Fidelity, newer: Vec<FidelityDirection>, are_checked: [bool; 2]) {
+    let place = |one: &FidelityDirection| DIRECTIONS.iter().position(|(_, name, _)| one.direction == *name);
+    fidelity.directions.retain(|one| !place(one).is_some_and(|place| are_checked[place]));
+    fidelity.directions.extend(newer);
+    fidelity.directions.sort_by_key(place);
 }
 
 /// Fits and checks. Of a direction whose model fails, the next best family is tried; where all fail, the recorded delays and losses are kept.
@@ -167,18 +188,20 @@ pub fn model(source: &FitInput<'_>) -> Result<Modelled, String> {
 
 /// The same. `ways` become how each direction is kept.
 fn settled(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
+    let mut modelled = checked(source, ways, [true; 2])?;
     loop {
-        let modelled = checked(source, ways)?;
-        let mut has_failed = false;
-        for (way, name) in ways.iter_mut().zip(["forward", "reverse"]) {
+        let mut have_failed = [false; 2];
+        for ((way, has_failed), (_, name, _)) in ways.iter_mut().zip(&mut have_failed).zip(DIRECTIONS) {
             if way.kind == ModelKind::Models && modelled.refusals(name).next().is_some() {
-                has_failed = true;
+                *has_failed = true;
                 way.refuse(modelled.misfit(name));
             }
         }
-        if !has_failed {
+        if have_failed == [false; 2] {
             return Ok(modelled);
         }
+        // The directions of a scenario do not affect each other.
+        modelled.update(checked(source, ways, have_failed)?, have_failed);
     }
 }
 
@@ -209,24 +232,25 @@ impl Way {
     }
 }
 
-fn checked(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, String> {
+/// Makes the scenario, and checks the directions that `are_checked`.
+fn checked(source: &FitInput<'_>, ways: &mut [Way; 2], are_checked: [bool; 2]) -> Result<Modelled, String> {
     let fitted = fit(source, ways, false)?;
     let config = fitted.config()?;
-    let check = compare(source, &config, source.ways, 1.0);
+    let chosen = [0, 1].map(|way| if are_checked[way] { source.ways[way] } else { &[] });
+    let check = compare(source, &config, chosen, 1.0);
     let mut held_out = Vec::new();
     // A trace has no parts that another part could predict.
     let parts = [0, 1].map(|half| {
-        [0, 1]
-            .map(|way| half_of(if ways[way].kind == ModelKind::Trace { &[] } else { source.ways[way] }, half))
+        [0, 1].map(|way| half_of(if ways[way].kind == ModelKind::Trace { &[] } else { chosen[way] }, half))
     });
     let round_trip = half_of(source.round_trip, 0);
     let train = FitInput { ways: [&parts[0][0], &parts[0][1]], round_trip: &round_trip, ..source.clone() };
     if parts.iter().flatten().any(|part| !part.is_empty()) {
         let config = fit(&train, ways, true)?.config()?;
         for every in THINNED {
-            let thinned = [0, 1].map(|way| thin(&parts[1][way], every));
-            let is_enough = thinned.iter().any(|part| part.len() >= FEWEST_HELD_OUT);
-            if is_enough {
+            let mut thinned = [0, 1].map(|way| thin(&parts[1][way], every));
+            thinned.iter_mut().filter(|part| part.len() < FEWEST_HELD_OUT).for_each(Vec::clear);
+            if thinned.iter().any(|part| !part.is_empty()) {
                 // Both halves have as many packets.
                 let fidelity = compare(source, &config, [&thinned[0], &thinned[1]], std::f64::consts::SQRT_2);
                 held_out.push(HeldOutCheck { every, fidelity });

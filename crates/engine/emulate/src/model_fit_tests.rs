@@ -274,12 +274,12 @@ fn only_udp_is_impaired_if_requested() {
 }
 
 /// A delay that rises for a second and falls at once: no process that looks alike in both directions of time.
-const SAWTOOTH: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
+pub(super) const SAWTOOTH: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
     [[timeline]]\nat = \"10ms\"\nramp = \"900ms\"\na_to_b.delay.fixed = \"320ms\"\n\
     [[timeline]]\nat = \"950ms\"\nramp = \"400ms\"\na_to_b.delay.fixed = \"20ms\"\n\
     [timeline_repeat]\nevery = \"1500ms\"\n";
 
-/// Where the models of one direction fail, the other direction keeps the families that were compared for it.
+/// Where the models of one direction fail, the other direction keeps the families that were compared for it, and its checks.
 #[test]
 fn other_direction_keeps_its_candidates() {
     let failing = singletons(SAWTOOTH, 1_500);
@@ -289,6 +289,17 @@ fn other_direction_keeps_its_candidates() {
     let [failed, kept] = &modelled.fitted.directions[..] else { panic!("{modelled:#?}") };
     assert_eq!([&failed.delay, &kept.delay], ["trace", "constant"]);
     assert!(!kept.candidates.is_empty(), "{kept:#?}");
+    let names = |fidelity: &Fidelity| -> Vec<String> {
+        fidelity.directions.iter().map(|one| one.direction.clone()).collect()
+    };
+    assert_eq!(names(&modelled.check), ["forward", "reverse"]);
+    // A trace has no held-out parts.
+    assert_eq!(
+        modelled.held_out.iter().map(|check| names(&check.fidelity)).collect::<Vec<_>>(),
+        [["reverse"], ["reverse"]]
+    );
+    let alone = model(&FitInput { ways: [&[], &steady], ..source }).unwrap();
+    assert_eq!(modelled.check.directions[1], alone.check.directions[0]);
 }
 
 /// Where no family reproduces the delays, the recorded ones are replayed, and the check of these passes.

@@ -470,6 +470,7 @@ impl DirectionCheck<'_> {
             let column = &figures[place];
             let is_of_delay = (FIRST_OF_DELAY..NAMES.len()).contains(&place);
             let allowed = if is_of_delay { allowed } else { 0.0 };
+            let accepted = test.accepted[place].map(|end| raised(end, expected.figures[place], allowed));
             direction.figures.push(FidelityFigure {
                 figure: (*name).into(),
                 requested: if place <= FIRST_OF_DELAY {
@@ -478,7 +479,8 @@ impl DirectionCheck<'_> {
                     quantile(column, 0.5)
                 },
                 requested_interval: [quantile(column, 0.025), quantile(column, 0.975)],
-                accepted: test.accepted[place].map(|end| raised(end, expected.figures[place], allowed)),
+                accepted,
+                detectable: detectable(column, accepted),
                 measured: value,
                 measured_interval: intervals.get(place).copied().flatten(),
                 p_value: test.each_p[place],
@@ -638,6 +640,11 @@ fn accepted(column: &[f64], critical: f64) -> [f64; 2] {
     let beyond = (critical * count(column.len() + 1) / 2.0 - 1.0 - 1e-9).ceil().max(1.0) as usize;
     let beyond = beyond.min(column.len());
     [column[beyond - 1], column[column.len() - beyond]]
+}
+
+/// The shift, in either direction, that puts 95 % of a column, ascending, outside the accepted range.
+fn detectable(column: &[f64], [low, high]: [f64; 2]) -> f64 {
+    (high - quantile(column, 0.05)).max(quantile(column, 0.95) - low)
 }
 
 /// The ranks of values, from 0 to 1; equal ones share the mean of theirs.

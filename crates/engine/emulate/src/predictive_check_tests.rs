@@ -15,6 +15,16 @@ fn config(text: &str) -> Config {
 
 /// What a scenario makes of a stream, with the seed of one who measures.
 fn measured(text: &str, packets: u64) -> Vec<OneWaySingleton> {
+    run_of(text, packets, |side| side.made(1_000_000).remove(0))
+}
+
+/// The figures of one more run of a scenario.
+fn replicate(text: &str, packets: u64, number: usize) -> Observed {
+    run_of(text, packets, |side| side.run(number))
+}
+
+/// What a check of a scenario makes of a stream.
+fn run_of<T>(text: &str, packets: u64, make: impl FnOnce(&DirectionCheck<'_>) -> T) -> T {
     let template = |sequence: u64| OneWaySingleton {
         sequence,
         copy: 0,
@@ -40,8 +50,7 @@ fn measured(text: &str, packets: u64) -> Vec<OneWaySingleton> {
         seeks_allowance: true,
         fit: None,
     };
-    let side = DirectionCheck { question: &question, port: PortId::A, streams: vec![sent.clone()] };
-    side.made(1_000_000).remove(0)
+    make(&DirectionCheck { question: &question, port: PortId::A, streams: vec![sent.clone()] })
 }
 
 fn compare(text: &str, singletons: &[OneWaySingleton]) -> FidelityDirection {
@@ -200,6 +209,29 @@ fn what_a_figure_is_in_95_of_100_runs_has_both_its_sides_whatever_hosts_and_path
         // What was brought down to the expected median lies where half of the runs lie, not beside them.
         let median = &found.figures[5];
         assert_eq!(median.p_value >= 0.9, allowed > 0, "{median:?}");
+    }
+}
+
+/// A shift of the delay by what is detectable is detected in 95 of 100 measurements: here in at least 15 of 20 (a binomial number is below
+/// once in 3,000 times; the seeds are fixed). A quarter of it is accepted in at least 15 of 20. Fewer packets detect less.
+#[test]
+fn detectable_differences_are_detected() {
+    let found = compare(SCENARIO, &measured(SCENARIO, 1_000));
+    let detectable = |direction: &FidelityDirection, place: usize| direction.figures[place].detectable;
+    let size = detectable(&found, FIRST_OF_DELAY);
+    let accepted = found.figures[FIRST_OF_DELAY].accepted;
+    let outside = |shift: f64| {
+        let is_outside = |run: &usize| {
+            let mean = replicate(SCENARIO, 1_000, *run).figures()[FIRST_OF_DELAY] + shift;
+            !(accepted[0]..=accepted[1]).contains(&mean)
+        };
+        (2_000..2_020).filter(is_outside).count()
+    };
+    assert!(outside(size) >= 15 && outside(-size) >= 15, "{size}: {} {}", outside(size), outside(-size));
+    assert!(outside(size / 4.0) <= 5, "{}", outside(size / 4.0));
+    let few = compare(SCENARIO, &measured(SCENARIO, 250));
+    for place in [0, FIRST_OF_DELAY] {
+        assert!(detectable(&few, place) > 1.5 * detectable(&found, place), "{place}: {few:#?}");
     }
 }
 

@@ -64,19 +64,20 @@ fn verdict(direction: &FidelityDirection, style: &TextStyle, width: usize) -> Ve
 }
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {
-    let mut rows = vec![["", "requested", "accepted range", "measured", "95 % CI", "p"].map(String::from)];
+    let mut rows =
+        vec![["", "requested", "accepted range", "detects", "measured", "95 % CI", "p"].map(String::from)];
     rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
     let widths: Vec<usize> =
-        (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
-    let mut columns: Vec<usize> = (0..6).collect();
+        (0..7).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut columns: Vec<usize> = (0..7).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
     // Requested and measured stay.
-    for dispensable in [5, 4, 2] {
+    for dispensable in [6, 5, 3, 2] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
         }
     }
-    let line = |row: &[String; 6]| {
+    let line = |row: &[String; 7]| {
         let mut line = format!("  {:1$}", row[0], widths[0]);
         for column in columns.iter().skip(1) {
             let cell = &row[*column];
@@ -93,7 +94,7 @@ const fn whole(nanos: f64) -> i64 {
     nanos as i64
 }
 
-fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
+fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 7] {
     let is_time = figure.figure.starts_with("delay_ns");
     // The digits show the largest of the differences that the row is about.
     let steps = [Some([figure.requested, figure.measured]), Some(figure.accepted), figure.measured_interval];
@@ -103,6 +104,11 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
         (true, _) => time_to(value, step, unicode),
         (_, true) => format!("{value:.2}"),
         _ => percent_to(value, step),
+    };
+    // A difference of shares is in percentage points.
+    let difference = |size: f64| {
+        let size = value(size);
+        if is_time || is_number { size } else { size.replace('%', "pp") }
     };
     let interval = |[low, high]: [f64; 2]| format!("{} to {}", value(low), value(high));
     let name = match figure.figure.strip_suffix("_ratio") {
@@ -114,6 +120,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
         name,
         value(figure.requested),
         interval(figure.accepted),
+        difference(figure.detectable),
         value(figure.measured),
         figure.measured_interval.map_or_else(|| "n/a".into(), interval),
         format!("{:.3}", figure.p_value),
@@ -134,6 +141,7 @@ mod tests {
             requested,
             requested_interval: [requested * 0.6, requested * 1.4],
             accepted: [requested * 0.5, requested * 1.5],
+            detectable: requested * 0.75,
             measured,
             measured_interval: None,
             p_value: 0.25,
@@ -170,6 +178,7 @@ mod tests {
         assert!(text.starts_with("Forward: consistent with the scenario"), "{text}");
         let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();
         assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
+        assert!(line("loss").contains("1.50 pp") && line("delay median").contains("15"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("max CDF").contains("400"), "{text}");
         assert!(line("It is consistent if").contains("up to 5.00 ms: use --allowance 5ms"), "{text}");
@@ -179,12 +188,13 @@ mod tests {
             requested: 150e6,
             requested_interval: [150e6, 150.01e6],
             accepted: [150e6, 150.01e6],
+            detectable: 0.02e6,
             measured: 150.4e6,
             measured_interval: None,
             p_value: 0.004,
         };
         let cells = cells(&figure, true).map(|cell| cell.replace(NO_BREAK, " "));
-        assert_eq!([&cells[2], &cells[3]], ["150.00 ms to 150.01 ms", "150.40 ms"]);
+        assert_eq!([&cells[2], &cells[4]], ["150.00 ms to 150.01 ms", "150.40 ms"]);
         assert!(text.contains("Note: the measured delay includes"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
     }

@@ -167,6 +167,9 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
     };
     let why = match (&model.replaced, model.candidates.len()) {
         (Some(_), _) => "; no family of models reproduces the measurement",
+        (None, 1..) if model.delay == "trace" => {
+            "; in one trace with a run that no family of models reproduces"
+        }
         (None, 0 | 1) => "",
         (None, _) => "; the smallest of the families that predict held-out blocks of time best",
     };
@@ -356,6 +359,9 @@ mod tests {
         model.directions[0].loss = "trace".into();
         let found = text(&model, &style).replace('\n', " ");
         assert!(found.contains("no family of models reproduces the measurement"), "{found}");
+        model.directions[0].replaced = None;
+        let found = text(&model, &style).replace("\n  ", " ").replace('\n', " ");
+        assert!(found.contains("in one trace with a run"), "{found}");
     }
 
     /// Recorded rates have a sentence, and each of several runs has its name, its time and its own check.

@@ -28,6 +28,7 @@
 //! the whole series.
 
 mod dispersion;
+mod end;
 mod slope;
 
 use crate::Estimate;
@@ -38,10 +39,6 @@ use dispersion::Spread;
 
 /// The most of the rate that the probes use themselves. Beyond it their own queue would count as cross-traffic.
 const MOST_LOAD: f64 = 0.5;
-/// The values at the end of a law from which the end is estimated.
-const EXTREMES: usize = 10;
-/// Deviations of the noise by which the greatest value may exceed the end of the law.
-const NOISE: f64 = 4.0;
 /// Fewer losses do not show a full queue.
 const FEWEST_LOSSES: usize = 10;
 /// A queue of this share of the longest is long.
@@ -142,25 +139,31 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
         spread,
     };
     let waiting = bottleneck.waiting(series).delays();
-    // Downwards: the end of the negative values.
-    let [value, least, most] = end(waiting.iter().map(|one| -one).collect(), spread.noise)?.map(|end| -end);
+    // The noise of a step is that of two delays.
+    let noise = (evidence == Evidence::Dispersion).then(|| spread.noise * std::f64::consts::FRAC_1_SQRT_2);
+    let end = end::lower(&waiting, noise)?;
+    let value = end.value;
     let size = octets / observations.len() as f64;
-    // The error of the rate makes the base too short, or too long.
+    // A rate that is too low makes the base too short.
     let by_rate = [size * (longest - octet.value), size * (octet.value - shortest)];
-    bottleneck.base = Estimate { value, interval: Some([most - by_rate[0], least + by_rate[1]]) };
+    let correlation = bottleneck.correlation(observations, waiting.len(), end.used);
+    let error = |a: f64, b: f64| (a * a + b * b + 2.0 * correlation * a * b).sqrt();
+    let errors = [error(value - end.interval[0], by_rate[0]), error(end.interval[1] - value, by_rate[1])];
+    bottleneck.base = Estimate { value, interval: Some([value - errors[0], value + errors[1]]) };
     let queues: Vec<Option<f64>> =
         observations.iter().map(|one| one.delay.map(|delay| delay - value)).collect();
-    let known: Vec<f64> = queues.iter().flatten().copied().collect();
-    let longest_queue = known.iter().copied().fold(0.0, f64::max);
-    bottleneck.buffer = loses_when_full(observations, &queues, longest_queue)
-        .then(|| end(known, spread.noise))
-        .flatten()
-        .map(|[value, low, high]| {
-            // Both errors are independent. A base that is too long makes the buffer too short.
-            let interval =
-                [value - (value - low).hypot(by_rate[1]), value + (high - value).hypot(by_rate[0])];
-            Estimate { value, interval: Some(interval) }
-        });
+    let longest_queue = queues.iter().flatten().copied().fold(0.0, f64::max);
+    let full = || {
+        let downwards: Vec<f64> = queues.iter().flatten().map(|queue| -queue).collect();
+        end::lower(&downwards, Some(end.noise))
+    };
+    let full = loses_when_full(observations, &queues, longest_queue).then(full).flatten();
+    bottleneck.buffer = full.map(|full| {
+        // Both errors are independent. A base that is too long makes the buffer too short.
+        let [high, low] = full.interval.map(|limit| (limit - full.value).abs());
+        let interval = [-full.value - low.hypot(errors[1]), -full.value + high.hypot(errors[0])];
+        Estimate { value: -full.value, interval: Some(interval) }
+    });
     let occupied = waiting.iter().sum::<f64>() / waiting.len() as f64 - value;
     let free = match bottleneck.buffer {
         Some(buffer) => (buffer.value - occupied) / octet.value,
@@ -188,18 +191,6 @@ fn by_size(steps: &[Step], series: &Series) -> Option<(Estimate, Spread)> {
     let range = steps.iter().map(|step| step.apart.abs()).fold(excess, f64::max);
     // Too few packets follow another to show it.
     Some((octet, Spread { share: 0.5, noise: RESOLUTION, excess, range }))
-}
-
-/// The upper end of the law of values, with its 95 % interval: the estimate, the lower and the upper end of the interval.
-///
-/// Of k values nearest to the end, where the density is even, the distance of the end from the greatest, over the range of the k, exceeds x
-/// with the probability (1 + x)^-(k-1) (Robson and Whitlock 1964, for any k). The estimate is the median. The interval begins at the
-/// greatest value, less the noise of the time stamps: [`NOISE`] deviations in 30,000 values.
-fn end(mut values: Vec<f64>, noise: f64) -> Option<[f64; 3]> {
-    values.sort_by(|a, b| b.total_cmp(a));
-    let (greatest, last) = (*values.first()?, *values.get(EXTREMES - 1)?);
-    let beyond = |p: f64| greatest + (p.powf(-1.0 / (EXTREMES - 1) as f64) - 1.0) * (greatest - last);
-    Some([beyond(0.5), greatest - NOISE * noise, beyond(0.05)])
 }
 
 /// Whether packets are lost when the queue is long. `queues` has the time that the queue takes, of each packet that arrived.
@@ -238,6 +229,21 @@ impl Bottleneck {
         8.0 / self.rate.value
     }
 
+    /// The correlation of the errors that the end of the waiting and the rate make in the base. Of k packets that follow another at once, the
+    /// time per octet has the noise of 2 k delays; the delay of the packet ahead may be among `used` delays near the end. `alone` is the
+    /// number of packets that follow none.
+    fn correlation(&self, observations: &[Observation], alone: usize, used: usize) -> f64 {
+        if self.evidence == Evidence::Size {
+            return 0.0;
+        }
+        let following: Vec<usize> = self.following(observations).map(|step| step.place).collect();
+        let is_first = |pair: &&[usize]| pair[1] != pair[0] + 1;
+        let first = 1 + following.windows(2).filter(is_first).count();
+        let at_once = self.spread.share * following.len() as f64;
+        let shared = first as f64 / alone as f64;
+        (shared * (used as f64 / (2.0 * at_once)).sqrt()).min(1.0)
+    }
+
     /// The observations without transmission: base delay and waiting for cross-traffic. Of packets that follow another closely it is
     /// unknown.
     #[must_use]
@@ -273,7 +279,7 @@ impl Bottleneck {
         for step in self.following(series.observations()) {
             let beyond = step.apart - step.size * self.octet();
             ratios[step.place] =
-                self.spread.log_density(beyond, resolution) - known(&series.observations()[step.place]);
+                self.spread.density(beyond, resolution).ln() - known(&series.observations()[step.place]);
         }
         ratios
     }

@@ -49,9 +49,20 @@ pub(crate) fn log_likelihood(points: &[(f64, f64)], time: f64) -> f64 {
 }
 
 /// The log of the density of a score, given one with this correlation, over the standard normal density.
-pub(crate) fn log_ratio(from: f64, to: f64, correlation: f64) -> f64 {
-    let variance = (1.0 - correlation * correlation).max(LEAST_VARIANCE);
+fn log_ratio(from: f64, to: f64, correlation: f64) -> f64 {
+    let variance = variance(correlation);
     0.5 * (to * to - (to - correlation * from).powi(2) / variance - variance.ln())
+}
+
+/// The same without the log.
+pub(crate) fn ratio(from: f64, to: f64, correlation: f64) -> f64 {
+    let variance = variance(correlation);
+    (0.5 * (to * to - (to - correlation * from).powi(2) / variance)).exp() / variance.sqrt()
+}
+
+/// Of a score, given one with this correlation.
+fn variance(correlation: f64) -> f64 {
+    (1.0 - correlation * correlation).max(LEAST_VARIANCE)
 }
 
 /// The greatest log-likelihood for a correlation time, over all means and deviations of the scores. A sample's scores have mean 0 and

@@ -14,7 +14,8 @@
 //! Densities of delay are ratios to that of independent delays with the same law. The law itself is the empirical one, so it cancels
 //! in each comparison. `scores` has the transformation.
 //!
-//! Intervals are those of maximum likelihood: by the profile for one parameter, by the observed information for several.
+//! Intervals are those of maximum likelihood: by the profile for one parameter, by the observed information for several. The rate by sizes has
+//! that of a test, and the ends of laws those of a posterior (`bottleneck`).
 //!
 //! All times are in seconds.
 //!

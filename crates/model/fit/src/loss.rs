@@ -112,32 +112,45 @@ impl Chain {
     fn log_likelihood(&self, segment: &[Observation]) -> f64 {
         let (share, rate) = (self.share(), 1.0 / self.good + 1.0 / self.bad);
         let mut sum = 0.0;
-        // The probability of the bad state, given the fates so far.
-        let mut bad = share;
-        let (mut before, mut last_gap, mut memory) = (None::<f64>, f64::NAN, 0.0);
-        // A product of many, so that few logs are taken.
-        let mut product = 1.0;
+        // The probabilities of the fates so far with each state, over a factor whose log is in the sum: few logs and divisions are taken.
+        let (mut good, mut bad) = (1.0 - share, share);
+        let fates = [self.loss.map(|loss| 1.0 - loss), self.loss];
+        let (mut before, mut last_gap) = (None::<f64>, f64::NAN);
+        // Of a packet that arrives, and of one that is lost: the matrix from both states before the gap to those after the fate.
+        let mut steps = [[0.0; 4]; 2];
         for one in segment {
+            let fate = usize::from(one.is_lost);
             if let Some(before) = before {
                 let gap = one.at - before;
                 if last_gap.is_nan() || (gap - last_gap).abs() > 1e-9 {
-                    memory = (-gap * rate).exp();
+                    let changes = -(-gap * rate).exp_m1();
+                    let (leaves, returns) = (share * changes, (1.0 - share) * changes);
+                    steps = fates.map(|[in_good, in_bad]| {
+                        [
+                            (1.0 - leaves) * in_good,
+                            returns * in_good,
+                            leaves * in_bad,
+                            (1.0 - returns) * in_bad,
+                        ]
+                    });
                     last_gap = gap;
                 }
-                bad = share + (bad - share) * memory;
+                let [good_to_good, bad_to_good, good_to_bad, bad_to_bad] = steps[fate];
+                (good, bad) =
+                    (good_to_good * good + bad_to_good * bad, good_to_bad * good + bad_to_bad * bad);
+            } else {
+                let [in_good, in_bad] = fates[fate];
+                (good, bad) = (good * in_good, bad * in_bad);
             }
             before = Some(one.at);
-            let of = |loss: f64| if one.is_lost { loss } else { 1.0 - loss };
-            let (in_good, in_bad) = ((1.0 - bad) * of(self.loss[0]), bad * of(self.loss[1]));
-            let both = (in_good + in_bad).max(1e-150);
-            product *= both;
-            if product < 1e-100 {
-                sum += product.max(1e-300).ln();
-                product = 1.0;
+            let both = good + bad;
+            if both < 1e-100 {
+                let both = both.max(1e-300);
+                sum += both.ln();
+                (good, bad) = (good / both, bad / both);
             }
-            bad = in_bad / both;
         }
-        sum + product.ln()
+        sum + (good + bad).max(1e-300).ln()
     }
 }
 

@@ -5,6 +5,19 @@ pub(crate) const Z: f64 = 1.959_963_984_540_054;
 /// Half of the 95 % quantile of chi-squared with one degree of freedom.
 const PROFILE_DROP: f64 = 1.920_729_410_347;
 
+/// The log of a product of numbers from 1e-150 to 1e150. Few logs are taken.
+pub(crate) fn log_product(factors: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut product) = (0.0, 1.0_f64);
+    for factor in factors {
+        product *= factor;
+        if !(1e-100..1e100).contains(&product) {
+            sum += product.ln();
+            product = 1.0;
+        }
+    }
+    sum + product.ln()
+}
+
 /// The place of the maximum of `f` between `low` and `high`: the best of `steps` even places, then golden sections around it.
 pub(crate) fn maximum(f: impl Fn(f64) -> f64, low: f64, high: f64, steps: u32) -> f64 {
     let place = |step: u32| low + (high - low) * f64::from(step) / f64::from(steps);

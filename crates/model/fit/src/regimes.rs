@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 
 use crate::Estimate;
-use crate::correlated::log_ratio;
-use crate::optimum::half_widths;
+use crate::correlated::ratio;
+use crate::optimum::{half_widths, log_product};
 use crate::scores::{Scores, normal_quantile};
 use crate::series::Observation;
 
@@ -247,20 +247,18 @@ impl State {
         self.scores[place(rank, CELLS)]
     }
 
-    /// The density of the fate and the delay over that of an independent delay; `follows` if the regime is that of the delay before.
-    fn density(&self, point: &Point, follows: bool) -> f64 {
+    /// The density of the fate and the delay over that of an independent delay: if the regime is new, and if it is that of the delay before.
+    fn densities(&self, point: &Point) -> [f64; 2] {
         if point.is_lost {
-            return self.loss;
+            return [self.loss; 2];
         }
-        let Some(rank) = point.rank else { return 1.0 - self.loss };
-        let density = (1.0 - self.loss) * self.law[place(rank, BINS)];
-        match point.before.filter(|_| follows && self.correlation > 0.0) {
-            Some((before, steps)) => {
-                let correlation = power(self.correlation, steps);
-                density * log_ratio(self.score(before), self.score(rank), correlation).exp()
-            }
-            None => density,
-        }
+        let Some(rank) = point.rank else { return [1.0 - self.loss; 2] };
+        let fresh = (1.0 - self.loss) * self.law[place(rank, BINS)];
+        let Some((before, steps)) = point.before.filter(|_| self.correlation > 0.0) else {
+            return [fresh; 2];
+        };
+        let correlation = power(self.correlation, steps);
+        [fresh, fresh * ratio(self.score(before), self.score(rank), correlation)]
     }
 }
 
@@ -281,9 +279,7 @@ impl Chain {
         let powers = powers(&self.rows, points.iter().map(|point| point.gap));
         let mut densities = Vec::with_capacity(points.len() * n);
         for point in points {
-            densities.extend(
-                self.states.iter().map(|state| [state.density(point, false), state.density(point, true)]),
-            );
+            densities.extend(self.states.iter().map(|state| state.densities(point)));
         }
         let mut forward = vec![0.0; points.len() * n];
         let mut scales = Vec::with_capacity(points.len());
@@ -302,11 +298,11 @@ impl Chain {
                     }
                 }
             }
-            let scale = now.iter().sum::<f64>().max(1e-300);
+            let scale = now.iter().sum::<f64>().max(1e-150);
             now.iter_mut().for_each(|value| *value /= scale);
             scales.push(scale);
         }
-        let log_likelihood = scales.iter().map(|scale| scale.ln()).sum();
+        let log_likelihood = log_product(scales.iter().copied());
         Forward { probabilities: forward, densities, scales, powers, log_likelihood }
     }
 
@@ -627,13 +623,13 @@ impl Regimes {
             let mut now = vec![f64::NEG_INFINITY; n];
             let mut from = vec![0; n];
             for k in 0..n {
-                let fresh = log(chain.states[k].density(point, false));
+                let [fresh, following] = chain.states[k].densities(point).map(log);
                 if number == 0 {
                     now[k] = log(start[k]) + fresh;
                     continue;
                 }
                 for (j, value) in values.iter().enumerate() {
-                    let density = if j == k { log(chain.states[k].density(point, true)) } else { fresh };
+                    let density = if j == k { following } else { fresh };
                     let reached = value + log(powers[&point.gap][j][k]) + density;
                     if reached > now[k] {
                         (now[k], from[k]) = (reached, j);

@@ -44,9 +44,9 @@ pub struct ClosedLoop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopVerdict {
-    /// Every figure that is judged is within its tolerance.
+    /// Every figure that is judged is within its tolerance, or within the repeatability of the path.
     Reproduced,
-    /// No figure differs, but some are beyond their tolerance, perhaps by chance.
+    /// No figure differs, but some are beyond both, perhaps by chance.
     Undecided,
     /// A figure differs.
     NotReproduced,
@@ -91,9 +91,15 @@ pub struct LoopFigure {
     /// Absolute difference between the two halves of the run of the path: how much the path itself changes with time and by chance.
     /// `null` if unknown.
     pub halves: Option<f64>,
-    /// Largest difference at which the figure counts as reproduced. 0: the interval of the difference must include 0. `null`: the
-    /// figure is not judged.
+    /// Difference that two measurements of the path with this plan do not exceed in 95 of 100 cases, by the variation within the run of the
+    /// path. `null` if there are too few independent values.
+    pub repeatability: Option<f64>,
+    /// Largest difference that counts as reproduced, however small `repeatability` is. 0: only a difference within `repeatability` counts.
+    /// `null`: the figure is not judged.
     pub tolerance: Option<f64>,
+    /// Minimum detectable difference: a true difference of this size is beyond both limits in 95 of 100 loops of this length. `null` if
+    /// `repeatability` is unknown or the figure is not judged.
+    pub detectable: Option<f64>,
     /// Result of the comparison; `null`: the figure is not judged.
     pub result: Option<LoopResult>,
 }
@@ -102,11 +108,11 @@ pub struct LoopFigure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopResult {
-    /// The difference is within the tolerance.
+    /// The difference is within the tolerance, or within the repeatability.
     Within,
-    /// The difference is beyond the tolerance. It has no interval, or one that includes 0.
+    /// The difference is beyond both. It has no interval, or one that includes 0.
     Undecided,
-    /// The difference is beyond the tolerance, and its interval excludes 0.
+    /// The difference is beyond both, and its interval excludes 0.
     Differs,
 }
 

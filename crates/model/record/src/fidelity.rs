@@ -78,6 +78,9 @@ pub struct FidelityFigure {
     /// Range of measured values that the verdict accepts, with the allowance. In 99 % of the simulated runs, all figures are in their
     /// ranges.
     pub accepted: [f64; 2],
+    /// Minimum detectable difference: where the path differs from the scenario by this much, the value is outside `accepted` in 95 of 100
+    /// measurements.
+    pub detectable: f64,
     /// Measured value, without an allowance.
     pub measured: f64,
     /// 95 % confidence interval of the measured value: of a share by Wilson, of a delay by a moving-block
@@ -229,7 +232,8 @@ pub struct DirectionModel {
     /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
     /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
     pub loss: String,
-    /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested.
+    /// For `trace`: the family of delay that was tried last, and did not reproduce the measurement. `null` if the trace was requested, or
+    /// includes another run that no family reproduces.
     pub replaced: Option<String>,
     /// The families that were compared.
     pub candidates: Vec<ModelCandidate>,

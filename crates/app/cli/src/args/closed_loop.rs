@@ -19,7 +19,7 @@ use crate::values;
         The path to TARGET is measured as by `romer measure`. `romer model` makes a scenario of the run. The scenario is \
         emulated between two hosts in network namespaces of this machine, which needs no root. The emulated path is measured with \
         the same plan: direction, schedule, size, DSCP, seed and duration.\n\nThe verdict comes first: the emulation reproduces the \
-        path if the difference of each judged figure is within its tolerance. Everything is saved in one folder.",
+        path if each judged figure differs by no more than its tolerance, or than a second measurement of the path would. Everything is saved in one folder.",
     after_help = "Examples:\n  romer loop far.example.net -i 20ms -t 2m --out loop\n  \
         romer loop far.example.net --direction both --traffic g711 -t 1m\n  \
         romer loop --run path-run --out loop --limit fidelity"

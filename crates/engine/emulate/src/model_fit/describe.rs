@@ -52,9 +52,9 @@ const fn name(choice: &Choice) -> &'static str {
     if choice.bottleneck.is_some() { "bottleneck" } else { choice.delay.name() }
 }
 
-/// A trace, and what it replaces.
+/// A trace, and the families that were compared before, which it replaces if they were refused.
 pub(super) fn trace(
-    replaced: Option<&Choice>,
+    compared: Option<&Choice>,
     misfits: &Misfits,
     series: &Series,
     model: &mut DirectionModel,
@@ -62,8 +62,8 @@ pub(super) fn trace(
     model.delays = series.delays().len() as u64;
     model.delay = "trace".into();
     model.loss = "trace".into();
-    model.replaced = replaced.map(|choice| name(choice).into());
-    model.candidates = replaced.map(|choice| candidates(choice, misfits)).unwrap_or_default();
+    model.replaced = compared.filter(|choice| choice.is_refused()).map(|choice| name(choice).into());
+    model.candidates = compared.map(|choice| candidates(choice, misfits)).unwrap_or_default();
 }
 
 fn candidates(choice: &Choice, misfits: &Misfits) -> Vec<ModelCandidate> {

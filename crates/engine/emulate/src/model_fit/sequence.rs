@@ -58,15 +58,15 @@ pub fn sequence(sources: &[FitInput<'_>]) -> Result<Sequence, String> {
     }
     let traced = [0, 1].map(|way| ways.iter().any(|ways| ways[way].kind == ModelKind::Trace));
     for ((source, ways), modelled) in sources.iter().zip(&mut ways).zip(&mut modelled) {
-        let mut is_changed = false;
-        for (way, is_traced) in ways.iter_mut().zip(traced) {
+        let mut are_changed = [false; 2];
+        for ((way, is_changed), is_traced) in ways.iter_mut().zip(&mut are_changed).zip(traced) {
             if is_traced && way.kind == ModelKind::Models {
-                *way = Way::new(ModelKind::Trace);
-                is_changed = true;
+                way.kind = ModelKind::Trace;
+                *is_changed = true;
             }
         }
-        if is_changed {
-            *modelled = checked(source, ways)?;
+        if are_changed != [false; 2] {
+            modelled.update(checked(source, ways, are_changed)?, are_changed);
         }
     }
     let mut at = 0;
@@ -320,6 +320,28 @@ mod tests {
         assert!(text.contains("title = \"Measured: here \\\"x\\\", day\""), "{text}");
         assert_eq!(found.parts.len(), 2);
         assert_follows(&found);
+    }
+
+    /// Where the models fail in one measurement, the others join its trace and keep the families that were compared for them. Nothing of
+    /// theirs was refused.
+    #[test]
+    fn joined_traces_keep_candidates() {
+        let failing = singletons(super::super::tests::SAWTOOTH, 1_500);
+        let day = singletons(&format!("{SEED}{DAY}"), 1_500);
+        let found = sequence(&[
+            input(&failing, ModelKind::Models),
+            FitInput { run: "day", ..input(&day, ModelKind::Models) },
+        ]);
+        let found = found.unwrap();
+        let [failed, joined] =
+            [0, 1].map(|part: usize| found.parts[part].modelled.fitted.directions[0].clone());
+        assert_eq!([&failed.delay, &joined.delay], ["trace", "trace"]);
+        assert!(
+            failed.replaced.is_some() && failed.candidates.iter().any(|one| one.misfit.is_some()),
+            "{failed:#?}"
+        );
+        assert!(joined.replaced.is_none() && !joined.candidates.is_empty(), "{joined:#?}");
+        assert!(joined.candidates.iter().all(|one| one.misfit.is_none()), "{joined:#?}");
     }
 
     /// Traces become one trace, without a timeline.

@@ -13,8 +13,18 @@ use crate::words::Words;
 /// The widest that prose is set.
 const WIDEST: usize = 110;
 /// Columns of the table: the name of the figure, and what is known of it.
-pub(super) const COLUMNS: [&str; 8] =
-    ["", "path", "emulation", "difference", "95 % CI", "halves", "tolerance", "result"];
+pub(super) const COLUMNS: [&str; 10] = [
+    "",
+    "path",
+    "emulation",
+    "difference",
+    "95 % CI",
+    "halves",
+    "repeatability",
+    "tolerance",
+    "detects",
+    "result",
+];
 
 /// `closed_loop` for a terminal: the verdict, that of each direction, and the figures behind them. The text ends with a newline; what
 /// came from outside is escaped.
@@ -58,7 +68,7 @@ pub(super) fn verdict(verdict: LoopVerdict) -> &'static str {
         LoopVerdict::Reproduced => "The emulation reproduces the path.",
         LoopVerdict::NotReproduced => "The emulation does not reproduce the path.",
         LoopVerdict::Undecided => {
-            "Undecided: no figure differs significantly, but not every figure is within its tolerance."
+            "Undecided: no figure differs significantly, but not every figure is within its limits."
         }
     }
 }
@@ -96,28 +106,45 @@ pub(super) fn words(verdict: LoopVerdict, figures: &[LoopFigure]) -> String {
     match verdict {
         LoopVerdict::Reproduced => {
             let judged = figures.iter().filter(|figure| figure.result.is_some()).count();
-            format!("reproduced: each of the {judged} judged figures is within its tolerance")
+            format!(
+                "reproduced: each of the {judged} judged figures is within its limits{}",
+                detectable(figures)
+            )
         }
         LoopVerdict::NotReproduced => format!("not reproduced: {}", list(those(LoopResult::Differs))),
         LoopVerdict::Undecided if figures.iter().all(|figure| figure.result.is_none()) => {
             "undecided: no figure is known of both runs".into()
         }
         LoopVerdict::Undecided => format!(
-            "undecided, measure longer: beyond the tolerance, perhaps by chance: {}",
+            "undecided, measure longer: beyond the limits, perhaps by chance: {}",
             list(those(LoopResult::Undecided))
         ),
     }
 }
 
+/// What figures without a tolerance could have shown, to follow that they are within their limits.
+fn detectable(figures: &[LoopFigure]) -> String {
+    let is_by_chance = |figure: &&LoopFigure| figure.tolerance.is_some_and(|tolerance| tolerance <= 0.0);
+    let one = |figure: &LoopFigure| {
+        let [name, .., detectable, _] = cells(figure, true);
+        figure.detectable.map(|_| format!("{name} {detectable}"))
+    };
+    let list: Vec<String> = figures.iter().filter(is_by_chance).filter_map(one).collect();
+    if list.is_empty() { String::new() } else { format!("; detectable differences: {}", list.join(", ")) }
+}
+
 /// A figure with its difference, for a sentence.
 fn difference(figure: &LoopFigure) -> String {
-    let [name, _, _, difference, interval, _, tolerance, _] = cells(figure, true);
+    let [name, _, _, difference, interval, _, repeatability, tolerance, ..] = cells(figure, true);
     let mut known = match figure.interval {
         Some(_) => format!("95{NO_BREAK}%{NO_BREAK}CI {interval}"),
         None => "no interval: too few independent values".into(),
     };
     if figure.tolerance.is_some_and(|tolerance| tolerance > 0.0) {
         known.push_str(&format!(", tolerance {tolerance}"));
+    }
+    if figure.repeatability.is_some() {
+        known.push_str(&format!(", repeatability {repeatability}"));
     }
     format!("{name} {difference} ({known})")
 }
@@ -145,7 +172,7 @@ fn unit(figure: &str) -> FigureUnit {
 }
 
 /// A row of the table.
-pub(super) fn cells(figure: &LoopFigure, unicode: bool) -> [String; 8] {
+pub(super) fn cells(figure: &LoopFigure, unicode: bool) -> [String; 10] {
     let unit = unit(&figure.figure);
     let step = figure.interval.map_or(0.0, step_of);
     let none = || absent(unicode).to_owned();
@@ -157,6 +184,10 @@ pub(super) fn cells(figure: &LoopFigure, unicode: bool) -> [String; 8] {
         (true, _) => value_to(value, step, unit, unicode),
         (false, _) => signed_to(value, step, unit, unicode),
     };
+    // How large a difference is, without its sign.
+    let size = |value: Option<f64>| {
+        value.map_or_else(none, |value| difference(value).trim_start_matches('+').to_owned())
+    };
     let result = match figure.result {
         None => "",
         Some(LoopResult::Within) => "within",
@@ -166,7 +197,7 @@ pub(super) fn cells(figure: &LoopFigure, unicode: bool) -> [String; 8] {
     let tolerance = match figure.tolerance {
         None => none(),
         Some(tolerance) if tolerance > 0.0 => value(Some(tolerance)),
-        Some(_) => "chance".into(),
+        Some(_) => "none".into(),
     };
     [
         label(&figure.figure),
@@ -177,7 +208,9 @@ pub(super) fn cells(figure: &LoopFigure, unicode: bool) -> [String; 8] {
             .interval
             .map_or_else(none, |[low, high]| format!("{} to {}", difference(low), difference(high))),
         value(figure.halves),
+        size(figure.repeatability),
         tolerance,
+        size(figure.detectable),
         result.into(),
     ]
 }
@@ -192,12 +225,12 @@ fn table(direction: &LoopDirection, unicode: bool, width: usize) -> Vec<String> 
     let mut columns: Vec<usize> = (0..COLUMNS.len()).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
     // The verdict above the table names what differs; path and emulation stay.
-    for dispensable in [6, 7, 5, 4, 3] {
+    for dispensable in [7, 9, 5, 6, 4, 8, 3] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
         }
     }
-    let line = |row: &[String; 8]| {
+    let line = |row: &[String; 10]| {
         let mut line = format!("{:1$}", row[0], widths[0]);
         for column in columns.iter().skip(1) {
             let cell = &row[*column];

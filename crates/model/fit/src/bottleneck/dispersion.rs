@@ -16,7 +16,7 @@ use statrs::function::erf::erfc;
 
 use super::Step;
 use crate::Estimate;
-use crate::optimum::{climb, half_widths};
+use crate::optimum::{climb, half_widths, log_product};
 use crate::series::MOST_COMPARED;
 
 /// Packets that depart within this share of the transmission time of the one ahead follow it. Less than 1, for the error of the first
@@ -48,6 +48,8 @@ const SHORTEST: f64 = 40.0;
 const EXCESS_PRIOR: f64 = 1.0;
 /// The rate is searched in units of this many of its standard errors, because the curvature is taken over 0.02 units.
 const UNIT: f64 = 10.0;
+/// Below this, erfc is 2.
+const WHOLE: f64 = -6.0;
 /// Evaluations of the likelihood of each of two searches.
 const EVALUATIONS: usize = 300;
 
@@ -65,17 +67,18 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The log of the density of `x` seconds beyond the transmission time, with a noise of at least `resolution`.
-    pub(crate) fn log_density(&self, x: f64, resolution: f64) -> f64 {
+    /// The density of `x` seconds beyond the transmission time, with a noise of at least `resolution`.
+    pub(crate) fn density(&self, x: f64, resolution: f64) -> f64 {
         let noise = self.noise.max(resolution);
         let at_once = (-0.5 * (x / noise).powi(2)).exp() / (noise * std::f64::consts::TAU.sqrt());
         // An exponential time and the noise: without the noise, the jump of the density would pretend to show the rate exactly.
         let ratio = noise / self.excess;
-        let tail = erfc((ratio - x / noise) / std::f64::consts::SQRT_2);
+        let place = (ratio - x / noise) / std::f64::consts::SQRT_2;
+        let tail = if place < WHOLE { 2.0 } else { erfc(place) };
         let later = 0.5 * (0.5 * ratio * ratio - x / self.excess).min(700.0).exp() * tail / self.excess;
         let outlier = 0.5 / self.range;
         let others = (1.0 - OUTLIERS) * later + OUTLIERS * outlier;
-        (self.share * at_once + (1.0 - self.share) * others).max(1e-300).ln()
+        (self.share * at_once + (1.0 - self.share) * others).max(1e-150)
     }
 }
 
@@ -146,8 +149,7 @@ fn likely(close: &[Step], octet: f64) -> Option<(Estimate, Spread)> {
         let prior = 0.5 * (spread.share.ln() + (1.0 - spread.share).ln())
             - 0.5 * ((place[2] - noise_prior) / NOISE_PRIOR).powi(2)
             - 0.5 * ((place[3] - excess_prior) / EXCESS_PRIOR).powi(2);
-        let each = close.iter().map(|step| spread.log_density(step.apart - step.size * octet, 0.0));
-        prior + each.sum::<f64>()
+        prior + log_product(close.iter().map(|step| spread.density(step.apart - step.size * octet, 0.0)))
     };
     let unit = |spread: &Spread| UNIT * spread.noise / (size * (count * spread.share).sqrt());
     let mut deviations: Vec<f64> = close.iter().map(|step| (step.apart - step.size * octet).abs()).collect();
