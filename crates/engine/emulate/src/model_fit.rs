@@ -18,6 +18,7 @@
 
 mod describe;
 mod plan;
+mod repeated;
 mod sequence;
 mod text;
 

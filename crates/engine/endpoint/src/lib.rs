@@ -13,11 +13,9 @@ pub mod noise;
 pub mod overflow;
 pub mod queues;
 pub mod scheduling_watch;
-mod shell;
 pub mod threads;
 
 pub use error::EndpointError;
-pub use shell::shell;
 pub use threads::ThreadOptions;
 
 /// Six fresh words from the kernel, for the seed of a run.

@@ -108,39 +108,42 @@ fn recorded(link: &LinkModel, unicode: bool) -> String {
     )
 }
 
-/// The measurement that would settle what is unknown. The text ends with a newline.
-pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
+/// The measurements that would determine what is unknown. The text ends with a newline.
+pub fn plan(plans: &[MeasurementPlan], style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
-    let Some(plan) = plan else {
+    if plans.is_empty() {
         return "\nPlan: no further measurement is needed; each interval is within 25 % of its parameter.\n"
             .into();
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "spacings and durations are far below 2^63 ns")]
-    let [spacing, duration] = [plan.spacing_ns, (plan.duration_ns / 1e9).ceil() * 1e9]
-        .map(|nanos| Duration::from_nanos(nanos.round() as i64));
-    let mut lines = vec![
-        String::new(),
-        "Plan: a measurement to determine what is still unknown:".into(),
-        format!("  romer measure TARGET --direction both --interval {spacing} --duration {duration}"),
-    ];
-    for reason in &plan.reasons {
-        let words = match reason {
-            PlanReason::CorrelationTime { direction } => {
-                format!(
-                    "{direction}: the correlation time of delays is unknown; the new run has a shorter packet spacing"
-                )
-            }
-            PlanReason::Parameter { direction, name } => {
-                let name = parameter_name(name);
-                format!("{direction}: the interval of {name} is wide; the new run is longer")
-            }
-            PlanReason::Misfit { direction } => {
-                format!("{direction}: no family of models reproduces the measurement; the new run is longer")
-            }
-        };
-        lines.extend(wrap(&format!("- {words}"), width));
     }
-    lines.join("\n") + "\n"
+    let mut lines = vec![String::new(), "Plan: what is still unknown, and how to measure it:".into()];
+    for plan in plans {
+        for reason in &plan.reasons {
+            let words = format!("- {}", escape::terminal(&reason_words(reason)));
+            lines.extend(wrap(&words, width));
+        }
+        let command =
+            ["romer", "measure", "TARGET"].map(str::to_owned).into_iter().chain(plan.options.clone());
+        lines.push(indented(&escape::terminal(&escape::shell(&command.collect::<Vec<_>>()))));
+    }
+    lines.join("\n").replace(NO_BREAK, " ") + "\n"
+}
+
+/// What a measurement would determine, and by what.
+fn reason_words(reason: &PlanReason) -> String {
+    match reason {
+        PlanReason::CorrelationTime { direction } => {
+            format!("{direction}: the correlation time of delays, by a shorter packet spacing")
+        }
+        PlanReason::Parameter { direction, name } => {
+            format!("{direction}: a narrower interval of {}, by a longer run", parameter_name(name))
+        }
+        PlanReason::Rate { direction } => {
+            format!("{direction}: the rate of the narrowest link, by packets in pairs or trains")
+        }
+        PlanReason::Misfit { direction } => {
+            format!("{direction}: what no family of models reproduces, by a longer run")
+        }
+    }
 }
 
 fn indented(line: &str) -> String {
@@ -312,7 +315,7 @@ mod tests {
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
-            plan: None,
+            plan: Vec::new(),
             warnings: Vec::new(),
         };
         let style = TextStyle { color: false, unicode: true, width: 80 };
@@ -330,13 +333,22 @@ mod tests {
         }
         assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
         let plan = MeasurementPlan {
+            options: ["--traffic", "onoff:1s,0.5*2s+0.5*4s", "--interval", "2ms"].map(str::to_owned).into(),
             spacing_ns: 2e6,
-            duration_ns: 600.2e9,
-            reasons: vec![PlanReason::CorrelationTime { direction: "forward".into() }],
+            duration_ns: 60e9,
+            reasons: vec![
+                PlanReason::CorrelationTime { direction: "forward".into() },
+                PlanReason::Rate { direction: "forward".into() },
+            ],
         };
-        let words = super::plan(Some(&plan), &style);
-        assert!(words.contains("--interval 2ms --duration 601s"), "{words}");
-        assert!(super::plan(None, &style).contains("no further measurement"));
+        assert_eq!(
+            super::plan(&[plan], &style),
+            "\nPlan: what is still unknown, and how to measure it:\n\
+             - forward: the correlation time of delays, by a shorter packet spacing\n\
+             - forward: the rate of the narrowest link, by packets in pairs or trains\n  \
+             romer measure TARGET --traffic 'onoff:1s,0.5*2s+0.5*4s' --interval 2ms\n"
+        );
+        assert!(super::plan(&[], &style).contains("no further measurement"));
         model.directions[0].delay = "bottleneck".into();
         model.directions[0].parameters.push(ModelParameter {
             name: "bottleneck.rate_bit_per_s".into(),
@@ -384,7 +396,7 @@ mod tests {
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
-            plan: None,
+            plan: Vec::new(),
             warnings: Vec::new(),
         };
         let style = TextStyle { color: false, unicode: true, width: 80 };

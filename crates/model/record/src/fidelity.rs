@@ -124,8 +124,9 @@ pub struct PathModel {
     /// One half of the blocks of the run, compared with what models fitted to the other half predict, for every second and every fourth
     /// packet.
     pub held_out: Vec<HeldOutCheck>,
-    /// With `--plan`: the measurement that would determine what is still unknown; `null` if none is needed.
-    pub plan: Option<MeasurementPlan>,
+    /// With `--plan`: the measurements that would determine what is still unknown; empty if none is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
 }
@@ -175,11 +176,14 @@ pub struct ModelPart {
 /// A measurement that would determine what a model leaves unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementPlan {
-    /// Packet spacing in nanoseconds.
+    /// Options of `romer measure`, each followed by its value. The traffic, its size and its direction are those of the measured run, as far
+    /// as `reasons` permit.
+    pub options: Vec<String>,
+    /// Mean packet spacing in nanoseconds.
     pub spacing_ns: f64,
     /// Duration in nanoseconds.
     pub duration_ns: f64,
-    /// Why.
+    /// What the measurement would determine.
     pub reasons: Vec<PlanReason>,
 }
 
@@ -198,6 +202,12 @@ pub enum PlanReason {
         direction: String,
         /// The name of the parameter.
         name: String,
+    },
+    /// The rate of the narrowest link: packets were too far apart to be queued behind each other there. Pairs or trains of packets are
+    /// proposed.
+    Rate {
+        /// `forward` or `reverse`.
+        direction: String,
     },
     /// A trace replaces the models. A longer run shows more of what they did not reproduce.
     Misfit {
