@@ -173,7 +173,9 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
         (None, 0 | 1) => "",
         (None, _) => "; the smallest of the families that predict held-out blocks of time best",
     };
-    format!("{}: {delay}{loss}{why}.", capital(&model.direction))
+    let has_spikes = model.parameters.iter().any(|parameter| parameter.name == "spikes.period_ns");
+    let spikes = if has_spikes { ", periodic delay spikes" } else { "" };
+    format!("{}: {delay}{spikes}{loss}{why}.", capital(&model.direction))
 }
 
 /// The name of a figure of the check, as text.
@@ -232,6 +234,8 @@ fn parameter_name(name: &str) -> String {
         "loss.good_ratio" => "loss ratio in the good state",
         "loss.bad_ratio" => "loss ratio in the bad state",
         "bottleneck.base_ns" => "bottleneck base delay",
+        "spikes.period_ns" => "period of the delay spikes",
+        "spikes.height_ns" => "height of the delay spikes",
         _ => match name.split_once('.') {
             Some((regime, "sojourn_ns")) => return format!("{}, mean duration", plain(regime)),
             Some((regime, "share")) => return format!("{}, share of the time", plain(regime)),

@@ -234,7 +234,8 @@ pub struct DirectionModel {
     pub packets: u64,
     /// The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
     /// `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
-    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
+    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time. If the
+    /// parameters have `spikes.period_ns`, the family is that of the delays without periodic spikes.
     pub delay: String,
     /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
     /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
@@ -280,12 +281,13 @@ pub struct ModelParameter {
     /// each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
     /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
     /// (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
-    /// full queue is transmitted).
+    /// full queue is transmitted). Of periodic delay spikes: `spikes.period_ns`, and `spikes.height_ns` (the slowest packet of a spike above
+    /// the median delay without spikes).
     pub name: String,
     /// Value, in the unit that the name ends with.
     pub value: f64,
     /// 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
-    /// from the extremes of the delays. `null` if the measurement does not bound it.
+    /// from the extremes of the delays; of the period of spikes, that of the finding. `null` if the measurement does not bound it.
     pub interval: Option<[f64; 2]>,
 }
 
