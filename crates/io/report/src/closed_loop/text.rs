@@ -191,8 +191,8 @@ fn table(direction: &LoopDirection, unicode: bool, width: usize) -> Vec<String> 
         .collect();
     let mut columns: Vec<usize> = (0..COLUMNS.len()).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
-    // The verdict above the table names what differs; path and emulation stay.
-    for dispensable in [6, 7, 5, 4, 3] {
+    // The verdict above the table has the intervals of what differs; path, emulation and the verdict of each figure stay.
+    for dispensable in [5, 4, 3, 6, 7] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
         }
