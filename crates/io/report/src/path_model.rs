@@ -66,7 +66,7 @@ fn checks(check: Option<&Fidelity>, held_out: &[HeldOutCheck], style: &TextStyle
         text.push_str("Check against the source measurement:\n\n");
         text.push_str(&fidelity::text(check, style));
     }
-    for check in held_out {
+    for check in held_out.iter().filter(|check| !check.fidelity.directions.is_empty()) {
         let heading = format!(
             "Check of models of one half of the run against every {} packet of the other half:",
             if check.every == 2 { "2nd".to_owned() } else { format!("{}th", check.every) }
@@ -119,7 +119,11 @@ pub fn plan(plans: &[MeasurementPlan], style: &TextStyle) -> String {
     for plan in plans {
         for reason in &plan.reasons {
             let words = format!("- {}", escape::terminal(&reason_words(reason)));
-            lines.extend(wrap(&words, width));
+            let wrapped = wrap(&words, width - 2);
+            lines.extend(wrapped.into_iter().enumerate().map(|(place, line)| match place {
+                0 => line,
+                _ => indented(&line),
+            }));
         }
         let command =
             ["romer", "measure", "TARGET"].map(str::to_owned).into_iter().chain(plan.options.clone());
@@ -195,6 +199,7 @@ fn candidates(model: &DirectionModel) -> Vec<String> {
         let mark = match &one.misfit {
             Some(figure) => format!("  refused: {}", figure_words(figure)),
             None if one.is_chosen => "  chosen".to_owned(),
+            None if one.held_out_log_likelihood.is_none() => "  too few packets in a block".to_owned(),
             None => String::new(),
         };
         format!("  {:longest$}  {value:>23}{mark}", one.family)
@@ -220,7 +225,10 @@ fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
 }
 
 fn rate(bit_per_s: f64) -> String {
-    format!("{:.3} Mbit/s", bit_per_s / 1e6)
+    match bit_per_s {
+        low if low < 1e6 => format!("{:.1} kbit/s", low / 1e3),
+        high => format!("{:.3} Mbit/s", high / 1e6),
+    }
 }
 
 /// The name in words, without its unit.
@@ -331,6 +339,7 @@ mod tests {
             "loss, mean time in the bad state: 20.0 ms (95 %: 16.0 ms to 24.0 ms)",
             "regime 1, mean duration: 2.00 s (95 %: 1.60 s to 2.40 s)",
             "172 bytes",
+            "load up to 68.8 kbit/s",
             "whether delays are independent at shorter spacings",
         ] {
             assert!(found.replace("\n  ", " ").replace('\n', " ").contains(part), "{part}:\n{found}");
@@ -353,6 +362,25 @@ mod tests {
              romer measure TARGET --traffic 'onoff:1s,0.5*2s+0.5*4s' --interval 2ms\n"
         );
         assert!(super::plan(&[], &style).contains("no further measurement"));
+        // A family that cannot be fitted says why, and a check that compares nothing has no heading.
+        model.directions[0].candidates.push(ModelCandidate {
+            family: "regimes 2".into(),
+            held_out_log_likelihood: None,
+            is_chosen: false,
+            misfit: None,
+        });
+        let fidelity = Fidelity {
+            schema: romer_record::fidelity::FIDELITY.into(),
+            method: String::new(),
+            directions: Vec::new(),
+            warnings: Vec::new(),
+        };
+        model.held_out.push(HeldOutCheck { every: 2, fidelity });
+        let found = text(&model, &style);
+        assert!(
+            found.contains("n/a  too few packets in a block") && !found.contains("Check of models"),
+            "{found}"
+        );
         model.directions[0].delay = "bottleneck".into();
         model.directions[0].parameters.push(ModelParameter {
             name: "bottleneck.rate_bit_per_s".into(),

@@ -84,7 +84,7 @@ fn traces_repeat_until_the_end() {
             .arg("--json")
             .arg(&sent),
     );
-    assert_eq!(source.line(), "sending: 800000bit to 198.18.0.3:8890\n");
+    assert_eq!(source.line(), "sending: 800.0 kbit/s to 198.18.0.3:8890\n");
     // Two packets are 4 ms of the rate.
     while lab_received(&lab) < 20 {
         std::thread::sleep(std::time::Duration::from_millis(10));
