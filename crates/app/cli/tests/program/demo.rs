@@ -71,7 +71,21 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         (1, 20_000_000)
     );
     assert!(home.path().join("run-loop/loop.html").exists());
+    let named = at(&document, "/closed_loop");
+    assert_eq!((&named["name"], &named["verdict"]), (&Value::from("run-loop"), at(&closed, "/verdict")));
+    assert_eq!(read(Path::new(named["document"].as_str().unwrap())), closed);
     assert!(!lab_of(process));
+}
+
+/// A folder that cannot be that of the loop is refused before anything is measured.
+#[test]
+fn taken_loop_folders_are_refused_first() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("run-loop")).unwrap();
+    std::fs::write(home.path().join("run-loop/letter"), "mine").unwrap();
+    let ended = demonstration(home.path(), "1h").wait().with_code(2);
+    assert!(ended.stderr.contains("run-loop): it contains files that are not of a loop"), "{ended:?}");
+    assert!(!home.path().join("run").exists() && !home.path().join("demo.json").exists());
 }
 
 #[test]
