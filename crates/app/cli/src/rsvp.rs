@@ -35,6 +35,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MOST_LINES: u32 = 20;
 /// Packets that are read at once.
 const MOST_READ: usize = 64;
+/// Octets of the headers of IPv4 and UDP.
+const IP_AND_UDP: u32 = 28;
 /// The longest IPv4 packet.
 const LARGEST_PACKET: usize = 65_535;
 
@@ -283,9 +285,23 @@ fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
         tspec.bucket(),
         tspec.packet_size()
     ));
+    if let Some(note) = fragments_note(tspec.packet_size(), route.mtu) {
+        output::eprint_line(&format!("note: {note}"));
+    }
     let mut end = Named { machine, peer: target.to_string(), wait: longest_wait(common) };
     let first = end.steps(actions);
     exchange(&mut end, first, &socket, common)
+}
+
+/// What is said of packets that do not fit.
+fn fragments_note(packet_size: u32, mtu: u32) -> Option<String> {
+    (packet_size > mtu).then(|| {
+        format!(
+            "packets of {packet_size} bytes exceed the MTU of {mtu} bytes and are fragmented; only the first fragment has the UDP port \
+             by which routers find the reservation; use --size {} or less",
+            mtu.saturating_sub(IP_AND_UDP)
+        )
+    })
 }
 
 /// The nearest double-precision number.

@@ -102,8 +102,14 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
         write_files(files(prefix), &evaluation, arguments)?;
     }
     output::write_json(arguments.json.as_deref(), &evaluation.document, arguments.force)?;
-    let is_interrupted = evaluation.document.end == QtcpReceiverEnd::Interrupted;
-    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Success })
+    Ok(match evaluation.document.end {
+        QtcpReceiverEnd::Interrupted | QtcpReceiverEnd::SenderStopped => Exit::Interrupted,
+        QtcpReceiverEnd::Quota
+        | QtcpReceiverEnd::Termination
+        | QtcpReceiverEnd::Done
+        | QtcpReceiverEnd::Keyboard
+        | QtcpReceiverEnd::LogFull => Exit::Success,
+    })
 }
 
 /// Refuses what only a reservation could use.
@@ -233,6 +239,9 @@ fn receiver_summary(evaluation: &Evaluation, no_losses: bool) -> String {
         QtcpReceiverEnd::Keyboard => text.push_str("Partial: the user ended the test.\n"),
         QtcpReceiverEnd::Interrupted => text.push_str("Partial: the test was interrupted.\n"),
         QtcpReceiverEnd::LogFull => text.push_str("Partial: there was no memory for further packets.\n"),
+        QtcpReceiverEnd::SenderStopped => {
+            text.push_str("Partial: the sender ended the test before all packets were sent.\n");
+        }
         QtcpReceiverEnd::Quota | QtcpReceiverEnd::Termination | QtcpReceiverEnd::Done => {}
     }
     text
