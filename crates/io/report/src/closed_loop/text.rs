@@ -3,6 +3,7 @@
 use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopFigure, LoopResult, LoopVerdict};
 use romer_record::document::DelayKind;
 
+use super::label::label;
 use crate::comparison::{FigureUnit, signed_to, value_to};
 use crate::escape;
 use crate::number::{NO_BREAK, absent, capital, percent_to, step_of, time};
@@ -120,20 +121,6 @@ fn difference(figure: &LoopFigure) -> String {
         known.push_str(&format!(", tolerance {tolerance}"));
     }
     format!("{name} {difference} ({known})")
-}
-
-/// A figure as the summary of a measurement calls it.
-fn label(figure: &str) -> String {
-    match figure {
-        "jitter_ns.delay_difference.mean" => "|IPDV| mean".into(),
-        "loss.ratio" => "loss".into(),
-        "reordering.ratio" => "reordering".into(),
-        "voice.mos" => "MOS".into(),
-        "wasserstein_ns" => "Wasserstein".into(),
-        "kolmogorov_smirnov" => "KS".into(),
-        "autocorrelation" => "autocorrelation".into(),
-        _ => figure.replace("_ns.", " "),
-    }
 }
 
 fn unit(figure: &str) -> FigureUnit {
