@@ -34,7 +34,7 @@ impl Repeated {
             recorded if recorded > 0 => Duration::from_nanos(recorded),
             _ => Duration::from_nanos_f64(spacing),
         };
-        let model = traffic.model.parse().ok().filter(|model: &TrafficModel| model.trace_file().is_none());
+        let model = traffic.model.parse::<TrafficModel>().ok().filter(|model| model.trace_file().is_none());
         let request = model.and_then(|model| {
             let with = |bundle: Option<u32>| {
                 let has_bucket = matches!(model, TrafficModel::TokenBucket(_));

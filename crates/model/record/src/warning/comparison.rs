@@ -57,7 +57,7 @@ ComparisonWarning {
         tolerance_ns: f64,
         /// Packets that were sent.
         packets: u64,
-        /// Packets with which the 95 % confidence interval of the difference would be as wide as the tolerance, if the path stays as it is.
+        /// Packets with which the 95 % confidence interval of the difference would be the tolerance on either side, if the path stays as it is.
         packets_needed: u64,
     },
 }
