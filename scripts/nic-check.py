@@ -34,7 +34,7 @@ claim(refused.startswith("4 ") and "software only" in refused, f"loopback is ref
 
 def card(name):
     found = {one["name"]: one for one in documents[name]["findings"]}["nic_stamps"]
-    return found["found"], found["values"]["interfaces"]["eth0"]
+    return found["observed"], found["values"]["interfaces"]["eth0"]
 
 
 text, _ = card("before")
@@ -60,7 +60,7 @@ for name, departures in moments.items():
         f"{name}: arrivals, which this card does not stamp, are the kernel's",
     )
     error = nic["error_ns"]
-    claim(error is not None and 0 < error < 1_000_000, f"{name}: stamps carried over to within {error} ns")
+    claim(error is not None and 0 < error < 1_000_000, f"{name}: stamps forwarded over to within {error} ns")
     for end, moment in departures:
         apart = nic.get("kernel_error_ns", {}).get(end, {}).get(moment, {})
         low, middle = apart.get("min"), apart.get("median")

@@ -168,7 +168,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         responder_log_complete: true,
         responder_log_gaps: Vec::new(),
         not_logged: Vec::new(),
-        cut_short: None,
+        early_end: None,
         unreachable: None,
         stamp_request: StampRequest::Best,
         skew: SkewRequest { method: "best".into(), ..SkewRequest::default() },

@@ -62,7 +62,7 @@ impl Suite {
     }
 }
 
-/// A plan that is being carried out.
+/// A plan that is being forwarded out.
 pub(crate) struct SuiteRun<'a> {
     pub(crate) plan: &'a Suite,
     pub(crate) hosts: &'a Hosts,

@@ -125,7 +125,7 @@ export interface Point {
   frame_size?: number | null;
   intended_percent: number;
   offered_percent: number;
-  carried_percent: number;
+  forwarded_percent: number;
   latency_median_ns?: number | null;
   latency_max_ns?: number | null;
   invalid?: string | null;

@@ -578,9 +578,9 @@ describe('plans of benchmarks', () => {
     expect(fieldOf(text, null, 'something else')).toBeNull();
   });
   it('draw the mean of each load, case beside case, without trials that tell nothing', () => {
-    const point = (name: string, load: number, carried: number, invalid: string | null = null) => ({ case: name, frame_size: 64, intended_percent: load, offered_percent: load, carried_percent: carried, invalid });
+    const point = (name: string, load: number, forwarded: number, invalid: string | null = null) => ({ case: name, frame_size: 64, intended_percent: load, offered_percent: load, forwarded_percent: forwarded, invalid });
     expect(sizesOf([1518, null, 64, 512, 64].map((frame_size) => ({ frame_size })))).toEqual(['64 B', '512 B', '1518 B', 'mixture']);
-    const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.carried_percent);
+    const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.forwarded_percent);
     expect(found.x).toEqual([10, 50]);
     expect(found.cases).toEqual([{ name: 'a', values: [null, 41] }, { name: 'b', values: [10, null] }]);
   });

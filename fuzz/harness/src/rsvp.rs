@@ -3,9 +3,9 @@
 use core::net::Ipv4Addr;
 
 use romer_rsvp::{
-    Adspec, Arrival, Filter, Hop, Interface, Moment, Outgoing, Packet, PayloadTraffic, QosService, Receiver,
-    ReceiverAction, ReceiverConfig, RefreshPeriod, Router, RouterAction, RouterConfig, Sender, SenderAction,
-    SenderConfig, Session, Tspec,
+    Adspec, Arrival, End, Filter, Hop, Interface, Moment, Outgoing, Packet, PayloadTraffic, QosService,
+    Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Router, RouterAction, RouterConfig, Sender,
+    SenderAction, SenderConfig, Session, Tspec,
 };
 use romer_units::Duration;
 use romer_units::random;

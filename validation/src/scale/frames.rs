@@ -276,12 +276,12 @@ pub(crate) fn sweep(program: &Path, interrupted: &AtomicBool) -> Result<(Benchma
 
 /// What the sweep says.
 pub(crate) fn swept(document: &Benchmark, seconds: f64, circumstances: Circumstances) -> Sweep {
-    let carried = document.results.iter().filter(|result| result.quantity == "carried_percent");
+    let forwarded = document.results.iter().filter(|result| result.quantity == "forwarded_percent");
     let first = document.results.first().map(|result| result.case.clone()).unwrap_or_default();
     let latency = document.differences.iter().filter(|one| one.quantity == "latency_median_ns");
     Sweep {
         circumstances,
-        places: carried.filter(|result| result.case == first).count() as u64,
+        places: forwarded.filter(|result| result.case == first).count() as u64,
         repeats: document.setup.repeats,
         trials: document.trials.len() as u64,
         invalid: document.trials.iter().filter(|trial| trial.invalid.is_some()).count() as u64,

@@ -12,6 +12,7 @@ use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
 use romer_record::Exit;
 use romer_record::document::{DirectionResults, Measurement, ProbeDirection};
+use romer_record::manifest::SkewRequest;
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
 use romer_report::warning::Text;
@@ -54,12 +55,6 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
     }
     check_targets(arguments)?;
     let reported = if input.is_dir() && captures.capture_a.is_none() {
-        if arguments.one_clock {
-            return Err(Failure::usage(format!(
-                "--one-clock is for packet logs ({} is a run): a run itself says whether its ends read one clock; leave it out",
-                input.display()
-            )));
-        }
         of_run(input, arguments)?
     } else {
         of_file(input, arguments)?
@@ -185,9 +180,23 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
         skew: clocks.skew.map(|_| clocks.request(calibration)).transpose()?,
         calibration,
         path_minimum_ns: clocks.path_minimum.map(Duration::as_nanos),
+        clocks: (clocks.stated.clocks.is_some() || clocks.stated.clock_offset.is_some())
+            .then(|| clocks.stated.statement())
+            .transpose()?,
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
     };
     let mut reported = ReportInput::read_run(input, &otherwise)?;
+    if let Some((statement, offset)) = otherwise.clocks {
+        for stream in reported.described() {
+            if statement.resolve(offset, stream.clock_relation, &stream.metadata).is_none() {
+                return Err(Failure::usage(format!(
+                    "the hosts of {} did not state the error of their clocks (--clocks synchronised): add the bound, for example \
+                     --clocks synchronised:1ms",
+                    romer_report::escape::path(input)
+                )));
+            }
+        }
+    }
     for stream in reported.described() {
         let own = clocks.skew.unwrap_or_else(|| method_of(&stream.skew));
         check_calibration(own, calibration)?;
@@ -204,15 +213,24 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
 }
 
 fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
+    let clocks = &arguments.clocks;
+    let (one_clock, synchronisation) = clocks.stated.of_log()?;
+    if one_clock
+        && (clocks.skew.is_some() || clocks.path_minimum.is_some() || arguments.calibration.is_some())
+    {
+        return Err(Failure::usage(
+            "one clock needs no estimate (--clocks shared): leave out --skew, --path-minimum and --calibration",
+        ));
+    }
     ReportInput::of_log(&Analysis {
         capture_b: arguments.captures.capture_b.clone(),
         flow: arguments.captures.flow,
         reverse: arguments.reverse.clone(),
         any_size: arguments.any_size,
         unit_ns: arguments.unit.map(Duration::as_nanos),
-        one_clock: arguments.one_clock,
+        one_clock,
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
-        skew: arguments.clocks.request(arguments.calibration)?,
+        skew: SkewRequest { synchronisation, ..clocks.request(arguments.calibration)? },
         voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
         ..Analysis::new(input, command::as_given())

@@ -243,7 +243,7 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
         let mut such = claims.iter().filter(|claim| claim.passed == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, found, passed: holds, .. }) = such.next() {
+        if let Some(Judgement { case, subject, observed: found, passed: holds, .. }) = such.next() {
             let failed = document.limits.iter().filter(|limit| !limit.passed).count();
             let and_limits = match failed {
                 0 => String::new(),
@@ -411,7 +411,7 @@ mod tests {
                 mixture: None,
                 subject: subject.into(),
                 expected: "frames arrive in order".into(),
-                found: "3 frames were reordered".into(),
+                observed: "3 frames were reordered".into(),
                 passed: Some(false),
             };
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };

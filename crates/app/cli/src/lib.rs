@@ -35,6 +35,7 @@ mod qtcp;
 mod repeat;
 mod report;
 mod report_input;
+mod reservation;
 mod respond;
 mod rsvp;
 mod signals;

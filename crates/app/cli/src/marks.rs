@@ -24,8 +24,15 @@ const PRIORITY: &str = "priority";
 /// # Errors
 /// The file cannot be read, or is no table of marks.
 pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Failure> {
-    let table = file.map(read).transpose()?.unwrap_or_default();
-    Ok(table.marks(service))
+    Ok(table(file)?.marks(service))
+}
+
+/// The marks of all levels by the table in `file`, or the defaults.
+///
+/// # Errors
+/// As of [`marks`].
+pub(crate) fn table(file: Option<&Path>) -> Result<MarkTable, Failure> {
+    Ok(file.map(read).transpose()?.unwrap_or_default())
 }
 
 fn read(path: &Path) -> Result<MarkTable, Failure> {
@@ -146,6 +153,7 @@ mod tests {
         assert_eq!(marked(text, Service::ControlledLoad), (26, 3));
         assert_eq!(marked(text, Service::BestEffort), (0, 0));
         assert_eq!(marked("", Service::Guaranteed), (40, 5));
+        assert_eq!(marked("[non-conforming]\ndscp = 8", Service::NonConforming), (8, 1));
         assert_eq!(marked("best-effort = { priority = 1 }", Service::BestEffort), (0, 1));
     }
 
@@ -154,7 +162,7 @@ mod tests {
     fn faults_have_a_place() {
         for (text, at, part) in [
             ("[guarantied]\n", 1, "did you mean guaranteed?"),
-            ("[gold]\n", 1, "write guaranteed or controlled-load or best-effort"),
+            ("[gold]\n", 1, "write guaranteed or controlled-load or best-effort or non-conforming"),
             ("guaranteed = 5\n", 13, "write [guaranteed]"),
             ("[guaranteed]\ndcsp = 40\n", 13, "did you mean dscp?"),
             ("[guaranteed]\ndscp = 65\n", 20, "write a code point from 0 to 63"),

@@ -319,7 +319,10 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     let marked =
         arguments.service.map(|service| marks::marks(service, arguments.marks.as_deref())).transpose()?;
+    let (stated, clock_offset) = arguments.clocks.stated.statement()?;
     Ok(MeasureOptions {
+        clocks: stated,
+        clock_offset,
         streams,
         direction: arguments.direction.into(),
         family: family(arguments.ipv4, arguments.ipv6),

@@ -230,7 +230,7 @@ fn of_link(arguments: &ModelArgs, link: &RecordedLink, stem: &str) -> Result<Mad
         ("--plan", arguments.plan),
         ("--stream-number", arguments.stream_number != 0),
         ("--allowance", arguments.allowance != Duration::ZERO),
-        ("--one-clock", arguments.one_clock),
+        ("--clocks", arguments.clocks.clocks.is_some()),
     ];
     if let Some((option, _)) = of_packets.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::usage(format!(

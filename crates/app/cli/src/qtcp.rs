@@ -1,6 +1,7 @@
 //! `romer qtcp`.
 
 mod live;
+mod summary;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek};
@@ -10,10 +11,11 @@ use romer_analyze::qtcp::{Conversion, ReadOptions, SkewOutcome, SkewRefusal, Unc
 use romer_clock::skew::Method;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, VariableTable};
-use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
+use romer_exchange::qtcp::{Options, Selection, UNIT_NS, summary as runs, unit};
 use romer_record::Exit;
 use romer_report::escape;
 use romer_report::warning::Text;
+use romer_scenario::nearest;
 use romer_store::untrusted;
 use romer_units::{Duration, counted};
 
@@ -199,7 +201,14 @@ fn without_skew<R: BufRead>(
 }
 
 fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<Exit, Failure> {
-    output::check_target(arguments.csv.as_deref(), arguments.force)?;
+    if [&arguments.csv, &arguments.summary_csv].iter().all(|target| target.as_deref() == Some("-")) {
+        return Err(Failure::usage(
+            "two tables for one output (--csv -, --summary-csv -): standard output takes one; name a file for the other",
+        ));
+    }
+    for target in [&arguments.csv, &arguments.summary_csv] {
+        output::check_target(target.as_deref(), arguments.force)?;
+    }
     let shown = escape::terminal(&folder.to_string_lossy());
     let cannot = |name: &str, error: &dyn std::fmt::Display| {
         Failure::environment(format!(
@@ -241,12 +250,33 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<Exit, Failure> {
         files.push(sta::File::read(&name, &text).map_err(|(line, why)| bad(line, &why))?);
     }
     let table = VariableTable::from_files(&files).map_err(|why| wrong(escape::terminal(&why)))?;
-    if !arguments.quiet && arguments.csv.as_deref() != Some("-") {
-        let text: Vec<String> = table.text().lines().map(escape::terminal).collect();
-        output::print(&(text.join("\n") + "\n"));
+    let keys = if arguments.by.is_empty() { runs::settings(&table) } else { arguments.by.clone() };
+    let summary = runs::summarise(&table, &keys).map_err(|key| unknown_key(&key, &table))?;
+    let targets = [(&arguments.csv, &table), (&arguments.summary_csv, &summary)];
+    if !arguments.quiet && targets.iter().all(|(target, _)| target.as_deref() != Some("-")) {
+        let heading = match keys.as_slice() {
+            [] => "summary of all files".to_owned(),
+            keys => format!("summary of files with equal {}", keys.join(", ")),
+        };
+        let text = format!("{}\n{heading}\n{}", table.text(), summary.text());
+        let lines: Vec<String> = text.lines().map(escape::terminal).collect();
+        output::print(&(lines.join("\n") + "\n"));
     }
-    if let Some(target) = &arguments.csv {
-        output::write_document(target, &table.csv(), arguments.force)?;
+    for (target, table) in targets {
+        if let Some(target) = target {
+            output::write_document(target, &table.csv(), arguments.force)?;
+        }
     }
     Ok(Exit::Success)
+}
+
+/// A key by which no file can be grouped.
+fn unknown_key(key: &str, table: &VariableTable) -> Failure {
+    let known: Vec<&str> = table.columns.iter().skip(1).map(String::as_str).collect();
+    let near = nearest(key, known.iter().copied()).or_else(|| known.first().copied()).unwrap_or_default();
+    Failure::usage(format!(
+        "unknown key (--by {}): no .sta file has it; use another one, e.g. --by {}",
+        escape::terminal(&romer_units::excerpt(key, 64)),
+        escape::terminal(&format!("{near:?}"))
+    ))
 }

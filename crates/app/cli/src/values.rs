@@ -359,6 +359,11 @@ pub(crate) fn path_minimum(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_nanos(1)..=Duration::from_secs(600), "from 1ns to 10m")
 }
 
+pub(crate) fn clock_offset(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(366 * 86_400);
+    within(text, Duration::ZERO - MOST..=MOST, "from -366d to 366d")
+}
+
 pub(crate) fn stamp_unit(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_nanos(1)..=Duration::from_secs(1), "from 1ns to 1s")
 }

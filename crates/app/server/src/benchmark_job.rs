@@ -98,7 +98,7 @@ pub(crate) struct TrialPoint {
     /// Offered load, percent of the line rate.
     offered_percent: f64,
     /// Forwarded load, percent of the line rate.
-    carried_percent: f64,
+    forwarded_percent: f64,
     /// Frames lost by the device.
     lost: u64,
     /// Median latency, nanoseconds.
@@ -117,7 +117,7 @@ impl From<&Trial> for TrialPoint {
             purpose: trial.purpose.clone(),
             intended_percent: trial.intended_load.percent,
             offered_percent: trial.offered.percent,
-            carried_percent: trial.carried.percent,
+            forwarded_percent: trial.forwarded.percent,
             lost: trial.lost,
             latency_median_ns: trial.latency_ns.median,
             latency_max_ns: trial.latency_ns.max,
@@ -416,7 +416,7 @@ pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial
     let verdicts = verdicts.iter().filter(|verdict| verdict.passed == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
-            verdict.case, verdict.subject, verdict.expected, verdict.found
+            verdict.case, verdict.subject, verdict.expected, verdict.observed
         )
     });
     // Of one that has ended before its time, what is not known may still hold.

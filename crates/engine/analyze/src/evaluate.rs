@@ -10,9 +10,9 @@ use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
+use romer_record::document::{CalibrationPhase, DelayKind, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
-use romer_record::manifest::{ClockRelation, CutShort, Stream};
+use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{OneWaySingleton, RoundTrip};
 use romer_singletons::calibration::apply;
@@ -391,7 +391,7 @@ fn concluded(
         dropped,
         unread,
     } = gathered;
-    let cut_short = stream.cut_short.or(killed.then_some(CutShort::Killed));
+    let early_end = stream.early_end.or(killed.then_some(EarlyEnd::Killed));
     let responder_log_complete = stream.responder_log.then_some(stream.responder_log_complete);
     let lacks = responder_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
@@ -430,7 +430,7 @@ fn concluded(
     // What was to leave and was refused, each of it, is nothing as well.
     let none_left = ways.iter().filter_map(|way| way.packets.sent).max() == Some(0);
     let nothing = (!any || none_left) && stream.traffic.count != Some(0);
-    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks || not_logged;
+    let partial = early_end.is_some() || stream.unreachable.is_some() || nothing || lacks || not_logged;
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
@@ -439,7 +439,7 @@ fn concluded(
         started: stream.started.clone(),
         ended: stream.ended.clone(),
         partial,
-        cut_short,
+        early_end,
         responder_log_complete,
         not_logged: stream.not_logged.clone(),
         traffic: stream.traffic.clone(),
@@ -460,7 +460,7 @@ fn concluded(
         voice: Vec::new(),
         voice_unrated: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
-        warnings: warnings(stream, &related, &selection, any, cut_short),
+        warnings: warnings(stream, &related, &selection, any, early_end),
     };
     if none_left && measurement.calibration_phase.is_some() {
         measurement.warnings.push(MeasurementWarning::CalibrationLeavesNothing);
@@ -571,13 +571,13 @@ fn warnings(
     related: &StreamSingletons,
     selection: &Selection,
     any: bool,
-    cut_short: Option<CutShort>,
+    early_end: Option<EarlyEnd>,
 ) -> Vec<MeasurementWarning> {
     if let Some(reason) = &stream.unreachable {
         return vec![MeasurementWarning::NothingMeasured { reason: reason.clone() }];
     }
     let mut warnings = Vec::new();
-    warnings.extend(cut_short.map(|cause| MeasurementWarning::RunCutShort { cause }));
+    warnings.extend(early_end.map(|cause| MeasurementWarning::RunCutShort { cause }));
     if saturating_sum(stream.not_logged.iter().map(|one| one.entries)) > 0 {
         warnings.push(MeasurementWarning::EntriesNotLogged { entries: stream.not_logged.clone() });
     }
@@ -605,7 +605,7 @@ fn warnings(
     // Where nothing arrived there are no delays for the clocks to be in.
     let mut delays = related.forward.iter().chain(&related.reverse);
     let any_delay = delays.any(|singleton| singleton.delay.is_some());
-    if stream.clock_relation == ClockRelation::Unknown && any_delay {
+    if related.delay_kind == DelayKind::Variable && any_delay {
         warnings.push(MeasurementWarning::ClockOffsetUnknown);
         if related.clock.method == "none" {
             warnings.push(MeasurementWarning::ClockSkewIncluded);
@@ -618,8 +618,8 @@ fn warnings(
         (EventLocation::Responder, not_replied, true),
     ];
     let not_sent = not_sent.into_iter().filter(|(_, packets, _)| *packets > 0);
-    warnings.extend(not_sent.map(|(side, packets, replies)| MeasurementWarning::PacketsNotSent {
-        side,
+    warnings.extend(not_sent.map(|(location, packets, replies)| MeasurementWarning::PacketsNotSent {
+        location,
         packets,
         replies,
     }));

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use romer_record::RoundTrip;
-use romer_record::manifest::{SkewRequest, Status, Stream};
+use romer_record::manifest::{ClockStatement, SkewRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
 use romer_singletons::Selection;
 use romer_store::{Finished, Rows, RowsFile, Run, State, StoreError};
+use romer_units::Duration;
 
 use crate::evaluate::{Evaluated, Sweep, Swept, evaluate};
 use crate::page;
@@ -52,6 +53,8 @@ pub struct AnalysisOverrides {
     pub calibration: Option<u64>,
     /// The least that each way takes, nanoseconds; the rest is as the run has it.
     pub path_minimum_ns: Option<i64>,
+    /// What is stated of the two clocks, and their known offset.
+    pub clocks: Option<(ClockStatement, Duration)>,
     /// What is stated of the call that the stream is.
     pub voice: Option<VoiceRequest>,
 }
@@ -100,12 +103,21 @@ fn requested_streams(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
             method: request.method.clone(),
             calibration: otherwise.calibration.or(request.calibration),
             path_minimum_ns: otherwise.path_minimum_ns.or(request.path_minimum_ns),
+            synchronisation: own.synchronisation,
         }
     };
-    let asked = |stream: &Stream| Stream {
-        skew: skew(&stream.skew),
-        voice: otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone()),
-        ..stream.clone()
+    let asked = |stream: &Stream| {
+        let stated = otherwise.clocks.and_then(|(statement, offset)| {
+            statement.resolve(offset, stream.clock_relation, &stream.metadata)
+        });
+        let (clock_relation, synchronisation) =
+            stated.unwrap_or((stream.clock_relation, stream.skew.synchronisation));
+        Stream {
+            clock_relation,
+            skew: SkewRequest { synchronisation, ..skew(&stream.skew) },
+            voice: otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone()),
+            ..stream.clone()
+        }
     };
     run.manifest().streams.iter().map(asked).collect()
 }

@@ -103,10 +103,10 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let step = prop::option::of(((span(), prop::option::of([span(), span()])), moment(), moment()));
     let kind = prop::sample::select(kinds.to_vec());
-    let side =
+    let location =
         prop::sample::select(vec![EventLocation::Sender, EventLocation::Responder, EventLocation::Path]);
-    (kind, side, (span(), some(span()), some(span())), moment(), step, prop::option::of(any::<u64>()))
-        .prop_map(|(kind, side, (at_ns, until_ns, detection_latency_ns), clock_ns, step, datagrams)| {
+    (kind, location, (span(), some(span()), some(span())), moment(), step, prop::option::of(any::<u64>()))
+        .prop_map(|(kind, location, (at_ns, until_ns, detection_latency_ns), clock_ns, step, datagrams)| {
             let step = step.map(|((size_ns, size_interval_ns), before_ns, after_ns)| ClockStep {
                 size_ns,
                 size_interval_ns,
@@ -119,7 +119,7 @@ fn event() -> impl Strategy<Value = Event> {
                 detection_latency_ns,
                 step,
                 datagrams,
-                ..Event::new(kind, side, at_ns, clock_ns)
+                ..Event::new(kind, location, at_ns, clock_ns)
             }
         })
 }

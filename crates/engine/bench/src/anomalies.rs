@@ -13,8 +13,8 @@ use crate::trial::CaseTrial;
 const LEVEL: f64 = 0.01;
 /// Of a latency or a jitter, what is no greater than this share of what was to be expected is not told.
 const LEAST_OF_DELAYS: f64 = 0.05;
-/// Of what is carried likewise: a rate is blurred by what is lost or late at the end of a trial, up to a hundredth of its frames.
-const LEAST_OF_CARRIED: f64 = 0.01;
+/// Of what is forwarded likewise: a rate is blurred by what is lost or late at the end of a trial, up to a hundredth of its frames.
+const LEAST_OF_FORWARDED: f64 = 0.01;
 
 /// A curve along which a soft spot is looked for: where its points lie, and along what.
 struct Curve<'p> {
@@ -76,12 +76,12 @@ pub(crate) fn outliers(
                 all.or_greater(of(&|place| place.0 == *frames)).or_greater(of(&|place| same(place.1, *load)))
             };
             for Curve { places: along, x, over_loads } in &curves {
-                let kind = match (quantity.starts_with("carried"), over_loads) {
+                let kind = match (quantity.starts_with("forwarded"), over_loads) {
                     (true, true) => CurveShape::CarriedOverLoads,
                     (true, false) => CurveShape::CarriedOverSizes,
                     (false, _) => CurveShape::Delay,
                 };
-                // What the device is to drop is not offered to be carried.
+                // What the device is to drop is not offered to be forwarded.
                 let x = |place: &(Frames, f64)| {
                     if kind == CurveShape::CarriedOverLoads {
                         return options.to_carry(&place.0, place.1).load * 100.0;
@@ -104,7 +104,7 @@ pub(crate) fn outliers(
     let mut spots: Vec<Outlier> = Vec::new();
     for (one, probability) in candidates.iter().zip(holm(&chances)) {
         let Suspicion { found, expected, .. } = one.found;
-        let least = if one.quantity.starts_with("carried") { LEAST_OF_CARRIED } else { LEAST_OF_DELAYS };
+        let least = if one.quantity.starts_with("forwarded") { LEAST_OF_FORWARDED } else { LEAST_OF_DELAYS };
         // Whole frames make a load up to one frame less than it was asked for.
         let whole = resolution(options, &one.place.0, Some(one.place.1 * 100.0), one.quantity);
         if probability < LEVEL && (found - expected).abs() > least * expected.abs() + whole {
@@ -149,7 +149,7 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> Outlie
         frame_size: size,
         load_percent: Some(load),
         quantity: (*quantity).into(),
-        found: *found,
+        measured: *found,
         expected: *expected,
         probability,
         text: format!(

@@ -38,7 +38,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         requested_load: Some(requested_load(options, ask)),
         intended_load: figures.intended,
         offered: figures.offered,
-        carried: figures.carried,
+        forwarded: figures.forwarded,
         unsent: record.unsent,
         unlinked: figures.outcome.unlinked.frames,
         unlinked_between_ns: figures.outcome.unlinked.between.map(|times| times.map(Duration::as_nanos)),
@@ -86,7 +86,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         policed: record.policed.shared(),
         per_stream,
         offered_per_second: figures.offered_per_second.clone(),
-        carried_per_second: figures.per_second.clone(),
+        forwarded_per_second: figures.per_second.clone(),
         host_gaps: record.gaps,
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> TrialOutcome {
     TrialOutcome {
         intended: trial.intended_load.frames,
         offered: to_carry(trial),
-        carried: trial.carried.frames,
+        forwarded: trial.forwarded.frames,
         lost: trial.lost,
         lost_by_tester: trial.lost_by_tester,
         tester_failed: trial.invalid.is_some(),
@@ -151,9 +151,9 @@ pub(crate) type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
 
 /// What a sweep tells, repeat by repeat.
 const QUANTITIES: [Quantity; 12] = [
-    ("carried_percent", |trial| Some(trial.carried.percent)),
-    ("carried_payload_percent", |trial| Some(trial.carried.payload_percent)),
-    ("carried_pps", |trial| Some(trial.carried.pps)),
+    ("forwarded_percent", |trial| Some(trial.forwarded.percent)),
+    ("forwarded_payload_percent", |trial| Some(trial.forwarded.payload_percent)),
+    ("forwarded_pps", |trial| Some(trial.forwarded.pps)),
     ("loss_ratio", |trial| {
         let lost = trial.lost.saturating_sub(trial.lost_by_tester);
         (to_carry(trial) > 0).then(|| real(lost) / real(to_carry(trial)))
@@ -170,7 +170,7 @@ const QUANTITIES: [Quantity; 12] = [
 
 /// Quantities in which a curve may have a soft spot, and cases are compared.
 const COMPARED: [&str; 4] =
-    ["carried_percent", "latency_mean_ns", "latency_median_ns", "jitter_delay_difference_ns"];
+    ["forwarded_percent", "latency_mean_ns", "latency_median_ns", "jitter_delay_difference_ns"];
 
 /// Everything that the trials at given loads come to.
 #[derive(Default)]
@@ -234,8 +234,8 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
                 SampleSite { frames: &place.0, load, resolution: resolution(options, &place.0, load, name) };
             for (case, values) in by_case.iter().enumerate() {
                 let theoretical = match name {
-                    "carried_percent" => Some((to_carry.load * 100.0).min(100.0)),
-                    "carried_pps" => Some(to_carry.pps / to_carry.load.max(1.0)),
+                    "forwarded_percent" => Some((to_carry.load * 100.0).min(100.0)),
+                    "forwarded_pps" => Some(to_carry.pps / to_carry.load.max(1.0)),
                     _ => None,
                 };
                 let mut result = result(options, case, here, name, values, theoretical);
@@ -574,7 +574,7 @@ mod tests {
         let cases = ["none", "same"].map(|name| Case { name: name.into(), command: None });
         let options = BenchOptions { cases: cases.into(), repeats: 3, ..sweep(&[0.5]) };
         let all: Vec<_> = (0..6).map(|_| vec![vec![Some(50.0); 3]; 2]).collect();
-        let found = overall(&options, "carried_percent", &all, &[0.01; 6]);
+        let found = overall(&options, "forwarded_percent", &all, &[0.01; 6]);
         for [low, high] in [found[0].interval.unwrap(), found[0].median_interval.unwrap()] {
             assert!(low < 0.0 && high > 0.0 && high - low < 0.1, "{low} {high}");
         }

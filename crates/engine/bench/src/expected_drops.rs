@@ -25,7 +25,7 @@ pub(crate) fn expected_drops(
     let names = options.streams.iter().filter(|stream| stream.expect_drop).map(|stream| &stream.name);
     // What no trial has tested is told by itself.
     let judged = names.filter(|_| !valid.is_empty()).map(|name| {
-        let came = of(tried, name, |stream| stream.carried);
+        let came = of(tried, name, |stream| stream.forwarded);
         let offered = of(if came > 0 { tried } else { valid }, name, |stream| stream.offered);
         let (found, holds) = match (came, offered) {
             (0, 0) => ("no frame sent".to_owned(), None),
@@ -38,7 +38,7 @@ pub(crate) fn expected_drops(
             mixture: None,
             subject: format!("stream {name}"),
             expected: EXPECTED.into(),
-            found,
+            observed: found,
             passed: holds,
         }
     });
@@ -53,8 +53,6 @@ pub(crate) fn to_be_carried<'t>(trials: &[&'t Trial]) -> Vec<Cow<'t, Trial>> {
         }
         let mut rest = (*trial).clone();
         rest.offered.frames = to_carry(trial);
-        let came = trial.per_stream.iter().filter(|stream| stream.expect_drop).map(|stream| stream.carried);
-        rest.carried.frames = rest.carried.frames.saturating_sub(came.sum());
         rest.per_stream.retain(|stream| !stream.expect_drop);
         Cow::Owned(rest)
     };

@@ -115,7 +115,7 @@ fn bucket(
                 mixture: trial.mixture.clone(),
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
-                found: stood.explained(found, holds),
+                observed: stood.explained(found, holds),
                 passed: holds,
             }
         };

@@ -25,14 +25,14 @@ pub(crate) enum Recognised {
 /// whole mark of another signature is that of another trial.
 pub(crate) fn recognise(signature: Signature, frame: &[u8], sent: &[SentHeaders]) -> Recognised {
     let located = locate(frame);
-    let carried = located.and_then(|seen| frame.get(seen.mark..)).unwrap_or_default();
-    if let Some(mark) = signature.read(carried) {
+    let forwarded = located.and_then(|seen| frame.get(seen.mark..)).unwrap_or_default();
+    if let Some(mark) = signature.read(forwarded) {
         return Recognised::Test { mark, at: located.map_or(0, |seen| seen.mark), headers: located };
     }
     match signature.find(frame) {
         Some((at, mark)) => Recognised::Test { mark, at, headers: None },
-        None if signature.is_here(carried) => Recognised::Damaged,
-        None if is_whole(carried) == Some(false)
+        None if signature.is_here(forwarded) => Recognised::Damaged,
+        None if is_whole(forwarded) == Some(false)
             && located.is_some_and(|seen| sent.iter().any(|sent| sent.are_of(seen, frame))) =>
         {
             Recognised::Damaged

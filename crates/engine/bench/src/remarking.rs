@@ -121,7 +121,7 @@ fn judgement(case: &str, subject: String, out: &str, found: String, holds: Optio
         mixture: None,
         subject,
         expected: expected(out),
-        found,
+        observed: found,
         passed: holds,
     }
 }

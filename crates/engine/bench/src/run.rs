@@ -380,14 +380,15 @@ impl<B: TestBed> Running<'_, B> {
     }
 
     /// Whether the benchmark ends here because the tester is the limit. To a search, what the tester cannot offer is a bound like
-    /// another.
+    /// another, below which it goes on; where no trial of a whole search was conclusive, no other search follows.
     fn ends_early(&mut self, campaign: &Campaign) -> Result<bool, BenchError> {
         let left = campaign.outlook().usual.trials;
         let stated = matches!(
             self.options.procedure,
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. }
         );
-        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| stated && left > 0) else {
+        let may_end = stated || self.pace.told_nothing() && !campaign.findings().is_empty();
+        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| may_end && left > 0) else {
             return Ok(false);
         };
         self.event("tester-limit", text)?;

@@ -63,7 +63,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         .filter(|trial| is_dropped(trial, trials) || (trial.frame_size.is_some() && trial.size_lost))
     {
         let of = found.entry(What::Size(trial.frame_size.unwrap_or_default())).or_default();
-        of.add(trial.offered.frames, trial.carried.frames);
+        of.add(trial.offered.frames, trial.forwarded.frames);
     }
     let mut perhaps_full = BTreeSet::new();
     for trial in trials {
@@ -82,7 +82,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         let streams = of_streams(trial, tried).into_iter();
         let streams = streams.filter(|(_, stream)| !may_be_its_load(&stream.name, trial, tried));
         for (what, stream) in streams {
-            found.entry(what).or_default().add(stream.offered, stream.carried);
+            found.entry(what).or_default().add(stream.offered, stream.forwarded);
         }
     }
     let open = undecided(trials, &found);
@@ -99,7 +99,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             mixture: None,
             subject,
             expected: "forwarded like others".into(),
-            found: text(&of, trials_of(what, trials))
+            observed: text(&of, trials_of(what, trials))
                 + &open.map(words_of_others).unwrap_or_default()
                 + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
             passed: if open.is_some() { None } else { Some(false) },
@@ -214,8 +214,8 @@ fn is_dropped(trial: &Trial, trials: &[&Trial]) -> bool {
     let Some(size) = trial.frame_size.filter(|_| none_came(trial)) else { return false };
     let same = || trials.iter().filter(|other| other.frame_size == Some(size));
     let others = || trials.iter().filter(|other| other.frame_size != Some(size));
-    if same().all(|other| other.carried.frames == 0) {
-        return others().any(|other| other.carried.frames > 0);
+    if same().all(|other| other.forwarded.frames == 0) {
+        return others().any(|other| other.forwarded.frames > 0);
     }
     let load = |trial: &Trial| trial.intended_load.percent;
     let mut passing = others().filter(|other| {
@@ -226,7 +226,7 @@ fn is_dropped(trial: &Trial, trials: &[&Trial]) -> bool {
 }
 
 /// Whether it may be for its load that nothing came in this trial of a size that comes in others: the size comes at far lower
-/// loads only, and no other is carried at as many frames a second and bits a second. Of a short trial nobody knows.
+/// loads only, and no other is forwarded at as many frames a second and bits a second. Of a short trial nobody knows.
 fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
     let shows = |other: &&&Trial| {
         let [near, far] = [other, trial].map(|trial| trial.offered);
@@ -243,7 +243,7 @@ fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
 /// that send evenly, a full device may lose one wholly and none of the others.
 fn may_be_its_load(name: &str, trial: &Trial, tried: &[&Trial]) -> bool {
     comes_at_lower_loads_only(trial, tried, |other| {
-        other.per_stream.iter().any(|stream| stream.name == name && stream.carried > 0)
+        other.per_stream.iter().any(|stream| stream.name == name && stream.forwarded > 0)
     })
 }
 
@@ -314,8 +314,8 @@ fn has_room(trial: &Trial, dropped: impl Iterator<Item = [f64; 2]>, trials: &[&T
         other.invalid.is_none()
             // What a buffer takes is a larger part of a shorter trial.
             && other.duration_ns >= trial.duration_ns
-            && other.carried.pps >= SPARE_CAPACITY_FACTOR * rest[0]
-            && other.carried.bps >= SPARE_CAPACITY_FACTOR * rest[1]
+            && other.forwarded.pps >= SPARE_CAPACITY_FACTOR * rest[0]
+            && other.forwarded.bps >= SPARE_CAPACITY_FACTOR * rest[1]
     };
     trial.invalid.is_none() && trials.iter().any(|other| shows_room(other))
 }
@@ -343,7 +343,7 @@ fn of_streams<'t>(trial: &'t Trial, tried: &[&Trial]) -> Vec<(What<'t>, &'t Stre
     let streams = trial.per_stream.iter().filter(|_| !judged);
     let sized: Vec<(Option<u32>, &'t StreamResult)> =
         streams.map(|stream| (own_size(stream), stream)).collect();
-    let dead = sized.iter().filter(|(_, stream)| stream.carried == 0).map(|(_, stream)| {
+    let dead = sized.iter().filter(|(_, stream)| stream.forwarded == 0).map(|(_, stream)| {
         let frames = real(stream.offered);
         [frames, frames * stream.frame_octets.unwrap_or_default() * 8.0]
     });
@@ -354,11 +354,11 @@ fn of_streams<'t>(trial: &'t Trial, tried: &[&Trial]) -> Vec<(What<'t>, &'t Stre
     };
     let what = |one: &(Option<u32>, &'t StreamResult)| {
         let (size, stream) = *one;
-        if stream.offered == 0 || stream.carried > 0 {
+        if stream.offered == 0 || stream.forwarded > 0 {
             return None;
         }
         // Others that are dropped likewise say nothing of it.
-        let living: Vec<_> = sized.iter().filter(|(_, other)| other.carried > 0).collect();
+        let living: Vec<_> = sized.iter().filter(|(_, other)| other.forwarded > 0).collect();
         let is_size = living.iter().all(|(other, _)| *other != size);
         let name = stream.name.as_str();
         let what = size.filter(|_| is_size).map_or(What::Stream(name), |size| What::SizeOfStream(size, name));

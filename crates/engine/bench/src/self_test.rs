@@ -414,7 +414,7 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
         "{} of {} frames sent, {} received{}",
         outcome.offered,
         outcome.intended,
-        outcome.carried,
+        outcome.forwarded,
         record.invalid.as_ref().map_or(String::new(), |why| format!(" ({why})"))
     );
     let (values, near, words, off) = match test.gap {
@@ -430,7 +430,7 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
         name: test.name.into(),
         passed: whole && marked && near,
         requested: test.requested.clone(),
-        found: format!("{counted}; {words}"),
+        observed: format!("{counted}; {words}"),
         values_ns: values,
     };
     TestResult { item, all_came: whole && marked, off }

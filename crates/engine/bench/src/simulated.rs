@@ -445,7 +445,7 @@ fn a_sweep_finds_what_is_carried_and_how_long_it_takes() {
         // All below 60 %, and 60 % above it, with the buffer's 20 frames.
         let truth = trial.intended_load.percent.min(60.0);
         let more = 25.0 * 100.0 / trial.intended_load.frames as f64 * trial.intended_load.percent / 100.0;
-        assert!((trial.carried.percent - truth).abs() < 0.1 + more, "{} {truth}", trial.carried.percent);
+        assert!((trial.forwarded.percent - truth).abs() < 0.1 + more, "{} {truth}", trial.forwarded.percent);
         let own = f64::from(trial.frame_size.unwrap() + 20) * 8e9 / 6e6 + 40_000.0;
         assert!((trial.latency_ns.min.unwrap() - own).abs() < 2.0, "{:?} {own}", trial.latency_ns.min);
         if trial.intended_load.percent > 60.0 {

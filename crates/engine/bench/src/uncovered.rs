@@ -28,7 +28,7 @@ pub(crate) fn uncovered(options: &BenchOptions, number: usize, kept: &[CaseTrial
         mixture: None,
         subject,
         expected,
-        found,
+        observed: found,
         passed: None,
     };
     open.into_iter().map(judgement).collect()

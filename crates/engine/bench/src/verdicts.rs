@@ -85,7 +85,7 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
                 mixture: None,
                 subject: subject.into(),
                 expected: expected.into(),
-                found: format!("{count} {what}{so}"),
+                observed: format!("{count} {what}{so}"),
                 passed: Some(is_allowed),
             });
         }
@@ -121,7 +121,8 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
     let Some((discipline, capacity)) = options.claims.scheduler else { return Vec::new() };
     let trial = &kept.trial;
     let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
-    let carried: Vec<f64> = trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
+    let forwarded: Vec<f64> =
+        trial.per_stream.iter().map(|found| found.forwarded_l2_bps / capacity).collect();
     let chances = by_chance(discipline, &classes);
     let doubt = Significance::new(trial, stood);
     let at = at(trial);
@@ -131,12 +132,12 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         mixture: trial.mixture.clone(),
         subject: format!("{subject}, {at}"),
         expected,
-        found,
+        observed: found,
         passed: holds,
     };
     let by = discipline_text(discipline);
     let mut verdicts = Vec::new();
-    let judged = evaluate(discipline, 1.0, &classes, &carried);
+    let judged = evaluate(discipline, 1.0, &classes, &forwarded);
     for ((verdict, class), chance) in judged.iter().zip(&classes).zip(&chances) {
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
@@ -146,23 +147,23 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         verdicts.push(judgement(
             format!("class {}", verdict.name),
             format!("receives {owed} % of the capacity by {by} (offered {:.1} %)", class.offered * 100.0),
-            doubt.decide(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, fails),
+            doubt.decide(format!("{:.1} %", verdict.forwarded * 100.0), holds, *chance, fails),
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
     let certain = verdicts.iter().any(|one| one.passed == Some(false));
     let allowed: Vec<f64> = chances.iter().map(|chance| TOLERANCE + stood.share() + chance).collect();
     let explained = if certain && discipline == Discipline::Weighted {
-        pitfalls(&classes, &carried, &allowed)
+        pitfalls(&classes, &forwarded, &allowed)
     } else {
         Vec::new()
     };
-    for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
+    for (high, low) in inversions(discipline, &classes, &forwarded, TOLERANCE) {
         let (expected, found) =
-            overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
+            overtaken(discipline, [&classes[high], &classes[low]], [forwarded[high], forwarded[low]]);
         // At the most, so much was taken from the first and left to the second.
         let is_still = |[from_high, to_low]: [f64; 2]| {
-            let mut without = carried.clone();
+            let mut without = forwarded.clone();
             without[high] = (without[high] + from_high).min(classes[high].offered);
             without[low] = (without[low] - to_low).max(0.0);
             inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low))

@@ -154,7 +154,7 @@ mod tests {
             campaign.record_outcome(&TrialOutcome {
                 intended: 1,
                 offered: 1,
-                carried: 1,
+                forwarded: 1,
                 ..TrialOutcome::default()
             });
         }

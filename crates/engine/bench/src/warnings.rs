@@ -160,9 +160,10 @@ fn too_long(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarni
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none() && kept.trial.offered.frames > 0);
     let mut came: BTreeMap<u32, u64> = BTreeMap::new();
     for kept in valid {
-        *came.entry(kept.frames.size()?.octets()).or_default() += kept.trial.carried.frames;
+        *came.entry(kept.frames.size()?.octets()).or_default() += kept.trial.forwarded.frames;
     }
-    let longest_that_came = came.iter().rev().find(|(_, carried)| **carried > 0).map(|(size, _)| *size)?;
+    let longest_that_came =
+        came.iter().rev().find(|(_, forwarded)| **forwarded > 0).map(|(size, _)| *size)?;
     let shortest_that_did_not = came.keys().copied().find(|size| *size > longest_that_came)?;
     let around = options.streams.iter().map(StreamOptions::around_packets).min()?;
     Some(BenchmarkWarning::LongFramesLost {
@@ -181,20 +182,20 @@ fn no_reset(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     (whole > 0).then_some(BenchmarkWarning::ResetWithoutLoss { trials: whole as u64 })
 }
 
-/// That the classes carried more than the capacity that they are judged by. A frame that was under way already when a trial began
+/// That the classes forwarded more than the capacity that they are judged by. A frame that was under way already when a trial began
 /// to count, or a whole one at its end, is none.
 fn beyond_capacity(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let (_, capacity) = options.claims.scheduler?;
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none());
-    let carried = valid.map(|kept| {
+    let forwarded = valid.map(|kept| {
         let streams = &kept.trial.per_stream;
         let largest =
             classes(options, &kept.frames, streams, capacity).iter().map(|class| class.sizes[1]).max();
         let length = Duration::from_nanos(kept.trial.duration_ns).as_secs_f64().max(1e-9);
         let a_frame = f64::from(largest.unwrap_or(0)) * 8.0 / length;
-        streams.iter().map(|stream| stream.carried_l2_bps).sum::<f64>() - a_frame
+        streams.iter().map(|stream| stream.forwarded_l2_bps).sum::<f64>() - a_frame
     });
-    let most = carried.fold(0.0, f64::max) / capacity;
+    let most = forwarded.fold(0.0, f64::max) / capacity;
     (most > 1.0 + TOLERANCE).then_some(BenchmarkWarning::CapacityExceeded { forwarded_ratio: most })
 }
 

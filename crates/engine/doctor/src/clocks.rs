@@ -303,7 +303,7 @@ mod tests {
         let kept =
             |sync| synchronisation(sync, &[SyncDaemon::Chrony], SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
-        assert!(kept(sync(true, 300)).found.contains("synchronised (by chronyd)"));
+        assert!(kept(sync(true, 300)).observed.contains("synchronised (by chronyd)"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn finding(
     DoctorFinding {
         name: name.into(),
         verdict,
-        found,
+        observed: found,
         consequence,
         fix,
         values: std::collections::BTreeMap::new(),

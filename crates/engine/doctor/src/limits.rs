@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(affinity(&cpus(&[0], 1)).verdict, CheckVerdict::Good);
         assert_eq!(affinity(&cpus(&[3], 8)).verdict, CheckVerdict::Limited);
         let isolated = affinity(&Cpus { isolated: "2-3".into(), ..cpus(&[0, 1, 2, 3], 4) });
-        assert!(isolated.found.contains("processor 2-3"), "{}", isolated.found);
+        assert!(isolated.observed.contains("processor 2-3"), "{}", isolated.observed);
     }
 
     #[test]

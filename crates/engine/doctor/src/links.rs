@@ -294,10 +294,10 @@ mod tests {
         let fast = with("eth0", true, true);
         let finding = xdp(&Ok(vec![fast.clone()]));
         assert_eq!(finding.verdict, CheckVerdict::Good);
-        assert_eq!(finding.found, "Native and generic: eth0 (virtio_net, zero-copy).");
+        assert_eq!(finding.observed, "Native and generic: eth0 (virtio_net, zero-copy).");
         let finding = xdp(&Ok(vec![fast, with("eth1", false, false)]));
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.found.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.found);
+        assert!(finding.observed.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.observed);
         assert_eq!(finding.values["interfaces"]["eth1"]["native"], false);
         let untold = xdp(&Ok(vec![interface("eth2", [None; 3], None)]));
         assert!(untold.fix.is_some_and(|fix| fix.contains("6.3")));
@@ -312,7 +312,7 @@ mod tests {
         let on = interface("eth0", [Some(true), Some(false), Some(true)], None);
         let finding = offloads(&Ok(vec![on, off.clone()]), &Rights::of_anybody());
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert_eq!(finding.found, "GRO/GSO/TSO enabled on eth0 (gro, tso).");
+        assert_eq!(finding.observed, "GRO/GSO/TSO enabled on eth0 (gro, tso).");
         assert_eq!(finding.fix.unwrap(), "sudo ethtool -K eth0 gro off tso off");
         assert_eq!(finding.values["interfaces"]["eth1"]["gso"], Value::Null);
         assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, CheckVerdict::Good);
@@ -324,9 +324,9 @@ mod tests {
         let many: Vec<Interface> =
             (0..9).map(|number| interface(&format!("veth{number}"), [Some(true); 3], None)).collect();
         let finding = offloads(&Ok(many.clone()), &Rights::of_root());
-        assert!(finding.found.contains("9 interfaces"), "{}", finding.found);
+        assert!(finding.observed.contains("9 interfaces"), "{}", finding.observed);
         assert_eq!(finding.fix.unwrap().matches("ethtool").count(), NAMED);
-        assert!(stamps(&Ok(many)).found.contains("9 interfaces"));
+        assert!(stamps(&Ok(many)).observed.contains("9 interfaces"));
     }
 
     #[test]
@@ -342,14 +342,14 @@ mod tests {
         };
         let finding = stamps(&Ok(vec![with(true, true)]));
         assert_eq!(finding.verdict, CheckVerdict::Good);
-        assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0).");
+        assert_eq!(finding.observed, "Hardware time stamps: eth0 (ptp0).");
         assert!(finding.consequence.contains("--stamp nic"), "{}", finding.consequence);
         let finding = stamps(&Ok(vec![with(true, false)]));
-        assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0, departures only).");
+        assert_eq!(finding.observed, "Hardware time stamps: eth0 (ptp0, departures only).");
         // A clock that stamps nothing is of no use.
         let finding = stamps(&Ok(vec![with(false, false)]));
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.found.contains("eth0 (ptp0) does not time-stamp"), "{}", finding.found);
+        assert!(finding.observed.contains("eth0 (ptp0) does not time-stamp"), "{}", finding.observed);
         assert_eq!(stamps(&Ok(vec![])).verdict, CheckVerdict::Limited);
         assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, CheckVerdict::Limited);
     }

@@ -11,7 +11,7 @@ fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
         cpus: ["0".to_owned(), "1".to_owned()].into(),
     };
     let finding = interrupts(&[one], &anybody);
-    assert_eq!(finding.found, "Interrupt affinity: eth0 to processor 0,1.");
+    assert_eq!(finding.observed, "Interrupt affinity: eth0 to processor 0,1.");
     assert_eq!(
         finding.fix.unwrap(),
         "for i in 41 42; do echo 0 | sudo tee /proc/irq/$i/smp_affinity_list; done"
@@ -62,7 +62,7 @@ fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
     ] {
         let finding = too_long(Some(heard), &anybody);
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.found.contains(found), "{}", finding.found);
+        assert!(finding.observed.contains(found), "{}", finding.observed);
         assert_eq!(finding.fix.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     }
 }
@@ -74,7 +74,11 @@ fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     assert_eq!(access(&all(Presence::Usable), &anybody).verdict, CheckVerdict::Good);
     let forbidden = access(&all(Presence::Forbidden), &anybody);
     assert_eq!(forbidden.verdict, CheckVerdict::Limited);
-    assert!(forbidden.found.contains("Not permitted for this user: packet sockets"), "{}", forbidden.found);
+    assert!(
+        forbidden.observed.contains("Not permitted for this user: packet sockets"),
+        "{}",
+        forbidden.observed
+    );
     assert_eq!(access(&all(Presence::Absent), &anybody).verdict, CheckVerdict::Missing);
     let mut no_btf = all(Presence::Usable);
     no_btf[3].2 = Presence::Absent;

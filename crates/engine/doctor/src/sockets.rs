@@ -265,7 +265,7 @@ mod tests {
         ] {
             let finding = port(&state, &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert!(finding.found.contains(says), "{}", finding.found);
+            assert!(finding.observed.contains(says), "{}", finding.observed);
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(control_port(Bound::Free, None).fix, None);
         assert_eq!(control_port(Bound::Taken, Some(&holder("romer"))).fix, None);
         let other = control_port(Bound::Taken, Some(&holder("nginx")));
-        assert!(other.found.contains("nginx (process 77)") && other.fix.unwrap().contains("--control"));
+        assert!(other.observed.contains("nginx (process 77)") && other.fix.unwrap().contains("--control"));
         for bound in [Bound::Taken, Bound::Forbidden, Bound::Absent] {
             assert!(control_port(bound, None).fix.unwrap().contains("--control"));
         }
@@ -301,7 +301,7 @@ mod tests {
         let anybody = Rights::of_anybody();
         assert_eq!(buffer(Ok(2 * asked), &anybody).verdict, CheckVerdict::Good);
         let small = buffer(Ok(425_984), &anybody);
-        assert_eq!(small.found, "Receive buffer: 208 KiB of the 4 MiB requested.");
+        assert_eq!(small.observed, "Receive buffer: 208 KiB of the 4 MiB requested.");
         assert_eq!(small.fix.unwrap(), format!("sudo sysctl -w net.core.rmem_max={asked}"));
         assert!(receive_buffer().unwrap() > 0);
     }

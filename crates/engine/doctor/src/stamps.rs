@@ -214,7 +214,7 @@ mod tests {
         ] {
             let finding = judge_exchange(&exchange);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert!(finding.found.contains(says), "{}", finding.found);
+            assert!(finding.observed.contains(says), "{}", finding.observed);
         }
     }
 

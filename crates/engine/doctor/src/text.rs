@@ -105,7 +105,8 @@ impl DoctorPage {
         let indent = self.column.map_or(INDENT, |column| column + 4);
         let room = self.width.saturating_sub(indent);
         let mut body = Vec::new();
-        let (found, consequence) = (escape::terminal(&finding.found), escape::terminal(&finding.consequence));
+        let (found, consequence) =
+            (escape::terminal(&finding.observed), escape::terminal(&finding.consequence));
         if finding.verdict == CheckVerdict::Good {
             push(&mut body, wrap(&format!("{found} {consequence}"), room), Paint::Faint);
         } else {

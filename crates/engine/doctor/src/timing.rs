@@ -248,7 +248,7 @@ mod tests {
         ] {
             let finding = stolen(Ok(one));
             assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert!(finding.found.contains(says), "{}", finding.found);
+            assert!(finding.observed.contains(says), "{}", finding.observed);
         }
         assert_eq!(stolen(Err(HostError::Unsuitable("no thread"))).verdict, CheckVerdict::Limited);
     }
@@ -268,7 +268,7 @@ mod tests {
         let short = cores(2, millis(20));
         assert_eq!(short.verdict, CheckVerdict::Limited);
         let told = "may use 2 cores, but only 20.0 ms in total per 100 ms";
-        assert!(short.found.contains(told), "{}", short.found);
+        assert!(short.observed.contains(told), "{}", short.observed);
         assert_eq!((&short.values["quota_ns"], &short.values["cores"]), (&20_000_000.into(), &2.into()));
         assert_eq!(cores(2, millis(200)).verdict, CheckVerdict::Good);
     }

@@ -85,7 +85,7 @@ fn every_finding_is_there(doctor: &Doctor) {
 
 fn every_finding_is_complete(doctor: &Doctor) {
     for finding in &doctor.findings {
-        let DoctorFinding { verdict, found, consequence, fix, .. } = finding;
+        let DoctorFinding { verdict, observed: found, consequence, fix, .. } = finding;
         assert!(is_sentence(found) && is_sentence(consequence), "{finding:?}");
         match fix {
             None => assert_eq!(*verdict, CheckVerdict::Good, "{finding:?}"),

@@ -37,15 +37,15 @@ pub fn reading() -> ClockReadings {
 }
 
 /// An event of now without a detail, with its time told from `start`.
-pub fn event(kind: EventKind, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+pub fn event(kind: EventKind, location: EventLocation, start: Timestamp<Monotonic>) -> Event {
     let now = clock::now();
-    Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
+    Event::new(kind, location, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
 }
 
 /// An event of now with this detail, with its time told from `start`.
-pub fn detailed(detail: EventDetail, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+pub fn detailed(detail: EventDetail, location: EventLocation, start: Timestamp<Monotonic>) -> Event {
     let now = clock::now();
-    Event::with(detail, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
+    Event::with(detail, location, (now.monotonic - start).as_nanos(), now.realtime.as_nanos())
 }
 
 /// That a route came or went.
@@ -91,15 +91,15 @@ pub fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
     to.is_ipv4() == address.is_ipv4() && (bits(to) ^ bits(address)) & mask == 0
 }
 
-/// What a look at the clocks has shown, at the end of this `side`.
-pub fn clock_event(change: ClockChange, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+/// What a look at the clocks has shown, at the end of this `location`.
+pub fn clock_event(change: ClockChange, location: EventLocation, start: Timestamp<Monotonic>) -> Event {
     match change {
-        ClockChange::Step(step) => Event { step: Some(step), ..event(EventKind::ClockStep, side, start) },
+        ClockChange::Step(step) => Event { step: Some(step), ..event(EventKind::ClockStep, location, start) },
         ClockChange::Suspended(time) => {
-            Event { duration_ns: Some(time), ..event(EventKind::Suspend, side, start) }
+            Event { duration_ns: Some(time), ..event(EventKind::Suspend, location, start) }
         }
         ClockChange::Paused(time) => {
-            Event { duration_ns: Some(time), ..event(EventKind::Pause, side, start).over(time) }
+            Event { duration_ns: Some(time), ..event(EventKind::Pause, location, start).over(time) }
         }
     }
 }
@@ -133,9 +133,9 @@ pub fn reported_by_responder(
         return None;
     }
     // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
-    let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, EventLocation::Path);
-    let side = if is_of_path { EventLocation::Path } else { EventLocation::Responder };
-    let now = event(told.kind, side, start);
+    let is_of_path = (told.kind, told.location) == (EventKind::AddressChange, EventLocation::Path);
+    let location = if is_of_path { EventLocation::Path } else { EventLocation::Responder };
+    let now = event(told.kind, location, start);
     let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
     let event = Event {
         at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
@@ -507,7 +507,7 @@ mod tests {
         let removed = EventDetail::RouteRemoved { prefix: "0.0.0.0/0".into(), gateway: by };
         assert_eq!(gone.event.detail, Some(removed));
         let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.start).unwrap();
-        assert_eq!((told.kind, told.side), (EventKind::RouteChange, EventLocation::Responder));
+        assert_eq!((told.kind, told.location), (EventKind::RouteChange, EventLocation::Responder));
     }
 
     /// Transitions of a link are events; its first known state is not.
@@ -586,7 +586,7 @@ mod tests {
             ..Event::new(EventKind::Pause, EventLocation::Sender, 7_000_000_000, 42)
         };
         let kept = reported_by_responder(&told, ClockRelation::Shared, start).unwrap();
-        assert_eq!((kept.side, kept.clock_ns, kept.step), (EventLocation::Responder, 42, None));
+        assert_eq!((kept.location, kept.clock_ns, kept.step), (EventLocation::Responder, 42, None));
         assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
         assert!(kept.until_ns >= Some(100_000_000_000));
         assert_eq!(kept.duration_ns, told.duration_ns);

@@ -1,5 +1,5 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
-//! what is known of the host's clock, the monitor that reports what happens to the host during a run, and cross traffic.
+//! what is known of the host's clock, the monitor that reports what happens to the host during a run, cross traffic, and ends of RSVP flows.
 
 pub mod byte_stream;
 pub mod card;
@@ -12,6 +12,7 @@ pub mod names;
 pub mod noise;
 pub mod overflow;
 pub mod queues;
+pub mod rsvp;
 pub mod scheduling_watch;
 pub mod threads;
 

@@ -29,11 +29,11 @@ pub struct Overflow {
 }
 
 impl Overflow {
-    /// The event of it, at the host that is this `side`, with times told from `start`.
-    pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+    /// The event of it, at the host that is this `location`, with times told from `start`.
+    pub fn event(&self, location: EventLocation, start: Timestamp<Monotonic>) -> Event {
         let [from, until] = self.between;
         let count = self.count;
-        let now = event(EventKind::ReceiveOverflow, side, start);
+        let now = event(EventKind::ReceiveOverflow, location, start);
         let ago = |at: i64| now.clock_ns.saturating_sub(at).max(0);
         let (earliest, latest) = (ago(from), ago(until));
         Event { datagrams: Some(count), ..now.between(earliest, latest) }

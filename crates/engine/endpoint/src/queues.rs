@@ -34,14 +34,14 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// The event of it, at the host that is this `side`, with times told from `start`.
-    pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+    /// The event of it, at the host that is this `location`, with times told from `start`.
+    pub fn event(&self, location: EventLocation, start: Timestamp<Monotonic>) -> Event {
         let detail = EventDetail::QueueDrops {
             interface: self.interface.clone(),
             queue: self.kind.clone(),
             of_stream: false,
         };
-        let now = detailed(detail, side, start);
+        let now = detailed(detail, location, start);
         let [earliest, latest] = self.between.map(|at| (clock::monotonic_now() - at).as_nanos().max(0));
         Event { datagrams: Some(self.count), ..now.between(earliest, latest) }
     }
@@ -50,7 +50,7 @@ impl Drops {
 /// Takes `next` up in `event` if it tells of the same queue, which goes on dropping; gives whether it does.
 pub fn go_on(event: &mut Event, next: &Event) -> bool {
     let length = |one: &Event| one.until_ns.map_or(0, |until| until.saturating_sub(one.at_ns));
-    let is_same = is_of_queue(event) && event.side == next.side && event.detail == next.detail;
+    let is_same = is_of_queue(event) && event.location == next.location && event.detail == next.detail;
     let over = event.clock_ns.saturating_add(length(event));
     if !is_same || !(event.clock_ns..=over.saturating_add(GOES_ON_NS)).contains(&next.clock_ns) {
         return false;
@@ -199,7 +199,7 @@ mod tests {
         let other = Event { detail: queue("fq"), ..tell(14, 1) };
         assert!(
             !go_on(&mut one, &other)
-                && !go_on(&mut one, &Event { side: EventLocation::Sender, ..tell(14, 1) })
+                && !go_on(&mut one, &Event { location: EventLocation::Sender, ..tell(14, 1) })
         );
     }
 }

@@ -95,7 +95,7 @@ impl StoredEvent {
         is_of_host(own.kind)
             && !self.by.is_empty()
             && !self.by.contains(&by)
-            && (own.kind, own.side, &own.detail) == (other.kind, other.side, &other.detail)
+            && (own.kind, own.location, &own.detail) == (other.kind, other.location, &other.detail)
             && apart <= TOGETHER.as_nanos()
     }
 
@@ -286,7 +286,7 @@ impl InitiatorHostMonitor {
         let ways = self.ways.iter().filter(|way| Some(way.shared.number) == number);
         let all_left = ways.map(|way| &way.shared).all(|shared| !shared.lacks_stamps());
         let says_nothing =
-            |event: &Event| all_left && is_of_queue(event) && event.side == EventLocation::Sender;
+            |event: &Event| all_left && is_of_queue(event) && event.location == EventLocation::Sender;
         let own = own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event));
         own.map(Event::from_start).collect()
     }
@@ -331,7 +331,7 @@ impl InitiatorHostMonitor {
         let number = self.number(stream);
         let is_full = self.events.len() >= MAX_STORED_EVENTS;
         let last = self.events.iter_mut().rev().find(|kept| {
-            kept.stream == number && (kept.event.kind, kept.event.side) == (event.kind, event.side)
+            kept.stream == number && (kept.event.kind, kept.event.location) == (event.kind, event.location)
         });
         if let Some(last) = last {
             if overflow::go_on(&mut last.event, &event) {
@@ -348,8 +348,8 @@ impl InitiatorHostMonitor {
     }
 
     /// Notes an event, and gives its place; `None` where there are too many.
-    fn note(&mut self, stream: Option<usize>, detail: EventDetail, side: EventLocation) -> Option<usize> {
-        let event = detailed(detail, side, self.start);
+    fn note(&mut self, stream: Option<usize>, detail: EventDetail, location: EventLocation) -> Option<usize> {
+        let event = detailed(detail, location, self.start);
         self.keep(stream, event)
     }
 
@@ -411,7 +411,7 @@ impl WatchedPath {
 /// Whether two directions tell of one event: what happened to a host is told of each of its streams, with one reading of its
 /// clock.
 pub(super) fn is_same(one: &Event, other: &Event) -> bool {
-    (one.kind, one.side, one.clock_ns) == (other.kind, other.side, other.clock_ns)
+    (one.kind, one.location, one.clock_ns) == (other.kind, other.location, other.clock_ns)
         && one.detail == other.detail
 }
 

@@ -40,7 +40,7 @@ use romer_host::ending::{self, Stage};
 use romer_host::socket::Waker;
 use romer_host::{clock, host_info};
 use romer_record::document::{Measurement, ProbeDirection};
-use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
+use romer_record::manifest::{EarlyEnd, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -311,7 +311,7 @@ fn exchange(
         for (number, stream) in streams.iter_mut().enumerate() {
             stream.has_way = happenings.has_way(number);
             if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
-                stream.manifest.cut_short.get_or_insert(stream.gone());
+                stream.manifest.early_end.get_or_insert(stream.gone());
             }
             stream.manifest.events = happenings.events_of(number);
         }
@@ -553,7 +553,7 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
         manifest.responder_log_complete = parts.iter().all(|part| part.manifest.responder_log_complete);
         manifest.responder_log_gaps =
             parts.iter().flat_map(|part| part.manifest.responder_log_gaps.iter().cloned()).collect();
-        manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
+        manifest.early_end = parts.iter().find_map(|part| part.manifest.early_end);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for other in parts.iter().skip(1).map(|part| &part.manifest) {
             manifest.replies += &other.replies;
@@ -602,7 +602,10 @@ fn why_never(measurement: &Measurement) -> Option<String> {
     (way.sent? == 0 && way.not_sent? > 0).then(|| {
         let causes = [EventKind::LinkDown, EventKind::NotSent];
         let event = |kind| {
-            measurement.events.iter().rfind(|event| event.kind == kind && event.side == EventLocation::Sender)
+            measurement
+                .events
+                .iter()
+                .rfind(|event| event.kind == kind && event.location == EventLocation::Sender)
         };
         causes
             .into_iter()
@@ -626,7 +629,7 @@ fn conclude(
         take_note(manifest, kept.given_up(number));
         if partial {
             // That the far end went away bears on the figures.
-            manifest.cut_short.get_or_insert(CutShort::Interrupted);
+            manifest.early_end.get_or_insert(EarlyEnd::Interrupted);
         }
     }
     let parts: BTreeMap<u16, &[Prepared]> =
@@ -645,10 +648,10 @@ fn conclude(
     let html = romer_analyze::page(&evaluated);
     let responder_lost =
         manifests.iter().zip(&measurements).zip(0..).find_map(|((manifest, measurement), number)| {
-            let here = match manifest.cut_short? {
-                CutShort::Interrupted | CutShort::Killed => return None,
-                CutShort::ResponderLost | CutShort::ResponderFault => false,
-                CutShort::NoRoute => true,
+            let here = match manifest.early_end? {
+                EarlyEnd::Interrupted | EarlyEnd::Killed => return None,
+                EarlyEnd::ResponderLost | EarlyEnd::ResponderFault => false,
+                EarlyEnd::NoRoute => true,
             };
             let parts = parts.get(&number).copied().unwrap_or_default();
             let fault = parts.iter().find_map(|part| part.fault);

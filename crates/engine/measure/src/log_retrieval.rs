@@ -135,7 +135,7 @@ pub(super) fn bring_home(
             stream.manifest.responder_log_gaps.push(lacks);
         }
         if lost.is_none() {
-            stream.manifest.cut_short = Some(stream.gone());
+            stream.manifest.early_end = Some(stream.gone());
         }
     }
     late

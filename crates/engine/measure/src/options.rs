@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use romer_host::host_info;
 use romer_record::document::ProbeDirection;
-use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::manifest::{CalibrationUse, ClockStatement, SkewRequest, StampRequest};
 use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
@@ -80,8 +80,12 @@ pub struct MeasureOptions {
     pub route: bool,
     /// How long a reflection is waited for.
     pub waiting_time: Duration,
-    /// How the clocks are related.
+    /// Estimate of the clocks, where they are two without a known bound of their difference.
     pub skew: SkewRequest,
+    /// What the user states of the two clocks.
+    pub clocks: ClockStatement,
+    /// Known offset of the clocks, the responder's minus this host's.
+    pub clock_offset: Duration,
     /// What is stated of the telephone call that the stream is.
     pub voice: VoiceRequest,
     /// Limits that the results are held against.
@@ -125,6 +129,8 @@ impl MeasureOptions {
             route: false,
             waiting_time: WAITING_TIME,
             skew: SkewRequest::default(),
+            clocks: ClockStatement::Auto,
+            clock_offset: Duration::ZERO,
             voice: VoiceRequest::default(),
             limits: Vec::new(),
             comment: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use romer_record::event::{Event, EventKind, EventLocation, ProtocolFault};
-use romer_record::manifest::{CutShort, Stream};
+use romer_record::manifest::{EarlyEnd, Stream};
 use romer_record::note::Notice;
 use romer_record::warning::MeasurementWarning;
 use romer_traffic::Schedule;
@@ -54,11 +54,11 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Why the far end is out of reach.
-    pub(super) const fn gone(&self) -> CutShort {
+    pub(super) const fn gone(&self) -> EarlyEnd {
         match (self.fault, self.has_way) {
-            (Some(_), _) => CutShort::ResponderFault,
-            (None, true) => CutShort::ResponderLost,
-            (None, false) => CutShort::NoRoute,
+            (Some(_), _) => EarlyEnd::ResponderFault,
+            (None, true) => EarlyEnd::ResponderLost,
+            (None, false) => EarlyEnd::NoRoute,
         }
     }
 
@@ -114,27 +114,32 @@ impl Prepared {
         let shared = &self.shared;
         self.conversation = None;
         shared.leave_alone();
-        self.manifest.cut_short = Some(self.gone());
+        self.manifest.early_end = Some(self.gone());
         if shared.way.is_one_way() {
             shared.halt();
         }
     }
 }
 
-/// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
+/// What is to be said of `drops` datagrams that the kernel at `location` dropped unread: by the `events` there, those that it
 /// dropped while its program stood still, and those for which that was too slow.
-fn dropped(side: EventLocation, drops: u64, events: &[Event]) -> Option<MeasurementWarning> {
-    let while_stopped = while_standing(side, events).min(drops);
+fn dropped(location: EventLocation, drops: u64, events: &[Event]) -> Option<MeasurementWarning> {
+    let while_stopped = while_standing(location, events).min(drops);
     let while_running = drops - while_stopped;
-    (drops > 0).then_some(MeasurementWarning::ReceiveBufferOverflow { side, while_stopped, while_running })
+    (drops > 0).then_some(MeasurementWarning::ReceiveBufferOverflow {
+        location,
+        while_stopped,
+        while_running,
+    })
 }
 
 /// What a program has not read by so long after it stood still came while it did.
 const CATCHING_UP_NS: i64 = 1_000_000_000;
 
-/// How many datagrams found a full socket at `side` while the program there stood still, by its clock, or caught up after it.
-fn while_standing(side: EventLocation, events: &[Event]) -> u64 {
-    let of = |kind: EventKind| events.iter().filter(move |event| (event.kind, event.side) == (kind, side));
+/// How many datagrams found a full socket at `location` while the program there stood still, by its clock, or caught up after it.
+fn while_standing(location: EventLocation, events: &[Event]) -> u64 {
+    let of =
+        |kind: EventKind| events.iter().filter(move |event| (event.kind, event.location) == (kind, location));
     let span = |event: &Event| {
         let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
         (event.clock_ns, event.clock_ns.saturating_add(length))

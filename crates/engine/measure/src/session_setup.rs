@@ -74,6 +74,9 @@ pub(super) fn prepare(
     let longest = i64::try_from(count).ok().and_then(|count| interval.checked_mul(count));
     let longest = longest.unwrap_or(Duration::MAX);
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
+    if conversation.is_none() {
+        relate_clocks(options, &mut manifest, address)?;
+    }
     if let Some(conversation) = &mut conversation {
         manifest.responder_log = true;
         if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
@@ -84,6 +87,7 @@ pub(super) fn prepare(
         if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
             manifest.clock_relation = ClockRelation::Shared;
         }
+        relate_clocks(options, &mut manifest, address)?;
         let ttl = options.ttl.unwrap_or(TTL);
         let far_stream =
             ReverseStreamRequest::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
@@ -138,6 +142,23 @@ pub(super) fn prepare(
         resuming: Resuming::default(),
         has_way: true,
     })
+}
+
+/// Relates the clocks of a stream by what both hosts and the user state.
+fn relate_clocks(
+    options: &MeasureOptions,
+    manifest: &mut Stream,
+    address: SocketAddr,
+) -> Result<(), EndpointError> {
+    let stated = options.clocks.resolve(options.clock_offset, manifest.clock_relation, &manifest.metadata);
+    let (relation, synchronisation) = stated.ok_or_else(|| EndpointError::Refused {
+        address: with_zone(address),
+        why: "the hosts state no bound of their clocks' errors".into(),
+        mend: "synchronise both clocks with chrony, ntpd or ntpd-rs, or state the bound (--clocks synchronised:1ms)".into(),
+    })?;
+    manifest.clock_relation = relation;
+    manifest.skew.synchronisation = synchronisation;
+    Ok(())
 }
 
 /// The interval and the count that a far end is asked for: those of the schedule. A recorded one has as many packets a second as
@@ -297,7 +318,7 @@ fn manifest(
         responder_log_complete: false,
         not_logged: Vec::new(),
         responder_log_gaps: Vec::new(),
-        cut_short: None,
+        early_end: None,
         unreachable: None,
         stamp_request: options.stamp,
         skew: options.skew.clone(),

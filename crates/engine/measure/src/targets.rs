@@ -105,8 +105,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
             let [own, theirs] = deaf(part);
             (part.manifest.ip_no_pmtu_disc, part.manifest.responder_ip_no_pmtu_disc) = (own, theirs);
             let is_reverse = part.shared.way == ProbeDirection::Reverse;
-            let ignored = |side, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
-                side,
+            let ignored = |location, ip_no_pmtu_disc, probes| Notice::PacketTooBigIgnored {
+                location,
                 ip_no_pmtu_disc,
                 probes,
                 replies: !probes,
@@ -141,7 +141,11 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
         return None;
     }
     Some(Notice::FewPackets {
-        side: if way == ProbeDirection::Reverse { EventLocation::Responder } else { EventLocation::Sender },
+        location: if way == ProbeDirection::Reverse {
+            EventLocation::Responder
+        } else {
+            EventLocation::Sender
+        },
         packets: u64::try_from(number).unwrap_or(u64::MAX),
         model: traffic.model.to_string(),
         interval_ns: schedule.interval().as_nanos(),

@@ -1,5 +1,12 @@
 //! The user, as a test sees him.
 
+use std::net::SocketAddr;
+
+use romer_endpoint::rsvp::RsvpFailure;
+use romer_rsvp::{ErrorSpec, Filter, ReceiverAction, SenderAction, Tspec};
+
+use crate::error::QtcpError;
+
 /// What the user entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
@@ -20,6 +27,8 @@ pub enum Notice {
     Dot,
     /// The calibration is complete; the user continues with `c`.
     Prompt,
+    /// The reservation is held; the user ends it by a line.
+    Holding,
     /// The control connection failed; the test goes on.
     ControlLost,
     /// The test goes on without a control connection.
@@ -28,10 +37,40 @@ pub enum Notice {
     NoKernelStamps,
 }
 
+/// What happens to the reservation of a test.
+#[derive(Debug)]
+pub enum ReservationEvent {
+    /// The sender announces its flow.
+    Announced {
+        /// Where packets come from.
+        source: Filter,
+        /// Where they go.
+        receiver: SocketAddr,
+        /// The traffic.
+        tspec: Tspec,
+        /// The MTU of the route, octets.
+        mtu: u32,
+    },
+    /// An action of the sender that sends no packet.
+    Sender(SenderAction),
+    /// An action of the receiver that sends no packet.
+    Receiver(ReceiverAction),
+    /// A message was not sent, or not received.
+    Failure(RsvpFailure),
+    /// The receiver passes on that a node refuses its request. It continues to request the reservation.
+    Refused(ErrorSpec),
+    /// The receiver cannot reserve.
+    ReceiverCannot,
+    /// This receiver cannot reserve. The test goes on.
+    Cannot(QtcpError),
+}
+
 /// The terminal of a test. Nothing blocks.
 pub trait Console {
     /// Shows a notice.
     fn show(&mut self, notice: Notice);
+    /// Shows what happens to the reservation.
+    fn show_reservation(&mut self, event: &ReservationEvent);
     /// What was entered since the last call, one entry at a time.
     fn key(&mut self) -> Option<Key>;
     /// Whether the user interrupted the program.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Result, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use romer_qtcp_protocol::LineBuffer;
@@ -27,6 +27,11 @@ impl Conversation {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, lines: LineBuffer::default(), unsent: VecDeque::new(), is_open: true })
+    }
+
+    /// The addresses of this end and of the other.
+    pub(crate) fn addresses(&self) -> Result<[SocketAddr; 2]> {
+        Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
     }
 
     /// Whether lines may still come.

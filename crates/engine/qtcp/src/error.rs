@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use romer_endpoint::EndpointError;
 use romer_record::Exit;
+use romer_rsvp::ErrorSpec;
 use thiserror::Error;
 
 /// What went wrong. The text has the form `WHAT (WHERE): WHY; REMEDY`.
@@ -63,6 +64,25 @@ pub enum QtcpError {
         /// How many octets.
         octets: u64,
     },
+    /// There was no reservation in time.
+    #[error(
+        "no reservation ({address}): {why}; check that routers admit the rate, and that nothing drops IP protocol 46, or send without \
+         waiting for it (-W)"
+    )]
+    NoReservation {
+        /// The receiver.
+        address: SocketAddr,
+        /// The last thing that was seen.
+        why: NoReservation,
+    },
+    /// RSVP cannot reserve for an address.
+    #[error(
+        "no reservation ({address}): romer reserves for IPv4 addresses of one host; use one at the sender, or omit -S"
+    )]
+    NotReservable {
+        /// Which.
+        address: SocketAddr,
+    },
     /// There was nobody who could continue after the calibration.
     #[error(
         "no confirmation (standard input): it ended before the user typed c; use a terminal, or continue without the pause (-y)"
@@ -75,8 +95,11 @@ impl QtcpError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Endpoint(error) => error.exit(),
-            Self::NoReceiver { .. } | Self::Busy { .. } | Self::Rejected { .. } => Exit::Unreachable,
-            Self::TooLarge { .. } | Self::NobodyContinued => Exit::Usage,
+            Self::NoReceiver { .. }
+            | Self::Busy { .. }
+            | Self::Rejected { .. }
+            | Self::NoReservation { .. } => Exit::Unreachable,
+            Self::TooLarge { .. } | Self::NobodyContinued | Self::NotReservable { .. } => Exit::Usage,
             Self::LogBuffer { .. } => Exit::Environment,
         }
     }
@@ -94,6 +117,20 @@ pub enum NoAnswer {
     /// It was closed without an answer.
     #[error("TCP to {0}: the connection was closed")]
     Closed(SocketAddr),
+}
+
+/// Why there is no reservation.
+#[derive(Clone, Debug, Error)]
+pub enum NoReservation {
+    /// Nothing was heard of one.
+    #[error("no receiver has reserved within 30 s")]
+    Silent,
+    /// A node refused it.
+    #[error("{0}")]
+    Reported(ErrorSpec),
+    /// The receiver cannot reserve.
+    #[error("the receiver cannot reserve: it needs the capability CAP_NET_RAW and an IPv4 address")]
+    ReceiverCannot,
 }
 
 /// Who rejected packets.
@@ -149,6 +186,20 @@ mod tests {
             (
                 QtcpError::Rejected { address, why: Rejection::Unreachable(None, 3, 13), packets: 7 },
                 "this host reports that the receiver cannot be reached (ICMP type 3, code 13)",
+            ),
+            (
+                QtcpError::NoReservation {
+                    address,
+                    why: NoReservation::Reported(ErrorSpec::new(
+                        [192, 0, 2, 9].into(),
+                        romer_rsvp::ErrorCode::BANDWIDTH,
+                    )),
+                },
+                "192.0.2.9 reports: the requested bandwidth is not available (code 1, value 2); check",
+            ),
+            (
+                QtcpError::NoReservation { address, why: NoReservation::Silent },
+                "(192.0.2.1:5003): no receiver has reserved within 30 s; check that routers admit the rate",
             ),
             (
                 QtcpError::TooLarge { size: 1_500, mtu: PathMtu(1_500) },

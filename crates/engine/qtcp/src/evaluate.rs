@@ -7,10 +7,15 @@ use romer_exchange::qtcp::{Entry, UNIT_NS};
 use romer_host::clock::rfc3339;
 use romer_qtcp_protocol::ReceiverEnd;
 use romer_record::SOFTWARE;
-use romer_record::qtcp::{QTCP_RECEIVER, QtcpDelay, QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpStamps};
+use romer_record::qtcp::{
+    QTCP_RECEIVER, QtcpDelay, QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpReservation,
+    QtcpReservationState, QtcpStamps,
+};
+use romer_record::service::Service;
 
+use crate::outcome::traffic;
 use crate::receive::{Arrival, Received};
-use crate::send;
+use crate::reserve::service_level;
 
 /// The entries and figures of a test.
 #[derive(Clone, Debug)]
@@ -53,7 +58,7 @@ pub fn evaluate(received: &Received, method: Method, calibration: u64, user_stam
                 ReceiverEnd::Keyboard | ReceiverEnd::Interrupted | ReceiverEnd::LogFull
             ),
         end: if received.is_cut_short { QtcpReceiverEnd::SenderStopped } else { end(received.end) },
-        announced: received.offer.as_ref().map(send::traffic),
+        announced: received.offer.as_ref().map(traffic),
         calibration_packets: calibration,
         departure_stamps,
         arrival_stamps,
@@ -64,6 +69,7 @@ pub fn evaluate(received: &Received, method: Method, calibration: u64, user_stam
         measured,
         host_drops: received.host_drops,
         ignored_datagrams: received.ignored,
+        reservation: received.reservation.clone(),
     };
     let statistics = statistics(received, &raw, lost, &document);
     Evaluation { raw, log, statistics, document }
@@ -215,16 +221,48 @@ fn statistics(received: &Received, raw: &[Entry], lost: Vec<u64>, document: &Qtc
         calibration: Some(document.calibration_packets).filter(|packets| *packets > 0),
         size: u32::try_from((octets + count / 2) / count).unwrap_or(u32::MAX),
         rate,
-        service: "best-effort".into(),
+        service: service(received).to_string(),
+        settings: settings(received),
         duration,
         skew_ppm: document.skew_ppm,
         ..Statistics::default()
     }
 }
 
+fn service(received: &Received) -> Service {
+    received.offer.and_then(|offer| offer.service).map_or(Service::BestEffort, service_level)
+}
+
+/// The keys of the announced traffic and of its reservation.
+fn settings(received: &Received) -> Vec<(&'static str, String)> {
+    let offer = received.offer.iter().flat_map(|offer| {
+        [("token rate", offer.rate.to_string()), ("bucket depth", offer.depth.to_string())]
+    });
+    let reservation = received.reservation.iter().flat_map(reservation_settings);
+    offer.chain(reservation).collect()
+}
+
+fn reservation_settings(reservation: &QtcpReservation) -> Vec<(&'static str, String)> {
+    let state = match reservation.state {
+        QtcpReservationState::None => "none",
+        QtcpReservationState::Unavailable => "unavailable",
+        QtcpReservationState::Requested => "requested",
+        QtcpReservationState::Reserved => "reserved",
+        QtcpReservationState::Lost => "lost",
+    };
+    let rate = reservation.rate_octets_per_s.map(|rate| ("reserved rate", format!("{rate:.1}")));
+    let bound = reservation.path.and_then(|path| path.delay_bound_ns);
+    #[expect(clippy::cast_precision_loss, reason = "a bound is far below 2^53 nanoseconds")]
+    let bound = bound.map(|nanos| ("delay bound us", format!("{:.1}", nanos as f64 / 1e3)));
+    [("reservation", state.to_owned())].into_iter().chain(rate).chain(bound).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
+
+    use romer_qtcp_protocol::SenderMessage;
+    use romer_record::qtcp::QtcpReservedPath;
 
     use super::*;
 
@@ -257,6 +295,7 @@ mod tests {
             address: None,
             host_drops: 0,
             ignored: 0,
+            reservation: None,
             started: SystemTime::UNIX_EPOCH,
             ended: SystemTime::UNIX_EPOCH,
         }
@@ -320,6 +359,34 @@ mod tests {
         assert_eq!(evaluate(&nothing, Method::None, 0, false).document.end, QtcpReceiverEnd::SenderStopped);
         nothing.expected = 3;
         assert_eq!(evaluate(&nothing, Method::LeastAbsolute, 100, false).document.all.lost, 3);
+    }
+
+    /// The `.sta` file has the service, the announced traffic and the reservation.
+    #[test]
+    fn statistics_name_the_reservation() {
+        let mut reserved = received(0..10);
+        let settings = |received: &Received| evaluate(received, Method::None, 0, false).statistics.text(&[]);
+        assert!(settings(&reserved).contains("service: best-effort\nduration: "));
+        let offer =
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=9 rate=3000 depth=64 service=GR";
+        let Ok(SenderMessage::Test(offer)) = offer.parse() else { panic!("no offer") };
+        reserved.offer = Some(offer);
+        reserved.reservation = Some(QtcpReservation {
+            state: QtcpReservationState::Reserved,
+            rate_octets_per_s: Some(4_312.5),
+            path: Some(QtcpReservedPath {
+                mtu_octets: Some(1_500),
+                hops: Some(1),
+                has_gap: false,
+                has_service_gap: false,
+                delay_bound_ns: Some(136_416_667),
+            }),
+            ..QtcpReservation::new(Service::Guaranteed)
+        });
+        let text = settings(&reserved);
+        let expected = "service: guaranteed\ntoken rate: 3000\nbucket depth: 64\nreservation: reserved\n\
+                        reserved rate: 4312.5\ndelay bound us: 136416.7\n";
+        assert!(text.contains(expected), "{text}");
     }
 
     /// Copies are counted, and are no further packets.

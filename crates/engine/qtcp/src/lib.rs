@@ -7,6 +7,9 @@
 //! | `receive` | UDP packets with kernel time stamps, the listener of the control connection, and the log in memory |
 //! | `evaluate` | queuing delays without skew, lost numbers, and figures of both phases and of the measured one |
 //! | `control` | lines over a TCP connection, without blocking |
+//! | `reserve` | RSVP messages of both ends, and what is known of the reservation |
+//! | `outcome` | requested and sent traffic, for documents |
+//! | `marking` | code point and priority of packets, which follow their conformance |
 //! | `payload` | what payloads have behind their header |
 //! | `console` | the terminal of a test, which the caller provides |
 
@@ -14,12 +17,16 @@ mod console;
 mod control;
 mod error;
 mod evaluate;
+mod marking;
+mod outcome;
 mod payload;
 mod receive;
+mod reserve;
 mod send;
 
-pub use console::{Console, Key, Notice};
-pub use error::{NoAnswer, PathMtu, QtcpError, Rejection};
+pub use console::{Console, Key, Notice, ReservationEvent};
+pub use error::{NoAnswer, NoReservation, PathMtu, QtcpError, Rejection};
 pub use evaluate::{Evaluation, evaluate};
 pub use receive::{Arrival, ReceiveOptions, Received, receive};
+pub use reserve::{ServiceOptions, service_level};
 pub use send::{SendOptions, send};

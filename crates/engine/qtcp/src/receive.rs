@@ -14,13 +14,16 @@ use romer_qtcp_protocol::{
     HEADER_LEN, MAX_PACKETS, Packet, Quota, Receiver, ReceiverEnd, ReceiverMessage, ReceiverPlan,
     ReceiverStep, SenderMessage, Taken, TestOffer,
 };
+use romer_record::qtcp::QtcpReservation;
+use romer_rsvp::ReceiverAction;
 use romer_session::network::ClientNetwork;
 use romer_store::memory;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::console::{Console, Key, Notice};
+use crate::console::{Console, Key, Notice, ReservationEvent};
 use crate::control::Conversation;
 use crate::error::QtcpError;
+use crate::reserve::ReceiverReservation;
 
 /// The longest wait without a look at the user.
 const SLICE: Duration = Duration::from_millis(100);
@@ -88,6 +91,8 @@ pub struct Received {
     pub host_drops: u64,
     /// Datagrams that do not belong to the test.
     pub ignored: u64,
+    /// What is known of the reservation, if the sender requested one.
+    pub reservation: Option<QtcpReservation>,
     /// When the receiver was ready.
     pub started: SystemTime,
     /// When the test ended.
@@ -102,7 +107,10 @@ pub fn receive(options: &ReceiveOptions, console: &mut dyn Console) -> Result<Re
     let mut session = Session::open(options, console)?;
     let started = SystemTime::now();
     session.console.show(Notice::WaitingForSender);
-    let end = session.run()?;
+    let end = session.run();
+    // The reservation is removed, whatever the end.
+    let reservation = session.reservation.take().map(ReceiverReservation::stop);
+    let end = end?;
     let drops = session.sockets.iter().filter_map(|socket| socket.kernel_drops().ok()).map(u64::from);
     Ok(Received {
         end,
@@ -113,6 +121,7 @@ pub fn receive(options: &ReceiveOptions, console: &mut dyn Console) -> Result<Re
         address: session.address,
         host_drops: drops.sum(),
         ignored: session.ignored,
+        reservation,
         started,
         ended: SystemTime::now(),
         arrivals: session.arrivals,
@@ -134,6 +143,7 @@ struct Session<'a> {
     listeners: Vec<TcpListener>,
     strangers: Vec<Stranger>,
     control: Option<Conversation>,
+    reservation: Option<ReceiverReservation>,
     batch: ReceiveBatch,
     arrivals: Vec<Arrival>,
     offsets: Vec<Option<u32>>,
@@ -196,6 +206,7 @@ impl<'a> Session<'a> {
             listeners,
             strangers: Vec::new(),
             control: None,
+            reservation: None,
             batch: ReceiveBatch::new(64, HEADER_LEN),
             arrivals,
             offsets: Vec::new(),
@@ -218,6 +229,8 @@ impl<'a> Session<'a> {
                     self.machine.end_by(ReceiverEnd::Keyboard, now);
                 }
             }
+            // Before the packets that depend on it: after a pause of the host both have arrived.
+            self.poll_reservation();
             self.read_packets()?;
             self.accept();
             self.read_control();
@@ -326,12 +339,47 @@ impl<'a> Session<'a> {
             };
             let Ok(SenderMessage::Test(offer)) = line.parse() else { continue };
             let answer = self.machine.offered(offer, now);
-            stranger.conversation.write(&answer);
             if answer == ReceiverMessage::Busy {
+                stranger.conversation.write(&answer);
                 stranger.conversation.finish();
-            } else {
-                self.control = Some(stranger.conversation);
+                continue;
             }
+            // The sender announces its flow as soon as it reads the answer.
+            let can_reserve = self.reserve(&offer, &stranger.conversation);
+            stranger.conversation.write(&answer);
+            if !can_reserve {
+                stranger.conversation.write(&ReceiverMessage::CannotReserve);
+            }
+            self.control = Some(stranger.conversation);
+        }
+    }
+
+    /// Reserves what the sender requests, in place of what an earlier one did. Whether this host can.
+    fn reserve(&mut self, offer: &TestOffer, control: &Conversation) -> bool {
+        if let Some(earlier) = self.reservation.take() {
+            earlier.stop();
+        }
+        let (Some(service), Ok([local, peer])) = (offer.service, control.addresses()) else { return true };
+        let (reservation, error) = ReceiverReservation::start(service, local, peer.ip().to_canonical());
+        self.reservation = Some(reservation);
+        let can_reserve = error.is_none();
+        if let Some(error) = error {
+            self.console.show_reservation(&ReservationEvent::Cannot(error));
+        }
+        can_reserve
+    }
+
+    fn poll_reservation(&mut self) {
+        // What the sender removes after the end is no loss.
+        let Some(reservation) = self.reservation.as_mut().filter(|_| !self.has_ended) else { return };
+        for event in reservation.poll(monotonic_now()) {
+            if let ReservationEvent::Receiver(ReceiverAction::ReservationError(source, error)) = &event
+                && reservation.refused(*source, error)
+                && let Some(control) = &mut self.control
+            {
+                control.write(&ReceiverMessage::Refused(*error));
+            }
+            self.console.show_reservation(&event);
         }
     }
 
@@ -472,6 +520,8 @@ mod tests {
 
     impl Console for Nobody {
         fn show(&mut self, _: Notice) {}
+
+        fn show_reservation(&mut self, _: &ReservationEvent) {}
 
         fn key(&mut self) -> Option<Key> {
             None

@@ -14,17 +14,21 @@ use romer_host::socket::{Outgoing, PathErrorKind, SocketOptions, StampingSocket,
 use romer_host::stream::{self, Origin};
 use romer_qtcp_protocol::message::STAMPS_PER_LINE;
 use romer_qtcp_protocol::{
-    HEADER_LEN, Packet, PacketKind, Quota, ReceiverMessage, Sender, SenderEnd, SenderInput, SenderMessage,
-    SenderPlan, SenderStep, TestOffer,
+    HEADER_LEN, Packet, PacketKind, ReceiverMessage, Sender, SenderEnd, SenderInput, SenderMessage,
+    SenderPlan, SenderStep,
 };
 use romer_record::SOFTWARE;
-use romer_record::qtcp::{QTCP_SENDER, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpTraffic};
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_record::qtcp::{QTCP_SENDER, QtcpSender, QtcpSenderEnd};
+use romer_rsvp::SenderAction;
+use romer_units::{Dscp, Duration, Monotonic, Timestamp};
 
-use crate::console::{Console, Key, Notice};
+use crate::console::{Console, Key, Notice, ReservationEvent};
 use crate::control::Conversation;
-use crate::error::{NoAnswer, PathMtu, QtcpError, Rejection};
+use crate::error::{NoAnswer, NoReservation, PathMtu, QtcpError, Rejection};
+use crate::marking::Marking;
+use crate::outcome::{sent, traffic};
 use crate::payload::{fill, filling};
+use crate::reserve::{SenderReservation, ServiceOptions};
 
 /// The longest wait without a look at the user and the control connection.
 const SLICE: Duration = Duration::from_millis(50);
@@ -62,6 +66,8 @@ pub struct SendOptions {
     pub plan: SenderPlan,
     /// Payloads of zeros, which are easy to compress.
     pub compressible: bool,
+    /// The service of the reservation that the plan names; `None` is best effort.
+    pub service: Option<ServiceOptions>,
 }
 
 /// Runs the sender of a test to its end.
@@ -72,6 +78,7 @@ pub fn send(options: &SendOptions, console: &mut dyn Console) -> Result<QtcpSend
     let Some(address) = options.addresses.first().copied() else {
         return Err(EndpointError::Usage("no address (-t): the receiver has none; give one".into()).into());
     };
+    let reservation = options.service.as_ref().map(SenderReservation::open).transpose()?;
     console.show(Notice::WaitingForReceiver);
     let session = Session {
         options,
@@ -87,6 +94,8 @@ pub fn send(options: &SendOptions, console: &mut dyn Console) -> Result<QtcpSend
         wants_stamps: false,
         stamps: vec![0; OUTSTANDING],
         offsets: Vec::new(),
+        reservation,
+        marking: options.service.map(|service| Marking::new(service.marks)),
         confirmations: Confirmations::default(),
         rejection: Rejection::Unexplained,
         first: [None; 2],
@@ -103,6 +112,8 @@ struct Confirmations {
     continues: bool,
     has_ended: bool,
     is_prompted: bool,
+    /// Whether a reservation is held, which any line ends.
+    holds: bool,
 }
 
 /// The socket of the packets, and what fills them.
@@ -130,6 +141,9 @@ struct Session<'a> {
     stamps: Vec<i64>,
     /// How much later the kernel's are, by sequence number.
     offsets: Vec<u32>,
+    reservation: Option<SenderReservation>,
+    /// `None` without a service.
+    marking: Option<Marking>,
     confirmations: Confirmations,
     rejection: Rejection,
     /// The first departure of both phases, and of the measured one.
@@ -140,7 +154,16 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Runs the test. Its reservation is removed, whatever its end.
     fn run(mut self) -> Result<QtcpSender, QtcpError> {
+        let result = self.exchange();
+        if let Some(reservation) = &mut self.reservation {
+            reservation.stop();
+        }
+        result
+    }
+
+    fn exchange(&mut self) -> Result<QtcpSender, QtcpError> {
         let started = SystemTime::now();
         let mut transmitter: Option<Transmitter> = None;
         let mut next = None;
@@ -151,6 +174,7 @@ impl Session<'_> {
             }
             self.read_keys(now);
             self.read_control(now);
+            self.poll_reservation(now);
             if let Some(transmitter) = &mut transmitter {
                 self.read_events(transmitter, now)?;
             }
@@ -168,13 +192,19 @@ impl Session<'_> {
                     self.confirmations.is_prompted = true;
                     self.console.show(Notice::Prompt);
                 }
+                SenderStep::Reserve => {
+                    let transmitter = self.opened(&mut transmitter)?;
+                    let port = transmitter.socket.local_address().port();
+                    self.reserve(port)?;
+                }
+                SenderStep::Hold => {
+                    self.confirmations =
+                        Confirmations { is_prompted: true, holds: true, ..Confirmations::default() };
+                    self.console.show(Notice::Holding);
+                }
                 SenderStep::Send { due, kind, sequence } => {
-                    if transmitter.is_none() {
-                        transmitter = Some(self.open()?);
-                    }
-                    if let Some(transmitter) = &mut transmitter {
-                        next = self.send_packets(transmitter, due, kind, sequence)?;
-                    }
+                    let transmitter = self.opened(&mut transmitter)?;
+                    next = self.send_packets(transmitter, due, kind, sequence)?;
                 }
                 SenderStep::Ended(end) => {
                     self.finish(transmitter.as_mut(), end)?;
@@ -187,7 +217,9 @@ impl Session<'_> {
     fn read_keys(&mut self, now: Timestamp<Monotonic>) {
         while let Some(key) = self.console.key() {
             match key {
-                Key::Line(line) if line.trim() == "c" => self.confirmations.continues = true,
+                Key::Line(line) if line.trim() == "c" || self.confirmations.holds => {
+                    self.confirmations.continues = true;
+                }
                 Key::Line(_) => {}
                 Key::End => self.confirmations.has_ended = true,
             }
@@ -255,6 +287,20 @@ impl Session<'_> {
                     self.machine.handle(SenderInput::Ready, now);
                 }
                 Ok(ReceiverMessage::Busy) => self.machine.handle(SenderInput::Busy, now),
+                Ok(ReceiverMessage::Refused(error)) => {
+                    if let Some(reservation) = &mut self.reservation
+                        && reservation.refused(&error)
+                    {
+                        self.console.show_reservation(&ReservationEvent::Refused(error));
+                    }
+                }
+                Ok(ReceiverMessage::CannotReserve) => {
+                    if let Some(reservation) = &mut self.reservation {
+                        reservation.receiver_cannot();
+                        self.console.show_reservation(&ReservationEvent::ReceiverCannot);
+                        self.machine.handle(SenderInput::NoReservation, now);
+                    }
+                }
                 Ok(ReceiverMessage::Ended { .. }) => self.machine.handle(SenderInput::ReceiverEnded, now),
                 Err(error) => {
                     self.no_answer = NoAnswer::Failed(self.address, error.to_string());
@@ -262,6 +308,32 @@ impl Session<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    /// Announces the flow from `port`.
+    fn reserve(&mut self, port: u16) -> Result<(), QtcpError> {
+        if let Some(reservation) = &mut self.reservation {
+            for event in reservation.start(port, self.address)? {
+                self.console.show_reservation(&event);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_reservation(&mut self, now: Timestamp<Monotonic>) {
+        let Some(reservation) = &mut self.reservation else { return };
+        for event in reservation.poll(now) {
+            match event {
+                ReservationEvent::Sender(SenderAction::Reserved(_)) => {
+                    self.machine.handle(SenderInput::Reserved, now);
+                }
+                ReservationEvent::Sender(SenderAction::NoReservation) => {
+                    self.machine.handle(SenderInput::NoReservation, now);
+                }
+                _ => {}
+            }
+            self.console.show_reservation(&event);
         }
     }
 
@@ -289,9 +361,28 @@ impl Session<'_> {
         EndpointError::host(what, self.address.to_string(), "see `romer doctor`", error).into()
     }
 
+    /// The transmitter, which is opened first if there is none.
+    fn opened<'t>(
+        &mut self,
+        transmitter: &'t mut Option<Transmitter>,
+    ) -> Result<&'t mut Transmitter, QtcpError> {
+        let opened = match transmitter.take() {
+            Some(opened) => opened,
+            None => self.open()?,
+        };
+        Ok(transmitter.insert(opened))
+    }
+
     fn open(&mut self) -> Result<Transmitter, QtcpError> {
         let any = SocketAddr::new(unspecified(self.address), 0);
-        let stamped = SocketOptions { dont_fragment: true, path_errors: true, ..SocketOptions::default() };
+        let marks = self.options.service.map(|service| service.marks[0]);
+        let stamped = SocketOptions {
+            dont_fragment: true,
+            path_errors: true,
+            dscp: marks.map_or(Dscp::DEFAULT, |marks| marks.dscp),
+            priority: marks.map(|marks| marks.priority),
+            ..SocketOptions::default()
+        };
         let socket = match StampingSocket::bind(any, &stamped) {
             Ok(socket) => socket,
             Err(_) => {
@@ -335,7 +426,10 @@ impl Session<'_> {
                 {
                     (due, kind, sequence) = (next, next_kind, next_sequence);
                 }
-                step @ (SenderStep::Write(_) | SenderStep::Prompt) => return Ok(Some(step)),
+                step @ (SenderStep::Write(_)
+                | SenderStep::Prompt
+                | SenderStep::Reserve
+                | SenderStep::Hold) => return Ok(Some(step)),
                 SenderStep::Send { .. } | SenderStep::Wait(_) | SenderStep::Ended(_) => break,
             }
         }
@@ -357,6 +451,10 @@ impl Session<'_> {
         if let Some(header) = transmitter.payload.first_chunk_mut::<HEADER_LEN>() {
             packet.write(header);
         }
+        if let Some(marking) = &mut self.marking {
+            let marked = marking.apply(&transmitter.socket, self.machine.conforms(wake.at));
+            marked.map_err(|error| self.host("mark packets to", error))?;
+        }
         let is_termination = kind == PacketKind::Termination;
         let id = if is_termination { TERMINATION_ID } else { u32::try_from(sequence).unwrap_or(0) };
         let outgoing = Outgoing::new(&transmitter.payload, self.address, id);
@@ -364,6 +462,9 @@ impl Session<'_> {
             Ok(_) => {
                 self.machine.sent(wake.at);
                 if !is_termination {
+                    if let Some(marking) = &mut self.marking {
+                        marking.sent();
+                    }
                     self.note_departure(kind, sequence, user, wake.at, wake.late);
                 }
                 Ok(true)
@@ -499,6 +600,12 @@ impl Session<'_> {
                 return Err(QtcpError::NoReceiver { address, why: self.no_answer.clone() });
             }
             SenderEnd::Busy => return Err(QtcpError::Busy { address }),
+            SenderEnd::Released => QtcpSenderEnd::Released,
+            SenderEnd::NoReservation => {
+                let missing = self.reservation.as_ref().map(SenderReservation::missing);
+                let why = missing.unwrap_or(NoReservation::Silent);
+                return Err(QtcpError::NoReservation { address, why });
+            }
         };
         let size = self.options.plan.size;
         Ok(QtcpSender {
@@ -508,7 +615,7 @@ impl Session<'_> {
             session: format!("{:016x}", self.options.plan.session),
             started: rfc3339(started),
             ended: rfc3339(SystemTime::now()),
-            partial: end != QtcpSenderEnd::AllSent,
+            partial: !matches!(end, QtcpSenderEnd::AllSent | QtcpSenderEnd::Released),
             end,
             requested: traffic(&self.options.plan.offer()),
             all: sent(packets, size, self.first[0], self.last),
@@ -516,6 +623,8 @@ impl Session<'_> {
             control: self.had_control && !self.lost_control,
             kernel_stamps: transmitter.is_some_and(|transmitter| transmitter.socket.has_kernel_stamps()),
             max_departure_error_ns: self.latest.as_nanos(),
+            traffic_control: self.marking.map(|marking| marking.document(self.options.plan.shape)),
+            reservation: self.reservation.as_ref().map(|reservation| reservation.record().clone()),
         })
     }
 }
@@ -525,53 +634,4 @@ fn is_full(error: &HostError) -> bool {
     let would_block =
         matches!(error, HostError::System { source, .. } if source.kind() == std::io::ErrorKind::WouldBlock);
     would_block || error.errno() == Some(HostError::NO_ROOM)
-}
-
-/// The traffic of an offer, as documents have it.
-pub(crate) fn traffic(offer: &TestOffer) -> QtcpTraffic {
-    let (packets, duration_ns) = match offer.quota {
-        Quota::Packets(packets) => (Some(packets), None),
-        Quota::Time(time) => (None, Some(time.as_nanos())),
-    };
-    QtcpTraffic {
-        payload_octets: offer.size,
-        token_rate_octets_per_s: offer.rate,
-        bucket_depth_octets: offer.depth,
-        calibration_packets: offer.calibration,
-        packets,
-        duration_ns,
-    }
-}
-
-/// What was sent from the first departure to the last: the last packet ends the time, and its octets are not of it.
-fn sent(
-    packets: u64,
-    size: u32,
-    first: Option<Timestamp<Monotonic>>,
-    last: Option<Timestamp<Monotonic>>,
-) -> QtcpSent {
-    let duration = first.zip(last).map(|(first, last)| last - first).filter(|time| *time > Duration::ZERO);
-    #[expect(clippy::cast_precision_loss, reason = "a test has far fewer than 2^53 packets")]
-    let per_second = duration.map(|time| packets.saturating_sub(1) as f64 / time.as_secs_f64());
-    QtcpSent {
-        packets,
-        duration_ns: duration.map(Duration::as_nanos),
-        rate_octets_per_s: per_second.map(|rate| rate * f64::from(size)),
-        rate_packets_per_s: per_second,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rate has one packet less than were sent, over the time between the first and the last.
-    #[test]
-    fn rate_is_between_first_and_last() {
-        let at = |seconds: i64| Some(Timestamp::from_nanos(seconds * 1_000_000_000));
-        let phase = sent(11, 64, at(5), at(7));
-        assert_eq!((phase.rate_packets_per_s, phase.rate_octets_per_s), (Some(5.0), Some(320.0)));
-        assert_eq!(sent(1, 64, at(5), at(5)).rate_octets_per_s, None);
-        assert_eq!(sent(0, 64, None, at(5)).duration_ns, None);
-    }
 }

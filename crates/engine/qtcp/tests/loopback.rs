@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use romer_clock::skew::Method;
 use romer_host::stream::{Origin, connect};
 use romer_qtcp::{
-    Console, Key, Notice, QtcpError, ReceiveOptions, Received, SendOptions, evaluate, receive, send,
+    Console, Key, Notice, QtcpError, ReceiveOptions, Received, ReservationEvent, SendOptions, evaluate,
+    receive, send,
 };
 use romer_qtcp_protocol::{HEADER_LEN, Packet, PacketKind, Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
 use romer_record::qtcp::{QtcpSender, QtcpSenderEnd};
@@ -27,6 +28,8 @@ impl Console for User<'_> {
         // A test need not look.
         let _ = self.notices.send(notice);
     }
+
+    fn show_reservation(&mut self, _: &ReservationEvent) {}
 
     fn key(&mut self) -> Option<Key> {
         self.keys.try_recv().ok()
@@ -54,6 +57,8 @@ fn sender_plan(calibration: u64, packets: u64) -> SenderPlan {
         quota: Quota::Packets(packets),
         pause: true,
         wait: true,
+        shape: true,
+        reservation: None,
     }
 }
 
@@ -84,6 +89,7 @@ fn run(
                 addresses: vec![(Ipv4Addr::LOCALHOST, port).into()],
                 plan,
                 compressible: false,
+                service: None,
             };
             send(&options, &mut user)
         });
@@ -152,6 +158,7 @@ fn second_senders_are_refused() {
             addresses: vec![(Ipv4Addr::LOCALHOST, port).into()],
             plan,
             compressible: true,
+            service: None,
         };
         // It waits at its prompt.
         let (mut console, seen) = user();

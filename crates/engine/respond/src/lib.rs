@@ -92,7 +92,7 @@ impl Responder {
         let shortcomings = shortcomings.chain(held.shortcoming());
         let shortcomings = shortcomings
             .chain(deaf.map(|ip_no_pmtu_disc| Notice::PacketTooBigIgnored {
-                side: EventLocation::Sender,
+                location: EventLocation::Sender,
                 ip_no_pmtu_disc,
                 probes: true,
                 replies: true,

@@ -28,8 +28,8 @@ impl Text for Event {
 }
 
 /// The program at an end.
-const fn program(side: EventLocation) -> &'static str {
-    match side {
+const fn program(location: EventLocation) -> &'static str {
+    match location {
         EventLocation::Responder => "the responder",
         EventLocation::Sender | EventLocation::Path => "the program",
     }
@@ -37,7 +37,7 @@ const fn program(side: EventLocation) -> &'static str {
 
 /// An event whose code says all.
 fn general(event: &Event) -> String {
-    let (host, program) = (host(event.side), program(event.side));
+    let (host, program) = (host(event.location), program(event.location));
     let for_long = event.duration_ns.map_or_else(String::new, |nanos| format!(" for {}", length(nanos)));
     match event.kind {
         EventKind::ClockStep => clock_step(event),
@@ -69,8 +69,11 @@ fn general(event: &Event) -> String {
 
 /// A step that the clocks of the host itself show.
 fn clock_step(event: &Event) -> String {
-    let clock =
-        if event.side == EventLocation::Responder { "the responder's clock" } else { "this host's clock" };
+    let clock = if event.location == EventLocation::Responder {
+        "the responder's clock"
+    } else {
+        "this host's clock"
+    };
     let by = event.step.map_or_else(String::new, |step| {
         let between = step.size_interval_ns.map_or_else(String::new, |interval| {
             let [least, most] = interval.map(length);
@@ -83,10 +86,10 @@ fn clock_step(event: &Event) -> String {
 
 fn detailed(event: &Event, detail: &EventDetail) -> String {
     /// A network interface is of the responder's host where that reports it.
-    const fn of_host(side: EventLocation) -> &'static str {
-        if matches!(side, EventLocation::Responder) { " of the responder's host" } else { "" }
+    const fn of_host(location: EventLocation) -> &'static str {
+        if matches!(location, EventLocation::Responder) { " of the responder's host" } else { "" }
     }
-    let (side, whose) = (event.side, of_host(event.side));
+    let (location, whose) = (event.location, of_host(event.location));
     match detail {
         EventDetail::DeparturesShift { .. }
         | EventDetail::DelaysShift
@@ -115,10 +118,10 @@ fn detailed(event: &Event, detail: &EventDetail) -> String {
             )
         }
         EventDetail::RouteAdded { prefix, gateway } => {
-            format!("{} {prefix} via {gateway} was added", route_of(side))
+            format!("{} {prefix} via {gateway} was added", route_of(location))
         }
         EventDetail::RouteRemoved { prefix, gateway } => {
-            format!("{} {prefix} via {gateway} was removed", route_of(side))
+            format!("{} {prefix} via {gateway} was removed", route_of(location))
         }
         EventDetail::NoRoute { target } => format!("the route to {target} was lost"),
         EventDetail::RouteRestored { target, address } => {
@@ -153,15 +156,15 @@ fn detailed(event: &Event, detail: &EventDetail) -> String {
             shorter(*target, event.mtu)
         ),
         EventDetail::NetworkChanges => {
-            format!("the network of {} changed faster than romer could record", host(side))
+            format!("the network of {} changed faster than romer could record", host(location))
         }
         EventDetail::TooMany => "more events occurred than a run stores; later ones are missing".into(),
         _ => address_change(event, detail).unwrap_or_else(|| not_sent(event, detail)),
     }
 }
 
-const fn route_of(side: EventLocation) -> &'static str {
-    if matches!(side, EventLocation::Responder) {
+const fn route_of(location: EventLocation) -> &'static str {
+    if matches!(location, EventLocation::Responder) {
         "on the responder's host, the route to"
     } else {
         "the route to"
@@ -172,7 +175,7 @@ const fn route_of(side: EventLocation) -> &'static str {
 fn step_in_file(event: &Event, detail: &EventDetail) -> String {
     let size_ns = event.step.map_or(0, |step| step.size_ns);
     let aside = if size_ns < 0 { "back" } else { "ahead" };
-    let of_sender = event.side == EventLocation::Sender;
+    let of_sender = event.location == EventLocation::Sender;
     let (whose, too, why) = match detail {
         EventDetail::DeparturesShift { both_clocks, or_pause } => {
             let whose = if of_sender { "sender's" } else { "responder's" };
@@ -218,7 +221,7 @@ fn address_change(event: &Event, detail: &EventDetail) -> Option<String> {
         }
         EventDetail::AddressRestored { address } => {
             let after = took.map_or_else(String::new, |took| format!(" after {took}"));
-            format!("address {address} of {} was removed, and restored{after}", host(event.side))
+            format!("address {address} of {} was removed, and restored{after}", host(event.location))
         }
         EventDetail::SourceChanged { target, address, address_before } => {
             format!("the source address of probes to {target} changed from {address_before} to {address}")
@@ -272,9 +275,9 @@ fn received_from(others: &OtherSources) -> String {
 
 /// What a host did not send, and why.
 fn not_sent(event: &Event, detail: &EventDetail) -> String {
-    let host = host(event.side);
+    let host = host(event.location);
     let (unsent, why) = match detail {
-        EventDetail::TooLate { unsent, late_ns } => (unsent, too_late(event.side, *unsent, *late_ns)),
+        EventDetail::TooLate { unsent, late_ns } => (unsent, too_late(event.location, *unsent, *late_ns)),
         EventDetail::NextHopUnresolved { unsent, target } => {
             let why = format!(
                 "ARP or neighbour discovery for the next hop to {target} failed, and {host} dropped the queued packets (see ip neigh)"
@@ -296,7 +299,7 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
         }
         EventDetail::SystemRefused { unsent, target, link, errno, unusable_interfaces } => {
             let error = io::Error::from_raw_os_error(*errno);
-            let why = if event.side == EventLocation::Responder {
+            let why = if event.location == EventLocation::Responder {
                 let hint = match error.kind() {
                     io::ErrorKind::ConnectionRefused => {
                         "; an ICMP message reported earlier ones as undeliverable, for example after a NAT mapping expired"
@@ -345,7 +348,7 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
     };
     let [one, several] = if unsent.replies { ["reply", "replies"] } else { ["probe", "probes"] };
     let those = counted_as(unsent.packets, one, several);
-    match (event.side, detail) {
+    match (event.location, detail) {
         (
             EventLocation::Responder,
             EventDetail::TooLate { .. } | EventDetail::OpenLimit { .. } | EventDetail::RateLimit { .. },
@@ -355,13 +358,13 @@ fn not_sent(event: &Event, detail: &EventDetail) -> String {
     }
 }
 
-fn too_late(side: EventLocation, unsent: Unsent, late_ns: i64) -> String {
-    let there = if side == EventLocation::Responder { " there" } else { "" };
+fn too_late(location: EventLocation, unsent: Unsent, late_ns: i64) -> String {
+    let there = if location == EventLocation::Responder { " there" } else { "" };
     let them = if unsent.packets == 1 { "it" } else { "them" };
     format!(
         "{} was {} late with {them}: it was paused, or has too little processor time for this rate (--realtime{there} helps, or a \
          longer --interval)",
-        program(side),
+        program(location),
         Duration::from_nanos(late_ns).readable()
     )
 }
@@ -515,8 +518,8 @@ mod tests {
     const V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
 
-    fn at(side: EventLocation, detail: EventDetail) -> String {
-        Event::with(detail, side, 0, 0).text()
+    fn at(location: EventLocation, detail: EventDetail) -> String {
+        Event::with(detail, location, 0, 0).text()
     }
 
     const fn unsent(packets: u64) -> Unsent {

@@ -265,10 +265,7 @@ const fn plus(size: f64) -> &'static str {
 /// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
 /// nobody watched the clocks.
 fn may_be_clocks(m: &Measurement) -> bool {
-    m.source.is_some()
-        && m.clock.method != "shared"
-        && ways(m).len() == 1
-        && ways(m)[0] != MeasuredPath::RoundTrip
+    m.source.is_some() && !m.clock.is_shared() && ways(m).len() == 1 && ways(m)[0] != MeasuredPath::RoundTrip
 }
 
 /// The way that a finding is of, and the other one.

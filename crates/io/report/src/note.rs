@@ -90,7 +90,7 @@ impl Text for Notice {
                  if its interface can"
                     .into()
             }
-            Self::PacketTooBigIgnored { side, ip_no_pmtu_disc, probes, replies } => {
+            Self::PacketTooBigIgnored { location, ip_no_pmtu_disc, probes, replies } => {
                 let those = match (probes, replies) {
                     (true, true) => "replies and probes",
                     (_, false) => "probes",
@@ -100,11 +100,11 @@ impl Text for Notice {
                     "{} ignores ICMP errors for IPv4 packets that are too long (net.ipv4.ip_no_pmtu_disc is \
                      {ip_no_pmtu_disc}): {those} that are too long for the path will look like losses; set that to 0, or use a --size \
                      of at most {ACCEPTED_PAYLOAD}B",
-                    host(*side)
+                    host(*location)
                 )
             }
-            Self::FewPackets { side, packets, model, interval_ns, duration_ns, expected } => {
-                let end = if *side == EventLocation::Responder { "the responder" } else { "this host" };
+            Self::FewPackets { location, packets, model, interval_ns, duration_ns, expected } => {
+                let end = if *location == EventLocation::Responder { "the responder" } else { "this host" };
                 let [interval, length] =
                     [interval_ns, duration_ns].map(|nanos| Duration::from_nanos(*nanos).readable());
                 let mean =

@@ -23,8 +23,8 @@ pub(crate) fn share(ratio: f64) -> String {
 }
 
 /// The host at an end, in a sentence of the measuring host.
-pub(crate) const fn host(side: EventLocation) -> &'static str {
-    match side {
+pub(crate) const fn host(location: EventLocation) -> &'static str {
+    match location {
         EventLocation::Sender => "this host",
         EventLocation::Responder => "the responder's host",
         EventLocation::Path => "the path",

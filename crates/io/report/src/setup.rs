@@ -3,7 +3,7 @@
 
 use romer_record::document::Measurement;
 use romer_record::event::EventKind;
-use romer_record::manifest::CutShort;
+use romer_record::manifest::EarlyEnd;
 use romer_record::warning::MeasurementWarning;
 
 use crate::sentence::Text;
@@ -28,7 +28,7 @@ const fn is_warning_of_setup(warning: &MeasurementWarning) -> bool {
 /// Whether the heading or an event of `m` states the fact of this warning, or that nothing answered makes it false.
 fn is_stated_elsewhere(warning: &MeasurementWarning, m: &Measurement) -> bool {
     let kind = match warning {
-        MeasurementWarning::RunCutShort { cause: CutShort::Interrupted | CutShort::Killed } => {
+        MeasurementWarning::RunCutShort { cause: EarlyEnd::Interrupted | EarlyEnd::Killed } => {
             return m.partial;
         }
         MeasurementWarning::StampReflectorOnly { .. } => return m.round_trip.packets.received == Some(0),

@@ -7,10 +7,11 @@ mod stamps;
 use std::net::SocketAddr;
 
 use romer_record::document::{
-    CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Traffic,
+    CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Synchronisation,
+    SynchronisationSource, Traffic,
 };
 use romer_record::event::Event;
-use romer_record::manifest::CutShort;
+use romer_record::manifest::EarlyEnd;
 use romer_record::metric;
 use romer_units::Dscp;
 
@@ -56,15 +57,15 @@ impl Words {
 
     /// Why a run is partial.
     pub(crate) fn ending(self, m: &Measurement) -> &'static str {
-        match m.cut_short {
-            Some(CutShort::Interrupted) => "interrupted by the user",
-            Some(CutShort::ResponderLost) => "the responder became unreachable",
-            Some(CutShort::ResponderFault) => "the responder broke the control protocol",
-            Some(CutShort::NoRoute) if refused_all(departures(m)) => {
+        match m.early_end {
+            Some(EarlyEnd::Interrupted) => "interrupted by the user",
+            Some(EarlyEnd::ResponderLost) => "the responder became unreachable",
+            Some(EarlyEnd::ResponderFault) => "the responder broke the control protocol",
+            Some(EarlyEnd::NoRoute) if refused_all(departures(m)) => {
                 "no route to the responder, no probe was sent"
             }
-            Some(CutShort::NoRoute) => "the route to the responder was lost",
-            Some(CutShort::Killed) => "romer was killed or could not write to the disk",
+            Some(EarlyEnd::NoRoute) => "the route to the responder was lost",
+            Some(EarlyEnd::Killed) => "romer was killed or could not write to the disk",
             None if m.sent_nothing() || refused_all(departures(m)) => "no probe was sent",
             None if !m.not_logged.is_empty() => "the packet log of this host is incomplete",
             None if m.responder_log_complete == Some(false) => {
@@ -239,11 +240,14 @@ impl Words {
     pub(crate) fn clock(self, m: &Measurement) -> String {
         let clock = &m.clock;
         let one_way = m.forward.delay_ns.count.max(m.reverse.delay_ns.count);
-        if clock.method == "shared" && one_way > 0 {
+        if let Some(synchronised) = clock.synchronisation.filter(|_| clock.is_synchronised()) {
+            return self.synchronised(&synchronised);
+        }
+        if clock.is_shared() && one_way > 0 {
             return "Both ends share one clock: one-way delays are absolute.".into();
         }
         let round_trip = m.round_trip.delay_ns.count > 0;
-        if clock.method == "shared" {
+        if clock.is_shared() {
             let what = if round_trip { "one-way delays" } else { "delays" };
             return format!("Both ends share one clock. There are no {what}.");
         }
@@ -274,6 +278,26 @@ impl Words {
         let one_way_file = m.source.is_some() && m.traffic.direction.is_one_way();
         text.push_str(&skew(clock, one_way_file));
         text
+    }
+
+    /// What synchronised clocks mean for one-way delays.
+    fn synchronised(self, stated: &Synchronisation) -> String {
+        let time = |nanos: i64| self.time_of(nanos);
+        let bound = time(stated.bound_ns);
+        let who = match (stated.source, stated.initiator_bound_ns, stated.responder_bound_ns) {
+            (SynchronisationSource::Hosts, Some(initiator), Some(responder)) => {
+                format!("as both hosts state (initiator {}, responder {})", time(initiator), time(responder))
+            }
+            _ => "as stated with --clocks".to_owned(),
+        };
+        let offset = match stated.offset_ns {
+            0 => String::new(),
+            offset => format!(" The stated offset of {} is subtracted.", time(offset)),
+        };
+        format!(
+            "Synchronised to within {bound}, {who}: one-way delays are absolute, with an error of at most {bound} from the \
+             clocks.{offset}"
+        )
     }
 
     /// A limit's measured value, in the unit of its number.

@@ -93,7 +93,7 @@ fn events_with_moment_and_count() {
 fn results_are_on_the_first_screen() {
     let mut made = make(&bad());
     made.measurement.warnings = vec![
-        MeasurementWarning::DepartureLate { side: EventLocation::Sender, late_ns: 300_000_000 },
+        MeasurementWarning::DepartureLate { location: EventLocation::Sender, late_ns: 300_000_000 },
         MeasurementWarning::PortUnreachable { probes: 1 },
     ];
     let text = |verbose| summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);

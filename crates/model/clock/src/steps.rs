@@ -87,8 +87,9 @@ impl ClockWatch {
 struct Epochs(Vec<ClockStep>);
 
 impl Epochs {
-    fn from_events(events: &[Event], side: EventLocation) -> Self {
-        let own = events.iter().filter(|event| event.kind == EventKind::ClockStep && event.side == side);
+    fn from_events(events: &[Event], location: EventLocation) -> Self {
+        let own =
+            events.iter().filter(|event| event.kind == EventKind::ClockStep && event.location == location);
         Self(own.filter_map(|event| event.step).collect())
     }
 

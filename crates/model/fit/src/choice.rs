@@ -242,7 +242,8 @@ impl Choice {
         self.candidates.get(self.chosen).is_some_and(|candidate| candidate.is_refused)
     }
 
-    /// Refuses the chosen family, because a check of it failed: of regimes, all numbers of them. `false` if none is left.
+    /// Refuses the chosen family, because a check of it failed: of regimes, all numbers of them. `false` if none is left that predicts
+    /// held-out blocks about as well as the best one: a check does not refuse a model whose own runs differ too much from each other.
     pub fn refuse(&mut self) -> bool {
         let Some(chosen) = self.candidates.get(self.chosen).cloned() else { return false };
         let is_regimes = |candidate: &Candidate| matches!(candidate.process, Process::Regimes(_));
@@ -251,14 +252,14 @@ impl Choice {
             candidate.is_refused |=
                 candidate.process == chosen.process || (is_regimes(candidate) && is_regimes(&chosen));
         }
-        self.candidates.iter().any(|candidate| !candidate.is_refused)
+        smallest_of_the_best(&self.candidates).is_some()
     }
 
     /// The best family of those that are not refused, fitted to the series.
     #[must_use]
     pub fn with_best(mut self, series: &Series) -> Self {
         loop {
-            self.chosen = smallest_of_the_best(&self.candidates);
+            self.chosen = smallest_of_the_best(&self.candidates).unwrap_or(0);
             let Candidate { process, has_bottleneck, .. } = self.candidates[self.chosen];
             self.bottleneck = has_bottleneck.then(|| bottleneck::fit(series)).flatten();
             let waiting = self.bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(series));
@@ -315,23 +316,18 @@ fn held_out<M>(
     values
 }
 
-/// Of the candidates that are not refused, the first one within two standard errors, or [`LEAST_DIFFERENCE`], of the best one.
-fn smallest_of_the_best(candidates: &[Candidate]) -> usize {
-    let sums: Vec<f64> = candidates.iter().map(Candidate::held_out).collect();
-    let is_left = |place: &usize| !candidates[*place].is_refused;
-    let best = (0..sums.len()).filter(is_left).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap_or(0);
-    (0..best)
-        .filter(is_left)
-        .find(|place| {
-            let differences =
-                candidates[best].blocks.iter().zip(&candidates[*place].blocks).map(|(a, b)| a - b);
-            let differences: Vec<f64> = differences.collect();
-            let count = differences.len() as f64;
-            let mean = differences.iter().sum::<f64>() / count;
-            let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            mean <= 2.0 * (variance / count).sqrt() || mean * count <= LEAST_DIFFERENCE
-        })
-        .unwrap_or(best)
+/// Of the candidates within two standard errors, or [`LEAST_DIFFERENCE`], of the best one, the first that is not refused. The best one may
+/// be refused itself.
+fn smallest_of_the_best(candidates: &[Candidate]) -> Option<usize> {
+    let best = candidates.iter().max_by(|a, b| a.held_out().total_cmp(&b.held_out()))?;
+    let is_as_good = |candidate: &Candidate| {
+        let differences: Vec<f64> = best.blocks.iter().zip(&candidate.blocks).map(|(a, b)| a - b).collect();
+        let count = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / count;
+        let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        mean <= 2.0 * (variance / count).sqrt() || mean * count <= LEAST_DIFFERENCE
+    };
+    candidates.iter().position(|candidate| !candidate.is_refused && is_as_good(candidate))
 }
 
 /// The model of losses, and the log-likelihood of each block left out.
@@ -357,7 +353,7 @@ fn choose_loss(series: &Series, spacing: f64) -> (LossModel, Vec<f64>) {
         models.push(model);
         candidates.push(Candidate::new(family.name().into(), Process::Unknown, blocks));
     }
-    let mut chosen = smallest_of_the_best(&candidates);
+    let mut chosen = smallest_of_the_best(&candidates).unwrap_or(0);
     let packets = (series.observations().len().max(1) as f64).ln();
     let schwarz = |model: &LossModel| {
         2.0 * model.log_likelihood(series.observations()) - model.family.parameters() as f64 * packets

@@ -634,12 +634,12 @@ fn a_timeline_changes_settings_at_its_moments_and_keeps_order() {
     assert!(engine.ledger(PortId::A).waited > 0, "which cost some of them a wait");
 }
 
-mod properties {
+pub(crate) mod properties {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn paths() -> impl Strategy<Value = Path> {
+    pub(crate) fn paths() -> impl Strategy<Value = Path> {
         let probability = prop_oneof![Just(0.0), 0.0..1.0, Just(1.0)];
         (
             probability.clone(),
@@ -704,8 +704,8 @@ mod properties {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
-        /// A live engine lets packets go ahead of time, before earlier arrivals are taken up. What depends on time alone does not care: regimes with
-        /// delays in time and losses of their own have the same fates and deadlines, whatever the arrivals and however far ahead it was polled.
+        /// A live engine lets packets leave before earlier arrivals are admitted. Without a rate no fate depends on it: regimes with delays in time and
+        /// losses of their own have the same fates and deadlines, whatever the arrivals and however far ahead the engine was polled.
         #[test]
         fn fates_in_time_ignore_polls(
             gaps in prop::collection::vec((prop_oneof![0..50_i64, 0..3_000_000_i64, 0..400_000_000_i64], 0..2_000_000_i64), 1..200),
@@ -771,7 +771,9 @@ mod properties {
                             prop_assert!(engine.ledger(out.port).balances());
                         }
                     }
-                    Act::Change(path) => engine.apply(Config { seed: None, ..config(*path) }, now),
+                    Act::Change(path) => {
+                        engine.apply(Config { seed: None, ..config(*path) }, now);
+                    }
                     Act::Kernel(port) => {
                         engine.dropped_before(if port { PortId::A } else { PortId::B }, 3);
                     }

@@ -140,15 +140,18 @@ fn a_ramp_keeps_what_a_correlated_stage_remembers() {
     assert!((90..230).contains(&runs), "{runs} runs, {} copies", engine.ledger(PortId::A).duplicates_created);
 }
 
-/// The delays asked for of packets of port a at these moments, each taken up so much later than it
-/// came, after what was due by then.
+/// The delays asked for of packets of port a at these moments, each admitted so much later than it
+/// came, after what was due by then and did not wait for arrivals.
 fn delays_when_taken_up_late(config: Config, arrivals: &[Nanos], late: Nanos) -> Vec<(u64, u8, Nanos)> {
     let mut engine = Engine::new(config, Limits::growing(), 0);
     let mut out = Vec::new();
     for (number, &arrival) in (0..).zip(arrivals) {
+        engine.set_received_until(PortId::A, arrival - 1);
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1 + late)));
-        engine.admit(&Packet::new(number, PortId::A, 1_000, arrival));
+        let admission = engine.admit(&Packet::new(number, PortId::A, 1_000, arrival));
+        assert_eq!(admission.arrival, arrival, "nothing was decided too soon");
     }
+    engine.set_received_until(PortId::A, Nanos::MAX);
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     let mut delays: Vec<_> = out.iter().map(|o| (o.ordinal, o.copy, o.requested)).collect();
     delays.sort_unstable();

@@ -39,6 +39,9 @@ impl Limits {
 pub struct Admission {
     /// Which arrival of its port it was, from 0.
     pub ordinal: u64,
+    /// When it counts as arrived: its stamp or, where something later is decided already, just after that. All
+    /// decisions depend on this time, never on when the engine was called.
+    pub arrival: Nanos,
     /// Why it is lost already: its slot is free, and nothing more is heard of it.
     pub lost: Option<Cause>,
     /// How many outcomes will be given for it: 0 where it is lost, else 1 and one for each copy.
@@ -47,6 +50,12 @@ pub struct Admission {
 
 /// The engine. Its caller has the clock: it says when packets arrive ([`Engine::admit`]) and asks what is due
 /// ([`Engine::poll`]).
+///
+/// # Order of calls
+/// Before a packet is admitted, what is due before its arrival is polled. Before the engine is polled, what arrived
+/// until then is admitted; as far as the caller does not know that yet, it says so ([`Engine::set_received_until`]). An
+/// arrival that comes to light later all the same counts from just after what has been decided
+/// ([`Admission::arrival`]). So arrivals as they counted give the same fates and times again, whenever the engine is polled.
 #[derive(Clone, Debug)]
 pub struct Engine {
     seed: Seed,
@@ -66,10 +75,24 @@ struct PortPaths {
     has_older: bool,
     ordinal: u64,
     last_arrival: Nanos,
+    /// All that arrived up to then is admitted.
+    received_until: Nanos,
+    /// The last moment at which something was done on which the fate of an arrival before it could depend.
+    settled: Nanos,
     ledger: Ledger,
 }
 
 impl PortPaths {
+    /// When a packet with this stamp counts as arrived.
+    fn arrival(&self, stamp: Nanos) -> Nanos {
+        stamp.max(self.last_arrival).max(self.settled.saturating_add(1))
+    }
+
+    /// Whether what this path does next is to be done only when all that arrives until then is known.
+    fn awaits(&self, path: &Pipeline) -> bool {
+        path.next_at() > self.received_until && !path.only_leaves()
+    }
+
     /// Packets may take other paths from now on than those before them did: what keeps its order leaves behind all of
     /// these.
     fn begin_generation(&mut self, now: Nanos) {
@@ -111,16 +134,48 @@ impl Engine {
             has_older: false,
             ordinal: 0,
             last_arrival: Nanos::MIN,
+            received_until: NEVER,
+            settled: Nanos::MIN,
             ledger: Ledger::default(),
         });
         let mut engine = Self { seed, config: Config::default(), limits, ports, quiet_until: NEVER };
-        engine.apply(config, start);
+        engine.configure(config, start);
         engine
     }
 
-    /// Another configuration from `now` on, its timeline beginning then. What is held leaves when it would have left;
-    /// stages whose model did not change go on with it. The seed and the generator stay those of the start.
-    pub fn apply(&mut self, config: Config, now: Nanos) {
+    /// Another configuration, its timeline beginning with it, from `now` on or, where packets of later arrivals have been
+    /// admitted or something later is decided, from just after these; since when is returned
+    /// ([`Engine::moment_from`]). What is due before that is to be polled first. What is held leaves when it would have
+    /// left; stages whose model did not change go on with it. The seed and the generator stay those of the start.
+    pub fn apply(&mut self, config: Config, now: Nanos) -> Nanos {
+        let moment = self.moment_from(now);
+        self.configure(config, moment);
+        for side in &mut self.ports {
+            side.settled = side.settled.max(moment.saturating_sub(1));
+        }
+        moment
+    }
+
+    /// The first moment from `now` on that is after all admitted arrivals and all that is decided.
+    pub fn moment_from(&self, now: Nanos) -> Nanos {
+        self.ports
+            .iter()
+            .fold(now, |moment, side| side.arrival(moment).max(side.last_arrival.saturating_add(1)))
+    }
+
+    /// All packets that arrived at `port` up to `time` are admitted. Until this is said for the first time, the engine takes
+    /// it that there are no others. Later decisions wait, and departures on which no decision depends do not.
+    pub const fn set_received_until(&mut self, port: PortId, time: Nanos) {
+        self.ports[port.index()].received_until = time;
+    }
+
+    /// Whether something of `port` that is due by `now` waits until it is known what has arrived up to then.
+    pub fn awaits_arrivals(&self, port: PortId, now: Nanos) -> bool {
+        let side = &self.ports[port.index()];
+        side.paths.iter().flatten().any(|path| path.next_at() <= now && side.awaits(path))
+    }
+
+    fn configure(&mut self, config: Config, now: Nanos) {
         for port in PortId::BOTH {
             let index = port.index();
             let flows = config.base.paths[index].len().max(self.ports[index].paths.len());
@@ -142,7 +197,7 @@ impl Engine {
                 }
                 match &mut side.paths[flow] {
                     Some(pipeline) => {
-                        pipeline.catch_up(now, &mut side.ledger);
+                        pipeline.catch_up(now.saturating_sub(1), &mut side.ledger);
                         pipeline.retime(timeline, now);
                     }
                     none => {
@@ -169,19 +224,20 @@ impl Engine {
         let index = packet.port.index();
         let flow = self.flow(packet);
         let side = &mut self.ports[index];
-        let packet = Packet { arrival: packet.arrival.max(side.last_arrival), ..*packet };
-        side.last_arrival = packet.arrival;
+        let packet = Packet { arrival: side.arrival(packet.arrival), ..*packet };
+        let arrival = packet.arrival;
+        side.last_arrival = arrival;
         let ordinal = side.ordinal;
         side.ordinal += 1;
         let Some(pipeline) = side.paths.get_mut(flow).and_then(Option::as_mut) else {
             side.ledger.received += 1;
             side.ledger.lose(Cause::Undeliverable);
-            return Admission { ordinal, lost: Some(Cause::Undeliverable), outcomes: 0 };
+            return Admission { ordinal, arrival, lost: Some(Cause::Undeliverable), outcomes: 0 };
         };
         let entered = pipeline.admit(&packet, ordinal, &mut side.ledger);
         self.quiet_until = self.quiet_until.min(pipeline.next_at());
         let outcomes = if entered.lost.is_some() { 0 } else { u16::from(entered.copies) + 1 };
-        Admission { ordinal, lost: entered.lost, outcomes }
+        Admission { ordinal, arrival, lost: entered.lost, outcomes }
     }
 
     /// Which path a packet takes.
@@ -201,25 +257,31 @@ impl Engine {
         self.paths().map(|(_, pipeline)| pipeline.next_at()).min().filter(|at| *at < NEVER)
     }
 
-    /// What leaves or is dropped up to `now`, one at a time, by time; `None`: nothing more is due. All packets that
-    /// arrived before `now` are to be admitted first.
+    /// What leaves or is dropped up to `now`, one at a time, for each port by time; `None`: nothing more is due, or what
+    /// is waits for arrivals ([`Engine::set_received_until`]).
     pub fn poll(&mut self, now: Nanos) -> Option<Outcome> {
         while self.quiet_until <= now {
             let (mut at, mut port, mut flow) = (NEVER, 0, 0);
+            let mut next = NEVER;
             for (this_port, side) in self.ports.iter().enumerate() {
                 for (this_flow, pipeline) in side.paths.iter().enumerate() {
-                    let due = pipeline.as_ref().map_or(NEVER, Pipeline::next_at);
-                    if due < at {
+                    let Some(pipeline) = pipeline else { continue };
+                    let due = pipeline.next_at();
+                    next = next.min(due);
+                    if due < at && !side.awaits(pipeline) {
                         (at, port, flow) = (due, this_port, this_flow);
                     }
                 }
             }
-            self.quiet_until = at;
+            self.quiet_until = next;
             if at > now || at == NEVER {
                 return None;
             }
             let side = &mut self.ports[port];
             let pipeline = side.paths[flow].as_mut()?;
+            if !pipeline.only_leaves() {
+                side.settled = side.settled.max(at);
+            }
             if let Some(outcome) = pipeline.poll(at, &mut side.ledger) {
                 if side.has_older {
                     side.keep_order(outcome.time);

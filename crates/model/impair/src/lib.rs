@@ -62,6 +62,8 @@ mod packet;
 mod packet_store;
 mod pipeline;
 pub mod regimes;
+#[cfg(test)]
+mod replay;
 mod server;
 mod special_functions;
 mod timeline;

@@ -90,6 +90,11 @@ impl OrderBarrier {
         self.older.front().map_or(OPEN, |(generation, _)| *generation)
     }
 
+    /// Whether nothing waits or has to, and no other path waits for this one.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.others == OPEN && self.waiting.is_empty() && self.older.is_empty()
+    }
+
     /// From `now` on `others` is the earliest generation before this one that the other paths hold.
     pub(crate) const fn behind(&mut self, others: u32, now: Nanos) {
         if self.others != others {

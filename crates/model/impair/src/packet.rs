@@ -75,8 +75,8 @@ pub struct Packet {
     /// Octets that count at layer 3: an IP packet's own length, by its header; of another frame what follows the
     /// Ethernet header and the VLAN tags, without the check sequence.
     pub network_length: u32,
-    /// When it arrived, on the one clock of the engine's caller; not before the port's last arrival (a stamp that is,
-    /// counts as the last one's).
+    /// When it arrived, on the one clock of the engine's caller. A stamp before the port's last arrival counts as that one's,
+    /// and one before something that is decided already as the moment after it ([`crate::Admission::arrival`]).
     pub arrival: Nanos,
     /// What flows are told apart by.
     pub headers: Headers,

@@ -120,8 +120,6 @@ pub(crate) struct Pipeline {
     /// The progress of the fifth stage, and the first round that began with it.
     progress: (u64, i64),
     server_at: Nanos,
-    /// When the setting of the first four stages began to hold, by the timeline.
-    front_since: Nanos,
     /// Since when the recorded trace of the first four stages holds, and the pace of the fifth.
     trace_from: Nanos,
     pace_from: Nanos,
@@ -181,7 +179,6 @@ impl Pipeline {
             front_step: NEVER,
             back_step: NEVER,
             server_at: NEVER,
-            front_since: Nanos::MIN,
             trace_from: start,
             pace_from: start,
             current: None,
@@ -215,7 +212,6 @@ impl Pipeline {
         self.timeline = timeline;
         self.make_processes();
         self.start = now;
-        self.front_since = Nanos::MIN;
         (self.front, self.back) = (self.timeline.first(), self.timeline.first());
         self.changed(&front, now);
         self.pace_changed(&back, now);
@@ -255,15 +251,6 @@ impl Pipeline {
     /// The first four stages for a packet that arrives; `ordinal` counts the port's.
     pub(crate) fn admit(&mut self, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         self.catch_up(packet.arrival, ledger);
-        if packet.arrival < self.front_since {
-            // Something that waited was done at a later moment before this was taken up.
-            let mut then = Cursor::default();
-            self.timeline.advance(&mut then, packet.arrival.saturating_sub(self.start));
-            let path = Arc::clone(self.timeline.path(then));
-            let entered = self.enqueue(&path, packet, ordinal, ledger);
-            self.update_deadline();
-            return entered;
-        }
         let path = self.current.take().unwrap_or_else(|| Arc::clone(self.timeline.path(self.front)));
         let entered = self.enqueue(&path, packet, ordinal, ledger);
         self.current = Some(path);
@@ -511,8 +498,7 @@ impl Pipeline {
         self.step_front(now);
     }
 
-    /// What waits in the first four stages and is due up to `now`. The timeline goes no further than to the last of
-    /// that: a packet that is taken up late has the setting of its arrival.
+    /// What waits in the first four stages and is due up to `now`. The timeline goes no further than to the last of that.
     fn run_due(&mut self, now: Nanos, ledger: &mut Ledger) {
         while self.next_in_front <= now && self.next_in_front < NEVER {
             let at = self.next_in_front;
@@ -542,7 +528,6 @@ impl Pipeline {
         self.timeline.skip(&mut self.front, since_start);
         if !Arc::ptr_eq(&before, self.timeline.path(self.front)) {
             self.changed(&before, now);
-            self.front_since = now;
         }
         loop {
             self.front_step = self.step_at(self.front);
@@ -554,7 +539,6 @@ impl Pipeline {
             let at = self.front_step;
             self.timeline.advance(&mut self.front, at.saturating_sub(self.start));
             self.changed(&before, at);
-            self.front_since = at;
         }
     }
 
@@ -640,6 +624,15 @@ impl Pipeline {
     /// When something next happens of itself; [`NEVER`] where nothing does.
     pub(crate) const fn next_at(&self) -> Nanos {
         self.next
+    }
+
+    /// Whether what happens next is that a packet leaves, without a rate, and no fate depends on whether it has left.
+    pub(crate) fn only_leaves(&self) -> bool {
+        self.next < self.next_in_front
+            && self.next < self.back_step
+            && self.server.is_empty()
+            && self.gate.is_idle()
+            && matches!(Self::pace(self.timeline.path(self.back), self.pace_from), Pace::Free)
     }
 
     /// Takes note of when something next happens: to be done after whatever changes it, because it is asked for far

@@ -50,7 +50,7 @@ pub struct Figures {
     /// Given to the device.
     pub offered: Load,
     /// Came out.
-    pub carried: Load,
+    pub forwarded: Load,
     /// Whose loss it is.
     pub attribution: Attribution,
     /// Upper end of the loss ratio's interval.
@@ -122,7 +122,8 @@ pub fn figures(flight: &TrialTrace) -> Figures {
         let came = arrivals.get(number).map(Vec::as_slice).unwrap_or_default();
         let end = ends.get(number).copied().unwrap_or(i64::MAX);
         let one = stream(flight, known, number, (left, came, end), &singletons, &mut found);
-        let first_copies = singletons.iter().filter(|singleton| singleton.copy == 0);
+        // What the device is to drop has no part in its latency and losses.
+        let first_copies = singletons.iter().filter(|one| one.copy == 0 && !known.expect_drop);
         for singleton in first_copies {
             match singleton.delay {
                 Some(delay) => {
@@ -131,7 +132,6 @@ pub fn figures(flight: &TrialTrace) -> Figures {
                         sizes.push(singleton.size);
                     }
                 }
-                None if known.expect_drop => {}
                 None => losses.extend(singleton.departure.map(Timestamp::as_nanos)),
             }
         }
@@ -153,7 +153,7 @@ pub fn figures(flight: &TrialTrace) -> Figures {
         found.streams.iter().map(of).fold(Vec::new(), |sum, one| added(sum, one))
     };
     found.offered_per_second = of_each(|stream| &stream.offered_per_second);
-    found.per_second = of_each(|stream| &stream.carried_per_second);
+    found.per_second = of_each(|stream| &stream.forwarded_per_second);
     // What the device is to drop says nothing of whether it is there, and is nobody's loss.
     let (to_carry, came) = to_carry(flight, &arrivals);
     found.quiet_end = quiet_end(&to_carry);
@@ -167,7 +167,7 @@ pub fn figures(flight: &TrialTrace) -> Figures {
     found.outcome = TrialOutcome {
         intended: sum(|stream| stream.intended),
         offered: sum(|stream| stream.offered),
-        carried: sum(|stream| stream.carried),
+        forwarded: sum(|stream| stream.forwarded),
         lost: sum(|stream| stream.lost),
         lost_by_tester: 0,
         tester_failed: false,
@@ -282,7 +282,7 @@ fn stream(
     found: &mut Figures,
 ) -> StreamResult {
     let count = |wanted: fn(&&OneWaySingleton) -> bool| singletons.iter().filter(wanted).count() as u64;
-    let carried = count(|singleton| singleton.copy == 0 && singleton.fate == Fate::Arrived);
+    let forwarded = count(|singleton| singleton.copy == 0 && singleton.fate == Fate::Arrived);
     let reordered = reordering(singletons).len() as u64;
     let flows = flight.flows.get(number).filter(|flows| !flows.is_empty());
     let (latency, latency_histogram) = described(&romer_metrics::delays(singletons));
@@ -326,19 +326,19 @@ fn stream(
         expect_drop: known.expect_drop,
         intended: flight.intended.get(number).copied().unwrap_or(0),
         offered: left.len() as u64,
-        carried,
-        lost: left.len() as u64 - carried,
+        forwarded,
+        lost: left.len() as u64 - forwarded,
         duplicated: count(|singleton| singleton.copy > 0),
         reordered: flows.map_or(reordered, |flows| reordered_within_flows(singletons, flows)),
         corrupted,
-        carried_bps: real(on_line) * 8.0 / seconds(flight),
+        forwarded_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
-        carried_l2_bps: real(octets) * 8.0 / seconds(flight),
+        forwarded_l2_bps: real(octets) * 8.0 / seconds(flight),
         frame_octets: (!left.is_empty()).then(|| real(all_octets) / real(left.len() as u64)),
         expected_l2_bps: None,
         policed: None,
         offered_per_second: per_second(left.iter().map(|left| left.sent)),
-        carried_per_second: per_second(in_stream.map(|came| came.received)),
+        forwarded_per_second: per_second(in_stream.map(|came| came.received)),
         latency_ns: latency,
         latency_histogram,
         jitter_ns: jitters(singletons, reordered > 0),
@@ -447,7 +447,7 @@ fn loads(flight: &TrialTrace, arrivals: &FirstArrivals, ends: &[i64], found: &mu
     let of = |octets: u32, known: &StreamInfo| {
         [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
     };
-    let (mut offered, mut carried, mut count) = ([0, 0], [0, 0], 0);
+    let (mut offered, mut forwarded, mut count) = ([0, 0], [0, 0], 0);
     for (((known, left), arrivals), end) in flight.streams.iter().zip(&flight.left).zip(arrivals).zip(ends) {
         let add = |sums: &mut [u64; 2], left: &SentFrame| {
             for (sum, octets) in sums.iter_mut().zip(of(left.octets, known)) {
@@ -455,18 +455,18 @@ fn loads(flight: &TrialTrace, arrivals: &FirstArrivals, ends: &[i64], found: &mu
             }
         };
         left.iter().for_each(|left| add(&mut offered, left));
-        for left in in_time(left, arrivals, *end) {
-            add(&mut carried, left);
+        for left in in_time(left, arrivals, *end).filter(|_| !known.expect_drop) {
+            add(&mut forwarded, left);
             count += 1;
         }
     }
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     let [intended, left] = [sum(|stream| stream.intended), sum(|stream| stream.offered)];
-    let came = sum(|stream| stream.carried);
+    let came = sum(|stream| if stream.expect_drop { 0 } else { stream.forwarded });
     let [line, payload] = flight.intended_octets;
     found.intended = load(intended, intended, line, payload);
     found.offered = load(left, left, offered[0], offered[1]);
-    found.carried = load(came, count, carried[0], carried[1]);
+    found.forwarded = load(came, count, forwarded[0], forwarded[1]);
 }
 
 /// Every frame that left as a policer saw it, with its stream, in order of time: did it come out with the code point of frames

@@ -37,31 +37,31 @@ fn every_frame_is_accounted_for() {
     // 0 comes, 1 comes twice, 2 is overtaken, 3 comes, 4 is lost, 5 is lost.
     let found = figures(&flight(&[(0, 1), (1, 3), (1, 4), (3, 7), (2, 8)]));
     let outcome = &found.outcome;
-    assert_eq!((outcome.intended, outcome.offered, outcome.carried, outcome.lost), (6, 6, 4, 2));
+    assert_eq!((outcome.intended, outcome.offered, outcome.forwarded, outcome.lost), (6, 6, 4, 2));
     assert_eq!((found.duplicated, found.reordered, found.altered), (1, 1, 0));
     assert_eq!(outcome.first_loss_at, Some(Duration::from_millis(8)));
     assert_eq!(outcome.last_loss_at, Some(Duration::from_millis(10)));
     assert_eq!(found.latency.count, 4);
     assert_eq!((&found.per_second, &found.offered_per_second), (&vec![5], &vec![6]));
-    assert_eq!(found.streams[0].carried_per_second, [5]);
+    assert_eq!(found.streams[0].forwarded_per_second, [5]);
     assert_eq!(found.streams[0].latency_histogram.counts.iter().sum::<u64>(), 4);
     assert_eq!(found.streams[0].frame_octets, Some(64.0));
-    assert!((found.offered.pps - 500.0).abs() < 1e-6 && (found.carried.pps - 4.0 / 0.012).abs() < 1e-6);
+    assert!((found.offered.pps - 500.0).abs() < 1e-6 && (found.forwarded.pps - 4.0 / 0.012).abs() < 1e-6);
     assert!((found.offered.percent - 6.0 * 84.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
-    assert!((found.carried.payload_percent - 4.0 * 18.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
+    assert!((found.forwarded.payload_percent - 4.0 * 18.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
 }
 
 #[test]
 fn what_an_overloaded_device_still_holds_is_carried_but_not_in_the_trials_time() {
     // Each takes 1 ms at the least; of six, one is lost and two come when nothing is sent any more.
     let found = figures(&flight(&[(0, 1), (1, 5), (2, 9), (3, 13), (4, 17)]));
-    assert_eq!((found.carried.frames, found.outcome.lost), (5, 1));
-    assert!((found.carried.pps - 4.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
-    assert!((found.streams[0].carried_l2_bps - 4.0 * 64.0 * 8.0 / 0.012).abs() < 1e-6);
+    assert_eq!((found.forwarded.frames, found.outcome.lost), (5, 1));
+    assert!((found.forwarded.pps - 4.0 / 0.012).abs() < 1e-6, "{:?}", found.forwarded);
+    assert!((found.streams[0].forwarded_l2_bps - 4.0 * 64.0 * 8.0 / 0.012).abs() < 1e-6);
     // Nor is it where it holds all that is too much, and loses nothing.
     let found = figures(&flight(&[(0, 1), (1, 9), (2, 17), (3, 25), (4, 33), (5, 41)]));
-    assert_eq!((found.carried.frames, found.outcome.lost), (6, 0));
-    assert!((found.carried.pps - 2.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+    assert_eq!((found.forwarded.frames, found.outcome.lost), (6, 0));
+    assert!((found.forwarded.pps - 2.0 / 0.012).abs() < 1e-6, "{:?}", found.forwarded);
 }
 
 #[test]
@@ -69,19 +69,19 @@ fn where_latencies_only_vary_all_that_came_was_carried() {
     // 1 to 8 ms: two come when nothing is sent any more, and as many were under way before.
     let mut varies = flight(&[(0, 1), (3, 7), (1, 10), (2, 12), (5, 14), (4, 16)]);
     let found = figures(&varies);
-    assert!((found.carried.pps - 500.0).abs() < 1e-6, "{:?}", found.carried);
+    assert!((found.forwarded.pps - 500.0).abs() < 1e-6, "{:?}", found.forwarded);
     varies.in_time_only = true;
-    assert!((figures(&varies).carried.pps - 4.0 / 0.012).abs() < 1e-6);
+    assert!((figures(&varies).forwarded.pps - 4.0 / 0.012).abs() < 1e-6);
     // Where some are lost, those that come late may have waited before a full queue.
     let found = figures(&flight(&[(0, 1), (1, 10), (2, 12), (5, 14), (4, 16)]));
-    assert!((found.carried.pps - 3.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+    assert!((found.forwarded.pps - 3.0 / 0.012).abs() < 1e-6, "{:?}", found.forwarded);
     // What the tester gave late comes late: 4 and 5 were due at 8 and 10 ms, and left when no more was due.
     let mut late = flight(&[(0, 1), (1, 3), (2, 5), (3, 7), (4, 15), (5, 16)]);
     for sequence in [4, 5] {
         late.left[0][sequence].sent = 14_000_000;
         late.came[sequence].sent = 14_000_000;
     }
-    assert!((figures(&late).carried.pps - 500.0).abs() < 1e-6);
+    assert!((figures(&late).forwarded.pps - 500.0).abs() < 1e-6);
     // Each stream by itself: the second waits, and the first does not.
     let mut both = flight(&[(0, 1), (1, 3), (2, 5), (3, 7), (4, 9), (5, 11)]);
     both.streams.push(known(0));
@@ -92,7 +92,7 @@ fn where_latencies_only_vary_all_that_came_was_carried() {
         let sent = i64::from(sequence) * 2_000_000;
         both.came.push(ReceivedFrame { stream: 1, sequence, sent, received: received * 1_000_000, ..first });
     }
-    let of = |place: usize| figures(&both).streams[place].carried_l2_bps * 0.012 / 8.0 / 64.0;
+    let of = |place: usize| figures(&both).streams[place].forwarded_l2_bps * 0.012 / 8.0 / 64.0;
     assert!((of(0) - 6.0).abs() < 1e-6 && (of(1) - 2.0).abs() < 1e-6, "{} {}", of(0), of(1));
 }
 
@@ -236,7 +236,7 @@ fn a_changed_payload_is_counted_with_its_stream() {
     damaged.came[1].intact = false;
     let found = figures(&damaged);
     assert_eq!((found.corrupted, found.streams[0].corrupted, found.altered), (1, 1, 0));
-    assert_eq!(found.outcome.carried, 3, "it came all the same");
+    assert_eq!(found.outcome.forwarded, 3, "it came all the same");
 }
 
 #[test]

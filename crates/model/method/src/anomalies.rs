@@ -53,10 +53,10 @@ impl Scatter {
 /// What a curve shows, and so what a sound device's looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveShape {
-    /// What is carried over the loads, in the unit of the loads: as much as is offered where more is carried when more is
+    /// What is forwarded over the loads, in the unit of the loads: as much as is offered where more is forwarded when more is
     /// offered, and no less than before at the greatest load.
     CarriedOverLoads,
-    /// What is carried over the sizes: nowhere below the line between the neighbours, for small frames cost more.
+    /// What is forwarded over the sizes: nowhere below the line between the neighbours, for small frames cost more.
     CarriedOverSizes,
     /// A latency or a jitter: it rises or falls, but is nowhere above both neighbours.
     Delay,

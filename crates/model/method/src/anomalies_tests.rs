@@ -40,8 +40,8 @@ fn spreads(places: &[Vec<CurvePoint>]) -> Vec<Vec<Scatter>> {
     places.iter().map(row).collect()
 }
 
-/// The places, by size and load, that are found worse with the level, all tests together; along which curves of carried load.
-fn carried(places: &[Vec<CurvePoint>]) -> Vec<(usize, usize)> {
+/// The places, by size and load, that are found worse with the level, all tests together; along which curves of forwarded load.
+fn forwarded(places: &[Vec<CurvePoint>]) -> Vec<(usize, usize)> {
     let spreads = spreads(places);
     let mut all: Vec<((usize, usize), f64)> = Vec::new();
     for (size, curve) in places.iter().enumerate() {
@@ -101,9 +101,9 @@ fn a_tenth_less_at_one_size_is_found_at_every_load_that_tells() {
         for number in 0..200 {
             let whole = |size| if near(size, SIZES[soft]) { 0.9 } else { 1.0 };
             let places = sweep(|size, load| whole(size) * sound(size, load), |_, _| 0.02, 3, name + number);
-            let spots = carried(&places);
+            let spots = forwarded(&places);
             wrong += usize::from(spots.iter().any(|(size, _)| *size != soft));
-            // By the loads, where more is carried of more; at the ends of the sizes there is no other way.
+            // By the loads, where more is forwarded of more; at the ends of the sizes there is no other way.
             found += spots.iter().filter(|(size, load)| *size == soft && *load < 2).count();
         }
         assert!(found >= 398 && wrong <= 12, "{soft}: {found} {wrong}");
@@ -116,7 +116,7 @@ fn a_tenth_less_at_one_load_and_a_tenth_more_delay_are_found() {
     for number in 0..200 {
         let dip = |load| if near(load, 30.0) { 0.9 } else { 1.0 };
         let spots =
-            carried(&sweep(|size, load| sound(size, load) * dip(load), |_, _| 0.01, 3, 30_000 + number));
+            forwarded(&sweep(|size, load| sound(size, load) * dip(load), |_, _| 0.01, 3, 30_000 + number));
         found[0] += spots.iter().filter(|(_, load)| *load == 1).count();
         wrong += usize::from(spots.iter().any(|(_, load)| *load != 1));
         // Ten times the latency at the greatest load, and a tenth more at one place.
@@ -139,7 +139,7 @@ fn a_sound_device_is_called_soft_no_more_often_than_the_level_says() {
         let scatter = |_: f64, load: f64| if load > 80.0 { 0.02 * uneven } else { 0.02 };
         let mut alarms = [0; 2];
         for number in 0..2_000 {
-            alarms[0] += usize::from(!carried(&sweep(sound, scatter, 3, name + number)).is_empty());
+            alarms[0] += usize::from(!forwarded(&sweep(sound, scatter, 3, name + number)).is_empty());
             let delay = |size: f64, _: f64| 100.0 + size;
             alarms[1] += usize::from(!delays(&sweep(delay, scatter, 3, 2 * name + number)).is_empty());
         }
@@ -152,7 +152,7 @@ fn one_wild_repeat_is_no_soft_spot() {
     // Its own repeats scatter so far that nothing follows, however alike those of all other places are.
     let mut places = sweep(sound, |_, _| 0.001, 3, 7);
     places[3][1].values[0] *= 0.3;
-    assert_eq!(carried(&places), []);
+    assert_eq!(forwarded(&places), []);
     let mut slow = sweep(|_, _| 100.0, |_, _| 0.001, 3, 8);
     slow[3][1].values[0] *= 20.0;
     assert_eq!(delays(&slow), []);

@@ -14,7 +14,7 @@ use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRe
 /// The question to answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Procedure {
-    /// Offered against carried, latency and jitter, at each load (Chadda 2004 chapter 3; RFC 2544 section 26.2 at the
+    /// Offered against forwarded, latency and jitter, at each load (Chadda 2004 chapter 3; RFC 2544 section 26.2 at the
     /// loads that one asks for).
     Sweep {
         /// Shares of the line rate.

@@ -232,7 +232,7 @@ pub struct TrialOutcome {
     /// Frames given to the device.
     pub offered: u64,
     /// Frames that came, each once.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Frames offered that did not come.
     pub lost: u64,
     /// Of these, those that are laid to the tester.

@@ -19,7 +19,7 @@ const LEAST_MEANWHILE: u64 = 10;
 /// ... and it does so no more often: what comes again and again is its manner, as that of a shaper which gives out in bursts.
 const MOST_OFTEN: usize = 5;
 
-/// A time in which a device carried nothing.
+/// A time in which a device forwarded nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
     /// From the first frame that did not come.
@@ -183,7 +183,7 @@ fn within(frames: &[(i64, bool)], [from, until]: [i64; 2]) -> &[(i64, bool)] {
     frames.get(before(from)..before(until)).unwrap_or_default()
 }
 
-/// Whether so many frames left in this time, and for so long, that a device which carried none of them stood still.
+/// Whether so many frames left in this time, and for so long, that a device which forwarded none of them stood still.
 fn is_standstill(frames: &[(i64, bool)], [from, until]: [i64; 2], least: i64, least_frames: u64) -> bool {
     if until - from < least {
         return false;
@@ -415,7 +415,7 @@ mod tests {
         let lost = stood(|n| (!(100..350).contains(&n) && !(500..509).contains(&n) && n < 880).then_some(n));
         let both = standstill_totals(2, 251 + 119, 251, 250 + 120);
         assert_eq!(lost, Standstills { sum: both.sum + Duration::from_nanos(1), ..both });
-        // Held, and carried then: nothing is lost. Held, and in part lost: that is one time.
+        // Held, and forwarded then: nothing is lost. Held, and in part lost: that is one time.
         assert_eq!(
             stood(|n| Some(if (100..400).contains(&n) { 400 } else { n })),
             standstill_totals(1, 301, 301, 0)

@@ -40,7 +40,7 @@ pub fn expected_shares(discipline: Discipline, capacity: f64, classes: &[ClassLo
     }
 }
 
-/// The bounds of a class in a queue of octets. Frames that are larger for certain are carried at no greater a ratio, those
+/// The bounds of a class in a queue of octets. Frames that are larger for certain are forwarded at no greater a ratio, those
 /// that are smaller for certain at no lesser one; together they fill the capacity.
 fn by_size(capacity: f64, classes: &[ClassLoad], class: usize) -> [f64; 2] {
     let sum: f64 = classes.iter().map(|one| one.offered).sum();
@@ -64,9 +64,9 @@ pub fn expected(discipline: Discipline, capacity: f64, classes: &[ClassLoad]) ->
             classes
                 .iter()
                 .map(|class| {
-                    let carried = class.offered.min(left);
-                    left -= carried;
-                    carried
+                    let forwarded = class.offered.min(left);
+                    left -= forwarded;
+                    forwarded
                 })
                 .collect()
         }
@@ -81,7 +81,7 @@ pub fn expected(discipline: Discipline, capacity: f64, classes: &[ClassLoad]) ->
 
 /// Shares by weight, of which no class gets more than it offers.
 fn water_filling(capacity: f64, classes: &[ClassLoad]) -> Vec<f64> {
-    let mut carried = vec![0.0; classes.len()];
+    let mut forwarded = vec![0.0; classes.len()];
     let mut open: Vec<usize> = (0..classes.len()).collect();
     let mut left = capacity;
     while !open.is_empty() {
@@ -94,17 +94,17 @@ fn water_filling(capacity: f64, classes: &[ClassLoad]) -> Vec<f64> {
             open.iter().partition(|class| classes[**class].offered <= classes[**class].weight * unit);
         if served.is_empty() {
             for class in &open {
-                carried[*class] = classes[*class].weight * unit;
+                forwarded[*class] = classes[*class].weight * unit;
             }
             break;
         }
         for class in served {
-            carried[class] = classes[class].offered;
+            forwarded[class] = classes[class].offered;
             left -= classes[class].offered;
         }
         open = still;
     }
-    carried
+    forwarded
 }
 
 /// How far chance may take what each class carries in a trial from what it is owed, at the most, as a share of the capacity:
@@ -149,14 +149,14 @@ pub struct ClassVerdict {
     pub name: String,
     /// What it was to carry, share of the line: from and to.
     pub expected: [f64; 2],
-    /// What it carried.
-    pub carried: f64,
+    /// What it forwarded.
+    pub forwarded: f64,
     /// How far that is outside, as a share of the capacity.
     pub off: f64,
 }
 
 impl ClassVerdict {
-    /// Whether what it carried is so near to what it was to carry, by a share of the capacity.
+    /// Whether what it forwarded is so near to what it was to carry, by a share of the capacity.
     pub fn is_within(&self, tolerance: f64) -> bool {
         self.off <= tolerance
     }
@@ -167,15 +167,15 @@ pub fn evaluate(
     discipline: Discipline,
     capacity: f64,
     classes: &[ClassLoad],
-    carried: &[f64],
+    forwarded: &[f64],
 ) -> Vec<ClassVerdict> {
     let expected = expected_shares(discipline, capacity, classes);
-    let rows = classes.iter().zip(expected).zip(carried);
-    rows.map(|((class, expected), carried)| ClassVerdict {
+    let rows = classes.iter().zip(expected).zip(forwarded);
+    rows.map(|((class, expected), forwarded)| ClassVerdict {
         name: class.name.clone(),
         expected,
-        carried: *carried,
-        off: (expected[0] - carried).max(carried - expected[1]).max(0.0) / capacity,
+        forwarded: *forwarded,
+        off: (expected[0] - forwarded).max(forwarded - expected[1]).max(0.0) / capacity,
     })
     .collect()
 }
@@ -186,20 +186,20 @@ pub fn evaluate(
 pub fn inversions(
     discipline: Discipline,
     classes: &[ClassLoad],
-    carried: &[f64],
+    forwarded: &[f64],
     tolerance: f64,
 ) -> Vec<(usize, usize)> {
-    let carried = |class: usize| carried.get(class).copied().unwrap_or(0.0);
+    let forwarded = |class: usize| forwarded.get(class).copied().unwrap_or(0.0);
     let share = |class: usize| {
         let offered = classes[class].offered;
-        if offered > 0.0 { carried(class) / offered } else { 1.0 }
+        if offered > 0.0 { forwarded(class) / offered } else { 1.0 }
     };
     let overtaken = |high: usize, low: usize| match discipline {
         Discipline::Strict => share(low) > share(high) + tolerance,
         Discipline::Weighted => {
             classes[low].weight < classes[high].weight
-                && carried(high) < classes[high].offered - tolerance
-                && carried(low) > carried(high) + tolerance
+                && forwarded(high) < classes[high].offered - tolerance
+                && forwarded(low) > forwarded(high) + tolerance
         }
         Discipline::Fifo | Discipline::FifoOctets => false,
     };
@@ -319,11 +319,11 @@ impl SchedulerFault {
 ///
 /// Where one queue for all explains it, that is said alone: of a scheduler that serves no classes nobody knows how it weighs
 /// them.
-pub fn pitfalls(classes: &[ClassLoad], carried: &[f64], allowed: &[f64]) -> Vec<SchedulerFault> {
-    let capacity: f64 = carried.iter().sum();
+pub fn pitfalls(classes: &[ClassLoad], forwarded: &[f64], allowed: &[f64]) -> Vec<SchedulerFault> {
+    let capacity: f64 = forwarded.iter().sum();
     // The worst class, as a multiple of what it is allowed.
     let worst = |expected: Vec<f64>| {
-        let off = expected.iter().zip(carried).map(|(one, other)| (one - other).abs());
+        let off = expected.iter().zip(forwarded).map(|(one, other)| (one - other).abs());
         off.zip(allowed).map(|(off, allowed)| off / (allowed * capacity).max(1e-12)).fold(0.0, f64::max)
     };
     if worst(water_filling(capacity, classes)) <= 1.0 {
@@ -475,7 +475,7 @@ mod tests {
                 at -= libm::log(1.0 - stream.unit(2 * number)) / load;
                 sent.push((at, usize::from(stream.unit(2 * number + 1) < 0.5)));
             }
-            let (mut waiting, mut carried, mut free, mut next) = ([0_u32; 2], [0.0; 2], 0.0, 0);
+            let (mut waiting, mut forwarded, mut free, mut next) = ([0_u32; 2], [0.0; 2], 0.0, 0);
             loop {
                 while next < FRAMES && sent[next].0 <= free {
                     waiting[sent[next].1] += 1;
@@ -490,7 +490,7 @@ mod tests {
                     break;
                 }
                 waiting[class] -= 1;
-                carried[class] += 1.0 / at;
+                forwarded[class] += 1.0 / at;
                 free += 1.0;
             }
             let count = |class| sent.iter().filter(|(_, of)| *of == class).count() as f64;
@@ -498,7 +498,7 @@ mod tests {
                 .map(|class| ClassLoad { frames: count(class), ..classes(&[(count(class) / at, 1.0)])[0].clone() })
                 .into();
             let chance = by_chance(Discipline::Strict, &two);
-            for (verdict, chance) in evaluate(Discipline::Strict, 1.0, &two, &carried).iter().zip(chance) {
+            for (verdict, chance) in evaluate(Discipline::Strict, 1.0, &two, &forwarded).iter().zip(chance) {
                 prop_assert!(verdict.is_within(chance), "{verdict:?} {chance}");
             }
         }
@@ -583,27 +583,27 @@ mod tests {
         fn a_scheduler_in_a_pitfall_is_named_however_few_its_frames(seed in 0u32..500, octets in 200_000u32..2_000_000) {
             let stream = romer_units::random::RandomStream::new(romer_units::random::Seed([seed, 5, 3, 4, 5, 6]), [7, 9]);
             let three = figure_1_5();
-            let (mut carried, mut sent, mut draw) = ([0.0; 3], 0.0, 0);
+            let (mut forwarded, mut sent, mut draw) = ([0.0; 3], 0.0, 0);
             while sent < f64::from(octets) {
                 // Which class's turn it is, at random: 200 octets or so of the first to 150 of the second and a frame of the third.
                 let at = stream.unit(draw) * (200.0 / 60.0 + 150.0 / 60.0 + 1.0);
                 let class = if at < 200.0 / 60.0 { 0 } else if at < 350.0 / 60.0 { 1 } else { 2 };
-                carried[class] += three[class].octets;
+                forwarded[class] += three[class].octets;
                 sent += three[class].octets;
                 draw += 1;
             }
-            let carried = carried.map(|one| one / sent);
+            let forwarded = forwarded.map(|one| one / sent);
             let counted = |class: &ClassLoad| ClassLoad { frames: 0.9 * sent / class.octets, ..class.clone() };
             let three: Vec<ClassLoad> = three.iter().map(counted).collect();
             let allowed: Vec<f64> =
                 by_chance(Discipline::Weighted, &three).iter().map(|chance| 0.05 + chance).collect();
-            let found = pitfalls(&three, &carried, &allowed);
-            let excluded = evaluate(Discipline::Weighted, 1.0, &three, &carried)
+            let found = pitfalls(&three, &forwarded, &allowed);
+            let excluded = evaluate(Discipline::Weighted, 1.0, &three, &forwarded)
                 .iter()
                 .zip(&allowed)
                 .any(|(verdict, allowed)| !verdict.is_within(*allowed));
-            prop_assert!(!excluded || found.contains(&SchedulerFault::WholeFrames), "{carried:?} {allowed:?} {found:?}");
-            prop_assert!(!found.contains(&SchedulerFault::OneQueue), "{carried:?} {allowed:?}");
+            prop_assert!(!excluded || found.contains(&SchedulerFault::WholeFrames), "{forwarded:?} {allowed:?} {found:?}");
+            prop_assert!(!found.contains(&SchedulerFault::OneQueue), "{forwarded:?} {allowed:?}");
         }
     }
 
@@ -614,13 +614,13 @@ mod tests {
         two[1].sizes = [1_518, 1_518];
         // All of the small ones at the most, as much of both at the least.
         near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5, 0.8, 0.2, 0.5]);
-        let holds = |carried: [f64; 2]| {
-            evaluate(Discipline::FifoOctets, 1.0, &two, &carried)
+        let holds = |forwarded: [f64; 2]| {
+            evaluate(Discipline::FifoOctets, 1.0, &two, &forwarded)
                 .iter()
                 .all(|verdict| verdict.is_within(0.03))
         };
         assert!(holds([0.7, 0.3]) && holds([0.5, 0.5]) && !holds([0.4, 0.6]) && !holds([0.9, 0.1]));
-        // Where all fits, all is carried.
+        // Where all fits, all is forwarded.
         two[1].offered = 0.1;
         near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.8, 0.8, 0.1, 0.1]);
     }
@@ -633,11 +633,11 @@ mod tests {
             let classes = classes(&rows);
             let offered: f64 = classes.iter().map(|class| class.offered).sum();
             for discipline in [Discipline::Strict, Discipline::Weighted, Discipline::Fifo] {
-                let carried = expected(discipline, capacity, &classes);
-                let sum: f64 = carried.iter().sum();
-                prop_assert!((sum - offered.min(capacity)).abs() < 1e-9, "{discipline:?} {carried:?}");
-                for (class, carried) in classes.iter().zip(&carried) {
-                    prop_assert!(*carried >= -1e-12 && *carried <= class.offered + 1e-12);
+                let forwarded = expected(discipline, capacity, &classes);
+                let sum: f64 = forwarded.iter().sum();
+                prop_assert!((sum - offered.min(capacity)).abs() < 1e-9, "{discipline:?} {forwarded:?}");
+                for (class, forwarded) in classes.iter().zip(&forwarded) {
+                    prop_assert!(*forwarded >= -1e-12 && *forwarded <= class.offered + 1e-12);
                 }
             }
         }

@@ -107,8 +107,8 @@ fn a_mixture_has_its_load_and_pads_what_is_too_small() {
     let frames = Frames::Mixture("chadda2004".parse().unwrap());
     let dues = all(&[flow(Pace::Constant)], &frames, &second(0.5));
     assert!(dues.iter().all(|due| due.octets >= 64));
-    let carried: f64 = dues.iter().map(|due| f64::from(due.octets + 20) * 8.0).sum();
-    assert!((carried / 50e6 - 1.0).abs() < 0.001, "{carried}");
+    let forwarded: f64 = dues.iter().map(|due| f64::from(due.octets + 20) * 8.0).sum();
+    assert!((forwarded / 50e6 - 1.0).abs() < 0.001, "{forwarded}");
     let expected = frames.frames_per_second(line(), 0.5);
     let found = f64::from(u32::try_from(dues.len()).unwrap());
     assert!((found / expected - 1.0).abs() < 0.05, "{found} {expected}");

@@ -288,7 +288,7 @@ mod tests {
             TrialOutcome {
                 intended: 1_000,
                 offered: 1_000,
-                carried: 1_000 - lost,
+                forwarded: 1_000 - lost,
                 lost,
                 ..TrialOutcome::default()
             }
@@ -438,7 +438,7 @@ mod tests {
             TrialOutcome {
                 intended: 1_000,
                 offered: 1_000,
-                carried: 1_000 - lost,
+                forwarded: 1_000 - lost,
                 lost,
                 ..TrialOutcome::default()
             }

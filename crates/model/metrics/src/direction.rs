@@ -34,6 +34,8 @@ pub struct DirectionContext {
     /// The sequence numbers and the arrival stamps are of one order. Where the stamps that either follows from are refused, it is not known
     /// whether a packet was reordered.
     pub ordered: bool,
+    /// Further copies were made in this direction. False where some may have been made in the other.
+    pub copies_attributed: bool,
     /// Packets that the sending host refused to send; `None` where it does not say.
     pub not_sent: Option<u64>,
     /// The code point with which the packets were sent; `None` where it is not known.
@@ -243,7 +245,9 @@ fn of_counts(singletons: &[OneWaySingleton], context: &DirectionContext, directi
         lost_at_least: if lost.is_none() { least() } else { None },
         ..packets
     };
-    direction.duplicates = Duplicates { spacing_ns: from_zero(summary(&duplicate_spacings(singletons))) };
+    if context.copies_attributed {
+        direction.duplicates = Duplicates { spacing_ns: from_zero(summary(&duplicate_spacings(singletons))) };
+    }
     direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
     direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
     direction.ttl = seen.ttl(Vec::new());
@@ -364,7 +368,7 @@ fn packets(singletons: &[OneWaySingleton], fates: &Fates, context: &DirectionCon
         received_at_least: false,
         lost: None,
         lost_at_least: None,
-        duplicated: Some(duplicated),
+        duplicated: context.copies_attributed.then_some(duplicated),
         reordered: None,
         instrument_drops: told(instrument_drops),
         in_flight: told(in_flight),

@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | [`packet`] | the header of 48 octets at the beginning of each UDP payload |
 //! | [`message`] | the lines of the TCP control connection |
-//! | [`pace`] | departures of a token bucket that never sends more than the bucket admits, even after a pause of the host |
+//! | [`pace`] | departures of a token bucket that never sends more than the bucket admits, even after a pause of the host; and which
+//! packets without shaping conform to it |
 //! | [`sender`], [`receiver`] | the state machines, with all conditions that end a test |
 #![forbid(unsafe_code)]
 
@@ -23,4 +24,4 @@ pub use limits::{DEFAULT_PACKETS, DEFAULT_PORT, MAX_PACKETS, Quota, TERMINATION_
 pub use message::{LineBuffer, MessageError, ReceiverMessage, SenderMessage, TestOffer};
 pub use packet::{HEADER_LEN, Packet, PacketKind};
 pub use receiver::{Receiver, ReceiverEnd, ReceiverPlan, ReceiverStep, Taken};
-pub use sender::{Sender, SenderEnd, SenderInput, SenderPlan, SenderStep};
+pub use sender::{ReservationPlan, Sender, SenderEnd, SenderInput, SenderPlan, SenderStep};

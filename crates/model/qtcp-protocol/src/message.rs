@@ -6,6 +6,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use romer_rsvp::{ErrorCode, ErrorSpec, QosService};
 use romer_units::Duration;
 use thiserror::Error;
 
@@ -42,12 +43,15 @@ pub struct TestOffer {
     pub rate: u64,
     /// Token bucket depth, octets of payload.
     pub depth: u64,
+    /// The service that the receiver is to reserve; `None` without a reservation.
+    pub service: Option<QosService>,
 }
 
 /// A message of the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderMessage {
-    /// `TEST session=HEX size=N calibration=N packets=N rate=N depth=N`; with a time, `nanoseconds=N` in place of `packets=N`.
+    /// `TEST session=HEX size=N calibration=N packets=N rate=N depth=N`; with a time, `nanoseconds=N` in place of `packets=N`; with
+    /// a reservation, `service=GR` or `service=CL` behind it.
     Test(TestOffer),
     /// `CALIBRATED`: all calibration packets were sent.
     Calibrated,
@@ -78,6 +82,10 @@ pub enum ReceiverMessage {
     },
     /// `BUSY`: another sender has the receiver.
     Busy,
+    /// `REFUSED node=ADDR code=N value=N`: a node has refused the reservation. The receiver continues to request it.
+    Refused(ErrorSpec),
+    /// `CANNOT-RESERVE`: the receiver cannot make reservations.
+    CannotReserve,
     /// `ENDED received=N`: the receiver has ended the test.
     Ended {
         /// Packets that it received.
@@ -89,7 +97,7 @@ impl fmt::Display for SenderMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Test(offer) => {
-                let TestOffer { session, size, calibration, quota, rate, depth } = offer;
+                let TestOffer { session, size, calibration, quota, rate, depth, service } = offer;
                 let quota = match quota {
                     Quota::Packets(packets) => format!("packets={packets}"),
                     Quota::Time(time) => format!("nanoseconds={}", time.as_nanos()),
@@ -97,7 +105,8 @@ impl fmt::Display for SenderMessage {
                 write!(
                     f,
                     "TEST session={session:016x} size={size} calibration={calibration} {quota} rate={rate} depth={depth}"
-                )
+                )?;
+                service.map_or(Ok(()), |service| write!(f, " {SERVICE}={}", service_name(service)))
             }
             Self::Calibrated => f.write_str("CALIBRATED"),
             Self::Measuring => f.write_str("MEASURING"),
@@ -120,6 +129,10 @@ impl fmt::Display for ReceiverMessage {
             Self::Ready { kernel_stamps: true } => f.write_str("READY stamps=kernel"),
             Self::Ready { kernel_stamps: false } => f.write_str("READY stamps=user"),
             Self::Busy => f.write_str("BUSY"),
+            Self::Refused(ErrorSpec { node, code, .. }) => {
+                write!(f, "REFUSED node={node} code={} value={}", code.code(), code.value())
+            }
+            Self::CannotReserve => f.write_str("CANNOT-RESERVE"),
             Self::Ended { received } => write!(f, "ENDED received={received}"),
         }
     }
@@ -157,12 +170,46 @@ impl FromStr for ReceiverMessage {
             ["READY"] | ["READY", "stamps=user"] => Ok(Self::Ready { kernel_stamps: false }),
             ["READY", "stamps=kernel"] => Ok(Self::Ready { kernel_stamps: true }),
             ["BUSY"] => Ok(Self::Busy),
+            ["CANNOT-RESERVE"] => Ok(Self::CannotReserve),
+            ["REFUSED", node, code, text] => {
+                refusal(node, code, text).map(Self::Refused).ok_or(MessageError::Unknown)
+            }
             ["ENDED", word] => {
                 value(word, "received").map(|received| Self::Ended { received }).ok_or(MessageError::Unknown)
             }
             _ => Err(MessageError::Unknown),
         }
     }
+}
+
+/// The key of the service.
+const SERVICE: &str = "service";
+
+/// The name of a service (Qtcp, option `-S`).
+const fn service_name(service: QosService) -> &'static str {
+    match service {
+        QosService::Guaranteed => "GR",
+        QosService::ControlledLoad => "CL",
+    }
+}
+
+/// The service of `service=NAME`, of which there is at most one.
+fn service(words: &[&str]) -> Option<Option<QosService>> {
+    let mut names = words.iter().filter_map(|word| word.strip_prefix(SERVICE)?.strip_prefix('='));
+    let services = [QosService::Guaranteed, QosService::ControlledLoad];
+    match (names.next(), names.next()) {
+        (None, _) => Some(None),
+        (Some(name), None) => services.into_iter().find(|service| service_name(*service) == name).map(Some),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// The error of `node=ADDR code=N value=N`.
+fn refusal(node: &str, code: &str, text: &str) -> Option<ErrorSpec> {
+    let node = node.strip_prefix("node=")?.parse().ok()?;
+    let code = u8::try_from(value(code, "code")?).ok()?;
+    let number = u16::try_from(value(text, "value")?).ok()?;
+    Some(ErrorSpec::new(node, ErrorCode::new(code, number)))
 }
 
 /// The message, if no word is left.
@@ -196,6 +243,7 @@ fn offer(words: &[&str]) -> Option<TestOffer> {
         quota,
         rate: find("rate")?,
         depth: find("depth")?,
+        service: service(words)?,
     })
 }
 
@@ -251,12 +299,15 @@ mod tests {
         quota: Quota::Packets(2_048),
         rate: 3_000,
         depth: 64,
+        service: None,
     };
 
     /// Each message is the documented line, and is read from it.
     #[test]
     fn messages_are_the_documented_lines() {
         let timed = TestOffer { quota: Quota::Time(Duration::from_secs(30)), ..OFFER };
+        let reserved = TestOffer { service: Some(QosService::ControlledLoad), ..OFFER };
+        let refused = ErrorSpec::new([198, 18, 0, 1].into(), ErrorCode::BANDWIDTH);
         for (message, line) in [
             (
                 SenderMessage::Test(OFFER),
@@ -265,6 +316,10 @@ mod tests {
             (
                 SenderMessage::Test(timed),
                 "TEST session=0123456789abcdef size=64 calibration=1000 nanoseconds=30000000000 rate=3000 depth=64",
+            ),
+            (
+                SenderMessage::Test(reserved),
+                "TEST session=0123456789abcdef size=64 calibration=1000 packets=2048 rate=3000 depth=64 service=CL",
             ),
             (SenderMessage::Calibrated, "CALIBRATED"),
             (SenderMessage::Measuring, "MEASURING"),
@@ -279,6 +334,8 @@ mod tests {
             (ReceiverMessage::Ready { kernel_stamps: true }, "READY stamps=kernel"),
             (ReceiverMessage::Ready { kernel_stamps: false }, "READY stamps=user"),
             (ReceiverMessage::Busy, "BUSY"),
+            (ReceiverMessage::Refused(refused), "REFUSED node=198.18.0.1 code=1 value=2"),
+            (ReceiverMessage::CannotReserve, "CANNOT-RESERVE"),
             (ReceiverMessage::Ended { received: 9 }, "ENDED received=9"),
         ] {
             assert_eq!(message.to_string(), line);
@@ -300,6 +357,8 @@ mod tests {
             "TEST",
             "TEST session=1 size=64 calibration=0 packets=1 rate=1 depth=64",
             "TEST session=0123456789abcdef size=64 calibration=0 packets=1 nanoseconds=1 rate=1 depth=64",
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=1 rate=1 depth=64 service=BE",
+            "TEST session=0123456789abcdef size=64 calibration=0 packets=1 rate=1 depth=64 service=CL service=CL",
             "STAMPS",
             "STAMPS 67108864 1",
             "STAMPS 1 x",
@@ -307,7 +366,9 @@ mod tests {
         ] {
             assert_eq!(line.parse::<SenderMessage>(), Err(MessageError::Unknown), "{line:?}");
         }
-        for line in ["READY stamps=nic", "ENDED", "ENDED received=-1", "BUSY 1"] {
+        for line in
+            ["READY stamps=nic", "ENDED", "ENDED received=-1", "BUSY 1", "REFUSED node=a code=1 value=2"]
+        {
             assert_eq!(line.parse::<ReceiverMessage>(), Err(MessageError::Unknown), "{line:?}");
         }
     }

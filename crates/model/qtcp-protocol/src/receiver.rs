@@ -200,9 +200,12 @@ impl Receiver {
     }
 
     /// A sender offers a test on a new control connection: the answer, which is [`ReceiverMessage::Busy`] if there is another one. One
-    /// without a packet for [`FIRST_PACKET_TIMEOUT`] gives way; its control connection is to be closed if the answer is not `Busy`.
+    /// without a packet for [`FIRST_PACKET_TIMEOUT`] gives way, unless it waits for its reservation, or holds it, with a control
+    /// connection; its control connection is to be closed if the answer is not `Busy`.
     pub fn offered(&mut self, offer: TestOffer, now: Timestamp<Monotonic>) -> ReceiverMessage {
-        if self.offered_at.is_some_and(|at| now - at >= FIRST_PACKET_TIMEOUT) {
+        let is_silent = self.offered_at.is_some_and(|at| now - at >= FIRST_PACKET_TIMEOUT);
+        let reserves = self.has_control && self.offer.is_some_and(|offer| offer.service.is_some());
+        if is_silent && !reserves {
             self.forget_silent();
         }
         let is_other = self.session.is_some_and(|session| session != offer.session);
@@ -354,6 +357,8 @@ const fn takes_packets(end: ReceiverEnd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use romer_rsvp::QosService;
+
     use super::*;
 
     const SESSION: u64 = 7;
@@ -374,6 +379,7 @@ mod tests {
             quota: Quota::Packets(10),
             rate: 1_000,
             depth: 64,
+            service: None,
         }
     }
 
@@ -525,6 +531,17 @@ mod tests {
         let mut receiver = offered(plan());
         receiver.end_by(ReceiverEnd::Keyboard, at(1));
         assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy, "it has ended");
+    }
+
+    /// A sender with a reservation stays while its control connection does.
+    #[test]
+    fn reserving_senders_stay() {
+        let other = TestOffer { session: SESSION + 1, ..offer() };
+        let mut receiver = Receiver::new(plan());
+        receiver.offered(TestOffer { service: Some(QosService::Guaranteed), ..offer() }, at(0));
+        assert_eq!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Busy);
+        receiver.control_lost();
+        assert!(matches!(receiver.offered(other, at(3_600_000)), ReceiverMessage::Ready { .. }));
     }
 
     /// Packets that a queue holds while `DONE` overtakes them are received; what is missing then was lost.

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use romer_rsvp::QosService;
 use romer_traffic::TokenBucket;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::limits::{MAX_PACKETS, Quota, TERMINATION_PACKETS};
 use crate::message::{SenderMessage, TestOffer};
-use crate::pace::Pace;
+use crate::pace::{Meter, Pace};
 use crate::packet::PacketKind;
 
 /// How long a sender waits for a receiver. Reservations take up to 30 s (Qtcp, Waiting for RSVP Reservations).
@@ -34,8 +35,21 @@ pub struct SenderPlan {
     pub quota: Quota,
     /// Pause after the calibration packets, until the user continues.
     pub pause: bool,
-    /// Wait for the receiver.
+    /// Wait for the receiver, and for the reservation.
     pub wait: bool,
+    /// Shape to the token bucket. Without, packets follow each other at once, and those beyond the bucket do not conform.
+    pub shape: bool,
+    /// The reservation, if one is requested.
+    pub reservation: Option<ReservationPlan>,
+}
+
+/// A reservation for a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservationPlan {
+    /// The service.
+    pub service: QosService,
+    /// Hold the reservation until the user ends it, and send no packets.
+    pub only: bool,
 }
 
 impl SenderPlan {
@@ -48,6 +62,10 @@ impl SenderPlan {
             quota: self.quota,
             rate: self.bucket.bits_per_second() / 8,
             depth: self.bucket.depth(),
+            service: match self.reservation {
+                Some(reservation) => Some(reservation.service),
+                None => None,
+            },
         }
     }
 }
@@ -61,7 +79,11 @@ pub enum SenderInput {
     Busy,
     /// There is no control connection at present.
     NoControl,
-    /// The user continues after the calibration.
+    /// The reservation is in place.
+    Reserved,
+    /// There is no reservation: none came in time, or none can be made.
+    NoReservation,
+    /// The user continues after the calibration, or ends a reservation that is only held.
     Continue,
     /// There is nobody who could continue: standard input has ended.
     NobodyContinues,
@@ -90,6 +112,10 @@ pub enum SenderEnd {
     NoReceiver,
     /// The receiver serves another sender.
     Busy,
+    /// There was no reservation in time.
+    NoReservation,
+    /// The user ended a reservation that was only held.
+    Released,
 }
 
 /// What the sender does next.
@@ -108,8 +134,12 @@ pub enum SenderStep {
     },
     /// Write a message to the control connection, if there is one.
     Write(SenderMessage),
-    /// Request the user's confirmation.
+    /// Request the user's confirmation after the calibration.
     Prompt,
+    /// Announce the flow, and report its reservation.
+    Reserve,
+    /// Hold the reservation until the user continues.
+    Hold,
     /// The test is over: send the time stamps and `DONE`.
     Ended(SenderEnd),
 }
@@ -118,6 +148,10 @@ pub enum SenderStep {
 enum Phase {
     /// For a receiver, until then.
     Waiting(Timestamp<Monotonic>),
+    /// For a reservation.
+    Reserving,
+    /// Holds a reservation until the user ends it.
+    Holding,
     Sending,
     /// Until the user continues.
     Paused,
@@ -134,6 +168,7 @@ pub struct Sender {
     plan: SenderPlan,
     phase: Phase,
     pace: Option<Pace>,
+    meter: Meter,
     sequence: u64,
     /// When the first measured packet was due.
     measured_from: Option<Timestamp<Monotonic>>,
@@ -149,6 +184,7 @@ impl Sender {
             plan,
             phase: Phase::Waiting(now + timeout),
             pace: None,
+            meter: Meter::new(plan.bucket, plan.size),
             sequence: 0,
             measured_from: None,
             is_calibrated: plan.calibration == 0,
@@ -164,6 +200,11 @@ impl Sender {
     /// Whether it still waits for a receiver.
     pub const fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
+    }
+
+    /// Whether a packet that leaves at `at` conforms to the token bucket. All do if they are shaped.
+    pub fn conforms(&self, at: Timestamp<Monotonic>) -> bool {
+        self.plan.shape || self.meter.conforms(at)
     }
 
     /// The next step. It stays the same until it is done or something happens.
@@ -182,7 +223,7 @@ impl Sender {
                 self.poll(now)
             }
             Phase::Sending => self.next_packet(now),
-            Phase::Paused => SenderStep::Wait(None),
+            Phase::Paused | Phase::Reserving | Phase::Holding => SenderStep::Wait(None),
             Phase::Rejecting(until) if now < until => SenderStep::Wait(Some(until)),
             Phase::Rejecting(_) => self.end(SenderEnd::Rejected),
             Phase::Terminating(TERMINATION_PACKETS.., _, end) => self.end(end),
@@ -203,6 +244,7 @@ impl Sender {
                 self.measured_from.get_or_insert(pace.due());
             }
             pace.sent(at);
+            self.meter.sent(at);
             self.sequence += 1;
         }
     }
@@ -214,6 +256,11 @@ impl Sender {
             (SenderInput::Ready, Phase::Waiting(_)) => self.begin(now),
             (SenderInput::NoControl, Phase::Waiting(_)) if !self.plan.wait => self.begin(now),
             (SenderInput::Busy, Phase::Waiting(_)) => self.phase = Phase::Ended(SenderEnd::Busy),
+            (SenderInput::Reserved, Phase::Reserving) => self.proceed(now),
+            (SenderInput::NoReservation, Phase::Reserving) => {
+                self.phase = Phase::Ended(SenderEnd::NoReservation);
+            }
+            (SenderInput::Continue, Phase::Holding) => self.phase = Phase::Ended(SenderEnd::Released),
             (SenderInput::Continue, Phase::Paused) => {
                 if let Some(pace) = &mut self.pace {
                     pace.resume(now);
@@ -222,9 +269,10 @@ impl Sender {
                 self.steps.push_back(SenderStep::Write(SenderMessage::Measuring));
             }
             (SenderInput::NobodyContinues, Phase::Paused) => self.terminate(SenderEnd::NobodyContinued, now),
-            (SenderInput::Interrupted, Phase::Waiting(_) | Phase::Rejecting(_)) => {
-                self.phase = Phase::Ended(SenderEnd::Interrupted);
-            }
+            (
+                SenderInput::Interrupted,
+                Phase::Waiting(_) | Phase::Rejecting(_) | Phase::Reserving | Phase::Holding,
+            ) => self.phase = Phase::Ended(SenderEnd::Interrupted),
             (SenderInput::Interrupted, Phase::Sending | Phase::Paused) => {
                 self.terminate(SenderEnd::Interrupted, now);
             }
@@ -232,9 +280,10 @@ impl Sender {
             (SenderInput::ReceiverEnded | SenderInput::Rejected, Phase::Sending) if self.is_over() => {
                 self.phase = Phase::Ended(SenderEnd::AllSent);
             }
-            (SenderInput::ReceiverEnded, Phase::Sending | Phase::Paused | Phase::Rejecting(_)) => {
-                self.phase = Phase::Ended(SenderEnd::ReceiverEnded);
-            }
+            (
+                SenderInput::ReceiverEnded,
+                Phase::Sending | Phase::Paused | Phase::Rejecting(_) | Phase::Reserving | Phase::Holding,
+            ) => self.phase = Phase::Ended(SenderEnd::ReceiverEnded),
             (SenderInput::Rejected, Phase::Sending | Phase::Paused) => {
                 self.phase = Phase::Rejecting(now + REJECTION_TIMEOUT);
             }
@@ -246,8 +295,28 @@ impl Sender {
         }
     }
 
+    /// The receiver is ready, or not waited for.
     fn begin(&mut self, now: Timestamp<Monotonic>) {
-        self.pace = Some(Pace::new(self.plan.bucket, self.plan.size, now));
+        if self.plan.reservation.is_some() {
+            self.steps.push_back(SenderStep::Reserve);
+        }
+        if self.plan.reservation.is_some() && self.plan.wait {
+            self.phase = Phase::Reserving;
+        } else {
+            self.proceed(now);
+        }
+    }
+
+    /// The reservation is in place, or not waited for.
+    fn proceed(&mut self, now: Timestamp<Monotonic>) {
+        if self.plan.reservation.is_some_and(|reservation| reservation.only) {
+            self.phase = Phase::Holding;
+            self.steps.push_back(SenderStep::Hold);
+            return;
+        }
+        let SenderPlan { bucket, size, shape, .. } = self.plan;
+        let pace = if shape { Pace::new } else { Pace::unshaped };
+        self.pace = Some(pace(bucket, size, now));
         self.phase = Phase::Sending;
         if self.is_calibrated {
             self.steps.push_back(SenderStep::Write(SenderMessage::Measuring));
@@ -320,7 +389,75 @@ mod tests {
             quota: Quota::Packets(3),
             pause: true,
             wait: true,
+            shape: true,
+            reservation: None,
         }
+    }
+
+    /// A plan that waits for a reservation.
+    fn reserving(only: bool) -> SenderPlan {
+        let reservation = Some(ReservationPlan { service: QosService::Guaranteed, only });
+        SenderPlan { reservation, ..plan() }
+    }
+
+    /// A reservation is requested as soon as the receiver is ready, and packets follow it.
+    #[test]
+    fn packets_wait_for_the_reservation() {
+        let mut sender = ready(reserving(false));
+        assert_eq!(sender.poll(at(0)), SenderStep::Reserve);
+        assert_eq!(sender.poll(at(9_000)), SenderStep::Wait(None));
+        assert!(!sender.is_waiting());
+        sender.handle(SenderInput::Reserved, at(9_000));
+        let (done, last) = run(&mut sender, at(9_000));
+        assert_eq!(done[..2], ["MEASURING", "9000 Measured 0"]);
+        assert_eq!(last, SenderStep::Ended(SenderEnd::AllSent));
+    }
+
+    /// Without a reservation nothing is sent, unless the sender does not wait for it.
+    #[test]
+    fn missing_reservations_end() {
+        let mut sender = ready(reserving(false));
+        sender.handle(SenderInput::NoReservation, at(30_000));
+        assert_eq!(sender.poll(at(30_000)), SenderStep::Ended(SenderEnd::NoReservation));
+        let mut sender = ready(SenderPlan { wait: false, ..reserving(false) });
+        assert_eq!(sender.poll(at(0)), SenderStep::Reserve);
+        sender.handle(SenderInput::NoReservation, at(0));
+        let (done, last) = run(&mut sender, at(0));
+        assert_eq!(done[..2], ["MEASURING", "0 Measured 0"]);
+        assert_eq!(last, SenderStep::Ended(SenderEnd::AllSent));
+    }
+
+    /// A reservation that is only held sends nothing, until the user or the receiver ends it.
+    #[test]
+    fn held_reservations_send_nothing() {
+        for (input, end) in [
+            (SenderInput::Continue, SenderEnd::Released),
+            (SenderInput::Interrupted, SenderEnd::Interrupted),
+            (SenderInput::ReceiverEnded, SenderEnd::ReceiverEnded),
+        ] {
+            let mut sender = ready(reserving(true));
+            assert_eq!(sender.poll(at(0)), SenderStep::Reserve);
+            sender.handle(SenderInput::Reserved, at(10));
+            assert_eq!(sender.poll(at(10)), SenderStep::Hold);
+            assert_eq!(sender.poll(at(3_600_000)), SenderStep::Wait(None));
+            sender.handle(input, at(3_600_000));
+            assert_eq!(sender.poll(at(3_600_000)), SenderStep::Ended(end));
+            assert_eq!(sender.packets(), 0);
+        }
+    }
+
+    /// Without shaping packets leave at once, and those beyond the bucket do not conform.
+    #[test]
+    fn unshaped_packets_do_not_conform() {
+        let mut sender = ready(SenderPlan { shape: false, ..plan() });
+        assert!(matches!(sender.poll(at(0)), SenderStep::Write(_)));
+        let mut conforming = Vec::new();
+        for millis in [0, 1, 100] {
+            assert!(matches!(sender.poll(at(millis)), SenderStep::Send { due, .. } if due <= at(millis)));
+            conforming.push(sender.conforms(at(millis)));
+            sender.sent(at(millis));
+        }
+        assert_eq!(conforming, [true, false, true]);
     }
 
     /// What a sender does from `now` on when each packet leaves on time: what it sends, writes and requests, until it waits or ends.

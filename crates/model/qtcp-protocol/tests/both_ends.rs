@@ -54,6 +54,8 @@ fn run(losses: Losses, plan: ReceiverPlan, seed: u32) -> Ends {
         quota: Quota::Packets(40),
         pause: true,
         wait: !losses.control,
+        shape: true,
+        reservation: None,
     };
     let (mut sender, mut receiver) = (Sender::new(sending, now), Receiver::new(plan));
     let mut events: Vec<(Timestamp<Monotonic>, Event)> = Vec::new();
@@ -77,6 +79,9 @@ fn run(losses: Losses, plan: ReceiverPlan, seed: u32) -> Ends {
                 Event::ToReceiver(message) => receiver.message(&message, now),
                 Event::ToSender(ReceiverMessage::Ready { .. }) => sender.handle(SenderInput::Ready, now),
                 Event::ToSender(ReceiverMessage::Busy) => sender.handle(SenderInput::Busy, now),
+                Event::ToSender(ReceiverMessage::Refused(_) | ReceiverMessage::CannotReserve) => {
+                    unreachable!("no reservation is requested")
+                }
                 Event::ToSender(ReceiverMessage::Ended { .. }) => {
                     sender.handle(SenderInput::ReceiverEnded, now);
                 }
@@ -92,6 +97,7 @@ fn run(losses: Losses, plan: ReceiverPlan, seed: u32) -> Ends {
                 }
                 wake(now);
             }
+            SenderStep::Reserve | SenderStep::Hold => unreachable!("no reservation is requested"),
             SenderStep::Prompt => {
                 sender.handle(SenderInput::Continue, now + Duration::from_secs(1));
                 wake(now);

@@ -205,9 +205,10 @@ pub struct Trial {
     pub intended_load: Load,
     /// Offered load: frames sent to the device.
     pub offered: Load,
-    /// Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
-    /// shifted by the minimum latency; for streams without growth of the device's queue, all frames.
-    pub carried: Load,
+    /// Forwarded frames, each counted once, without streams that the device is expected to drop. Rates count
+    /// frames that arrived within the transmission time, shifted by the minimum latency; for streams without
+    /// growth of the device's queue, all frames.
+    pub forwarded: Load,
     /// Requested frames that the tester did not send; they are not lost.
     pub unsent: u64,
     /// Unsent frames for which the transmit port had no link, because the reset device had disabled it; they
@@ -342,7 +343,7 @@ pub struct Trial {
     #[serde(default)]
     pub offered_per_second: Vec<u64>,
     /// Frames that arrived in each second.
-    pub carried_per_second: Vec<u64>,
+    pub forwarded_per_second: Vec<u64>,
     /// Scheduling gaps of the testing host during the trial.
     pub host_gaps: Gaps,
 }
@@ -451,7 +452,7 @@ pub struct StreamResult {
     /// Frames sent to the device.
     pub offered: u64,
     /// Forwarded frames, each counted once.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Frames that did not arrive.
     pub lost: u64,
     /// Duplicate frames received.
@@ -463,11 +464,11 @@ pub struct StreamResult {
     pub corrupted: u64,
     /// Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
     /// by the minimum latency, and thus excludes frames that the device queued and sent later.
-    pub carried_bps: f64,
+    pub forwarded_bps: f64,
     /// Offered load, bit/s of frames including FCS (layer 2).
     pub offered_l2_bps: f64,
     /// Forwarding rate, bit/s of frames including FCS (layer 2).
-    pub carried_l2_bps: f64,
+    pub forwarded_l2_bps: f64,
     /// Mean frame size in bytes, including FCS; `null` if no frame was sent.
     #[serde(default)]
     pub frame_octets: Option<f64>,
@@ -480,7 +481,7 @@ pub struct StreamResult {
     pub offered_per_second: Vec<u64>,
     /// Frames that arrived in each second.
     #[serde(default)]
-    pub carried_per_second: Vec<u64>,
+    pub forwarded_per_second: Vec<u64>,
     /// Latency, nanoseconds.
     pub latency_ns: Summary,
     /// Histogram of the latency.
@@ -533,7 +534,7 @@ pub struct BenchmarkResult {
     pub frame_size: Option<u32>,
     /// Requested load, percent of the line rate; `null` if the load is the result.
     pub load_percent: Option<f64>,
-    /// Quantity with its unit: `carried_percent`, `latency_ns`, `throughput_pps`, ...
+    /// Quantity with its unit: `forwarded_percent`, `latency_ns`, `throughput_pps`, ...
     pub quantity: String,
     /// Number of repeats.
     pub count: u64,
@@ -636,7 +637,7 @@ pub struct Judgement {
     /// Expected result, as text.
     pub expected: String,
     /// Observed result, as text.
-    pub found: String,
+    pub observed: String,
     /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
     /// there are too few frames (see `found`).
     pub passed: Option<bool>,
@@ -654,7 +655,7 @@ pub struct Outlier {
     /// Quantity with its unit, such as `latency_ns`.
     pub quantity: String,
     /// Measured value, in the unit of the quantity.
-    pub found: f64,
+    pub measured: f64,
     /// Value expected from the neighbours, in the unit of the quantity.
     pub expected: f64,
     /// Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases

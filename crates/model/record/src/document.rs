@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::AddedDelay;
 use crate::event::Event;
-use crate::incomplete::{CutShort, NotLogged};
+use crate::incomplete::{EarlyEnd, NotLogged};
 use crate::note::Note;
 pub use crate::probe_direction::ProbeDirection;
 use crate::service::{KernelShaping, Service};
@@ -62,7 +62,7 @@ pub struct Measurement {
     /// Reason why the stream ended early; `null` if it did not. Counts may then be lower bounds: see
     /// `received_at_least`.
     #[serde(default)]
-    pub cut_short: Option<CutShort>,
+    pub early_end: Option<EarlyEnd>,
     /// Whether all records of the responder were received: packets without a record did not arrive there, or
     /// were not sent. `null` if the responder keeps no records.
     #[serde(default)]
@@ -308,8 +308,13 @@ pub struct LocationErrors {
 /// Relation of the two clocks. The offset is the responder's clock minus the initiator's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockState {
-    /// Estimation method; `shared` for one clock, `none` without a method.
+    /// Estimation method; `shared` for one clock, `synchronised` for two clocks with a known bound of their
+    /// difference, `none` without a method.
     pub method: String,
+    /// Synchronisation of the two clocks, as stated by the hosts or by the user. Omitted if unknown. It is not
+    /// used where the time stamps contradict it: `method` is then that of the estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synchronisation: Option<Synchronisation>,
     /// Number of first packets of a direction for calibration, to which alone the skew is fitted. Omitted
     /// without calibration, and with methods that follow the clocks through the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,8 +325,8 @@ pub struct ClockState {
     pub skew_ppm: Option<f64>,
     /// 95 % confidence interval of the skew, ppm.
     pub skew_interval_ppm: Option<[f64; 2]>,
-    /// Bound of the error of corrected one-way delays caused by the clocks, at 95 %, nanoseconds; `null` if
-    /// they are not corrected.
+    /// Bound of the error of one-way delays caused by the clocks, nanoseconds: at 95 % of corrected delays; of
+    /// synchronised clocks the stated bound. `null` if they are not corrected.
     #[serde(default)]
     pub delay_error_ns: Option<f64>,
     /// Bounds of the clock offset at the first packet that follow from causality alone, without assuming
@@ -329,6 +334,74 @@ pub struct ClockState {
     pub offset_bounds_ns: Option<[i64; 2]>,
     /// Clock steps, slews and path changes.
     pub events: Vec<ClockEvent>,
+}
+
+impl ClockState {
+    /// The method of two hosts that read one clock.
+    pub const SHARED: &'static str = "shared";
+    /// The method of two clocks with a known bound of their difference.
+    pub const SYNCHRONISED: &'static str = "synchronised";
+
+    /// Whether both hosts read one clock.
+    pub fn is_shared(&self) -> bool {
+        self.method == Self::SHARED
+    }
+
+    /// Whether one-way delays are absolute because the clocks are synchronised.
+    pub fn is_synchronised(&self) -> bool {
+        self.method == Self::SYNCHRONISED
+    }
+}
+
+/// Synchronisation of two clocks with a bound of its error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Synchronisation {
+    /// Source of the bound.
+    pub source: SynchronisationSource,
+    /// Bound of the difference of the two clocks, nanoseconds: the sum of the bounds of both hosts, or as stated
+    /// by the user.
+    pub bound_ns: i64,
+    /// Bound of the error of the initiator's clock, nanoseconds; `null` if the user states the sum.
+    pub initiator_bound_ns: Option<i64>,
+    /// Bound of the error of the responder's clock, nanoseconds; `null` if the user states the sum.
+    pub responder_bound_ns: Option<i64>,
+    /// Known offset (responder minus initiator), subtracted from the delays, nanoseconds (`--clock-offset`).
+    pub offset_ns: i64,
+}
+
+impl Synchronisation {
+    /// By what both hosts state about their clocks; `None` where either states no bound.
+    pub fn by_hosts(initiator: &ClockSync, responder: Option<&ClockSync>, offset_ns: i64) -> Option<Self> {
+        let (initiator, responder) = (initiator.error_bound_ns()?, responder?.error_bound_ns()?);
+        Some(Self {
+            source: SynchronisationSource::Hosts,
+            bound_ns: initiator.saturating_add(responder),
+            initiator_bound_ns: Some(initiator),
+            responder_bound_ns: Some(responder),
+            offset_ns,
+        })
+    }
+
+    /// As the user states it.
+    pub const fn by_user(bound_ns: i64, offset_ns: i64) -> Self {
+        Self {
+            source: SynchronisationSource::User,
+            bound_ns,
+            initiator_bound_ns: None,
+            responder_bound_ns: None,
+            offset_ns,
+        }
+    }
+}
+
+/// Source of the bound of synchronised clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SynchronisationSource {
+    /// Synchronisation daemons of both hosts.
+    Hosts,
+    /// The user (`--clocks`).
+    User,
 }
 
 /// A change of a clock or of the path.
@@ -421,7 +494,7 @@ pub struct DoctorFinding {
     /// Result: good, limited or missing.
     pub verdict: CheckVerdict,
     /// Observation, as text.
-    pub found: String,
+    pub observed: String,
     /// Consequence for the user.
     pub consequence: String,
     /// Remedy; `null` if there is none.

@@ -165,7 +165,7 @@ pub struct Event {
     #[schemars(with = "Code")]
     pub kind: EventKind,
     /// Place of the event.
-    pub side: EventLocation,
+    pub location: EventLocation,
     /// Detail with its fields; absent if the code says all.
     #[serde(flatten)]
     pub detail: Option<EventDetail>,
@@ -193,12 +193,12 @@ pub struct Event {
 
 impl Event {
     /// An event of one moment, without a detail: `at_ns` after the start, which is `clock_ns` by the clock of that host.
-    pub const fn new(kind: EventKind, side: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
+    pub const fn new(kind: EventKind, location: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
         Self {
             at_ns,
             until_ns: None,
             kind,
-            side,
+            location,
             detail: None,
             duration_ns: None,
             clock_ns,
@@ -210,9 +210,9 @@ impl Event {
     }
 
     /// An event of one moment with this detail, which is of one code.
-    pub fn with(detail: EventDetail, side: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
+    pub fn with(detail: EventDetail, location: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
         let kind = detail.kind();
-        Self { detail: Some(detail), ..Self::new(kind, side, at_ns, clock_ns) }
+        Self { detail: Some(detail), ..Self::new(kind, location, at_ns, clock_ns) }
     }
 
     /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.

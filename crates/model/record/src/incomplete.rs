@@ -61,7 +61,7 @@ impl NotLogged {
 /// Reason why a stream ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CutShort {
+pub enum EarlyEnd {
     /// Interrupted by the user.
     Interrupted,
     /// The responder was no longer reachable.

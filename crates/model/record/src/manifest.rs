@@ -1,12 +1,15 @@
 //! What a run folder says about itself, written before the first probe so that a killed run can be read.
 
+use std::str::FromStr;
+
+use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::StampSourceError;
-use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
+use crate::document::{ChecksumErrors, Metadata, Replies, Synchronisation, Traffic};
 use crate::event::Event;
-pub use crate::incomplete::{CutShort, EntryKind, NotLogged};
+pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;
 use crate::voice::VoiceRequest;
 use crate::warning::CalibrationUnused;
@@ -90,7 +93,7 @@ pub struct Stream {
     pub not_logged: Vec<NotLogged>,
     /// Reason why the stream ended early; `null` if it did not.
     #[serde(default)]
-    pub cut_short: Option<CutShort>,
+    pub early_end: Option<EarlyEnd>,
     /// Reason why the target, one of several, was not measured; `null` if it was.
     #[serde(default)]
     pub unreachable: Option<String>,
@@ -127,6 +130,78 @@ pub struct Stream {
     pub events: Vec<Event>,
 }
 
+/// What the user states about the two clocks (`--clocks`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockStatement {
+    /// Nothing: what both hosts state about their clocks decides.
+    #[default]
+    Auto,
+    /// Two clocks that are synchronised.
+    Synchronised {
+        /// Bound of their difference; `None` for the sum of what both hosts state.
+        bound: Option<Duration>,
+    },
+    /// Both hosts read one clock.
+    Shared,
+    /// Two clocks with an unknown offset, whatever the hosts state.
+    Unknown,
+}
+
+impl ClockStatement {
+    /// The relation of the clocks of a stream by this statement, with their synchronisation. `relation` is what is known of the two
+    /// clocks themselves. `None` where the hosts are to state a bound and either does not.
+    pub fn resolve(
+        self,
+        offset: Duration,
+        relation: ClockRelation,
+        metadata: &Metadata,
+    ) -> Option<(ClockRelation, Option<Synchronisation>)> {
+        let offset_ns = offset.as_nanos();
+        let by_hosts = || {
+            let responder = metadata.responder_clock_sync.as_ref();
+            Synchronisation::by_hosts(&metadata.clock_sync, responder, offset_ns)
+        };
+        let is_shared = relation == ClockRelation::Shared;
+        match self {
+            Self::Auto | Self::Shared | Self::Synchronised { bound: None } if is_shared => {
+                Some((relation, None))
+            }
+            Self::Auto => Some((relation, by_hosts())),
+            Self::Synchronised { bound: None } => Some((ClockRelation::Unknown, Some(by_hosts()?))),
+            Self::Synchronised { bound: Some(bound) } => {
+                Some((ClockRelation::Unknown, Some(Synchronisation::by_user(bound.as_nanos(), offset_ns))))
+            }
+            Self::Shared => Some((ClockRelation::Unknown, Some(Synchronisation::by_user(0, offset_ns)))),
+            Self::Unknown => Some((ClockRelation::Unknown, None)),
+        }
+    }
+}
+
+impl FromStr for ClockStatement {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "shared" => Ok(Self::Shared),
+            "unknown" => Ok(Self::Unknown),
+            "synchronised" | "synchronized" => Ok(Self::Synchronised { bound: None }),
+            _ => {
+                let bound = text.strip_prefix("synchronised:").or_else(|| text.strip_prefix("synchronized:"));
+                let bound = bound.ok_or("use auto, synchronised, synchronised:BOUND, shared or unknown")?;
+                let bound: Duration =
+                    bound.parse().map_err(|error| format!("the bound {bound:?}: {error}"))?;
+                if bound < Duration::ZERO {
+                    return Err(
+                        "the bound of a difference is not negative, for example synchronised:1ms".into()
+                    );
+                }
+                Ok(Self::Synchronised { bound: Some(bound) })
+            }
+        }
+    }
+}
+
 /// Requested removal of clock errors from one-way delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkewRequest {
@@ -137,6 +212,9 @@ pub struct SkewRequest {
     /// Stated minimum delay of each direction (`--path-minimum`), which narrows the offset bounds,
     /// nanoseconds.
     pub path_minimum_ns: Option<i64>,
+    /// Synchronisation of the two clocks; `null` if it is not known, or if both hosts read one clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synchronisation: Option<Synchronisation>,
 }
 
 /// Calibration used by a run, so that its documents can be computed again on any machine.
@@ -165,4 +243,47 @@ pub enum StampRequest {
     Kernel,
     /// User space.
     User,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{ClockSync, SynchronisationSource};
+
+    /// What is stated decides over what the hosts state, and one clock needs no bound.
+    #[test]
+    fn statements_of_the_clocks_are_resolved() {
+        let kept = |bound| ClockSync {
+            synchronised: Some(true),
+            maximum_error_ns: Some(bound),
+            sync_daemons: vec!["ntpd".into()],
+            ..ClockSync::default()
+        };
+        let both = Metadata {
+            clock_sync: kept(3_000_000),
+            responder_clock_sync: Some(kept(4_000_000)),
+            ..Metadata::default()
+        };
+        let one = Metadata { responder_clock_sync: None, ..both.clone() };
+        let (unknown, shared) = (ClockRelation::Unknown, ClockRelation::Shared);
+        let resolve = |text: &str, relation, metadata| {
+            text.parse::<ClockStatement>().unwrap().resolve(Duration::ZERO, relation, metadata)
+        };
+        let (relation, found) = resolve("auto", unknown, &both).unwrap();
+        let found = found.unwrap();
+        assert_eq!(
+            (relation, found.source, found.bound_ns),
+            (unknown, SynchronisationSource::Hosts, 7_000_000)
+        );
+        assert_eq!(resolve("auto", unknown, &one), Some((unknown, None)));
+        assert_eq!(resolve("auto", shared, &both), Some((shared, None)));
+        assert_eq!(resolve("synchronised", unknown, &one), None);
+        assert_eq!(resolve("unknown", shared, &both), Some((unknown, None)));
+        let user = |bound| Some((unknown, Some(Synchronisation::by_user(bound, 0))));
+        assert_eq!(resolve("synchronised:2ms", unknown, &both), user(2_000_000));
+        assert_eq!(resolve("shared", unknown, &both), user(0));
+        for wrong in ["", "synchronised:", "synchronised:-1ms", "synchronised:2", "both"] {
+            assert!(wrong.parse::<ClockStatement>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -129,7 +129,7 @@ Notice {
     /// path appear as losses.
     Warning PacketTooBigIgnored {
         /// Host.
-        side: EventLocation,
+        location: EventLocation,
         /// Value of `net.ipv4.ip_no_pmtu_disc` on that host.
         ip_no_pmtu_disc: u32,
         /// Whether the host sends probes.
@@ -140,7 +140,7 @@ Notice {
     /// A random schedule has few packets or none.
     Warning FewPackets {
         /// Host that sends them.
-        side: EventLocation,
+        location: EventLocation,
         /// Number of scheduled packets.
         packets: u64,
         /// Traffic model.

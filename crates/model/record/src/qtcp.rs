@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::service::Service;
+
 /// The name of the sender's schema.
 pub const QTCP_SENDER: &str = "romer/qtcp-sender/1";
 /// The name of the receiver's schema.
@@ -39,6 +41,126 @@ pub struct QtcpSender {
     pub kernel_stamps: bool,
     /// Maximum time between the planned and the actual departure of a packet, nanoseconds.
     pub max_departure_error_ns: i64,
+    /// What this host did with the packets because of their service; `null` without one.
+    pub traffic_control: Option<QtcpTrafficControl>,
+    /// Reservation with RSVP; `null` if none was requested.
+    pub reservation: Option<QtcpReservation>,
+}
+
+/// What the sending host did with the packets of a Qtcp test because of their service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QtcpTrafficControl {
+    /// Whether packets were shaped to the token bucket. Without, each followed the one before at once.
+    pub shaped: bool,
+    /// DSCP of packets that conform to the token bucket.
+    pub dscp: u8,
+    /// Priority of these packets within the sending host, which a VLAN maps to the one of IEEE 802.1p.
+    pub priority: u8,
+    /// Packets that did not conform to the token bucket. They had the marks of non-conforming traffic.
+    pub non_conforming_packets: u64,
+}
+
+/// Reservation of a Qtcp test (RSVP), as one end knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QtcpReservation {
+    /// Service: `guaranteed` or `controlled-load`.
+    pub service: Service,
+    /// State at the end of the test.
+    pub state: QtcpReservationState,
+    /// Traffic that the sender announced; `null` at a receiver if no announcement arrived.
+    pub announced: Option<QtcpFlowTraffic>,
+    /// Reserved rate, bytes of IP packets per second: at the receiver the requested one. `null` if there was none.
+    pub rate_octets_per_s: Option<f64>,
+    /// Properties of the path by the announcement; `null` at the sender, and if no announcement arrived.
+    pub path: Option<QtcpReservedPath>,
+    /// Address of the node that confirmed the reservation; `null` at the sender, and without a confirmation.
+    pub confirmed_by: Option<String>,
+    /// Errors that nodes of the path reported, in order, at most 100. Repetitions of the last one are left out.
+    pub errors: Vec<QtcpReservationError>,
+}
+
+impl QtcpReservation {
+    /// The most errors that are recorded: anybody can send them.
+    pub const MOST_ERRORS: usize = 100;
+
+    /// A reservation that nothing is known of yet.
+    pub const fn new(service: Service) -> Self {
+        Self {
+            service,
+            state: QtcpReservationState::None,
+            announced: None,
+            rate_octets_per_s: None,
+            path: None,
+            confirmed_by: None,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Records an error. Whether it was recorded: the last one is not repeated, and the number is limited.
+    pub fn record(&mut self, error: QtcpReservationError) -> bool {
+        let is_new = self.errors.len() < Self::MOST_ERRORS && self.errors.last() != Some(&error);
+        if is_new {
+            self.errors.push(error);
+        }
+        is_new
+    }
+}
+
+/// State of a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QtcpReservationState {
+    /// There was none.
+    None,
+    /// An end of the test cannot exchange RSVP messages.
+    Unavailable,
+    /// The receiver has requested it, and has no confirmation.
+    Requested,
+    /// It is in place: the sender has received it, or the receiver its confirmation.
+    Reserved,
+    /// It was in place, and was removed or not refreshed.
+    Lost,
+}
+
+/// Traffic of a flow as RSVP announces it (RFC 2210): sizes are those of IP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QtcpFlowTraffic {
+    /// Token rate, bytes per second.
+    pub token_rate_octets_per_s: f64,
+    /// Token bucket depth, bytes.
+    pub bucket_depth_octets: f64,
+    /// Minimum policed size, bytes.
+    pub min_policed_octets: u32,
+    /// Largest packet, bytes.
+    pub max_packet_octets: u32,
+}
+
+/// Properties of a path with RSVP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QtcpReservedPath {
+    /// Path MTU, bytes; `null` if not known.
+    pub mtu_octets: Option<u32>,
+    /// Routers with integrated services; `null` if not known.
+    pub hops: Option<u32>,
+    /// Whether some hop has no RSVP, so that the reservation has a gap.
+    pub has_gap: bool,
+    /// Whether some hop does not support the service.
+    pub has_service_gap: bool,
+    /// Bound of the queueing delay of guaranteed service (RFC 2212), nanoseconds; `null` for controlled load, and with a gap.
+    pub delay_bound_ns: Option<i64>,
+}
+
+/// An error that a node of the path reported (RFC 2205 appendix B).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QtcpReservationError {
+    /// Address of the node.
+    pub node: String,
+    /// Error code.
+    pub code: u8,
+    /// Error value.
+    pub value: u16,
+    /// Its meaning.
+    pub meaning: String,
 }
 
 /// Requested traffic of a Qtcp test.
@@ -81,6 +203,8 @@ pub enum QtcpSenderEnd {
     ReceiverEnded,
     /// The user interrupted the sender.
     Interrupted,
+    /// The user ended a reservation that was only held.
+    Released,
 }
 
 /// Results of the receiver of a Qtcp test.
@@ -124,6 +248,8 @@ pub struct QtcpReceiver {
     pub host_drops: u64,
     /// Datagrams of other sessions, and others that are no test packets.
     pub ignored_datagrams: u64,
+    /// Reservation with RSVP; `null` if the sender requested none.
+    pub reservation: Option<QtcpReservation>,
 }
 
 /// Reason for the end of a receiver.
@@ -190,4 +316,27 @@ pub struct QtcpDelay {
     pub p99: f64,
     /// Maximum.
     pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that repeats its error, or sends others without end, takes no memory.
+    #[test]
+    fn recorded_errors_are_bounded() {
+        let error = |value| QtcpReservationError {
+            node: "198.18.0.1".into(),
+            code: 1,
+            value,
+            meaning: "bandwidth".into(),
+        };
+        let mut reservation = QtcpReservation::new(Service::Guaranteed);
+        assert_eq!([2, 2, 3, 2].map(|value| reservation.record(error(value))), [true, false, true, true]);
+        for value in 0..1_000 {
+            reservation.record(error(value));
+        }
+        assert_eq!(reservation.errors.len(), QtcpReservation::MOST_ERRORS);
+        assert!(!reservation.record(error(5_000)));
+    }
 }

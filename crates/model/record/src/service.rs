@@ -17,11 +17,14 @@ pub enum Service {
     ControlledLoad,
     /// Best effort.
     BestEffort,
+    /// Traffic beyond what its service level admits, below best effort.
+    NonConforming,
 }
 
 impl Service {
     /// All levels, the strictest first.
-    pub const ALL: [Self; 3] = [Self::Guaranteed, Self::ControlledLoad, Self::BestEffort];
+    pub const ALL: [Self; 4] =
+        [Self::Guaranteed, Self::ControlledLoad, Self::BestEffort, Self::NonConforming];
 
     /// Its name, as for `--service`.
     pub const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Service {
             Self::Guaranteed => "guaranteed",
             Self::ControlledLoad => "controlled-load",
             Self::BestEffort => "best-effort",
+            Self::NonConforming => "non-conforming",
         }
     }
 }
@@ -45,7 +49,9 @@ impl FromStr for Service {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|service| service.name() == text).ok_or_else(|| {
             let shown = romer_units::excerpt(text, 64);
-            format!("{shown:?} is no service level; write guaranteed, controlled-load or best-effort")
+            format!(
+                "{shown:?} is no service level; write guaranteed, controlled-load, best-effort or non-conforming"
+            )
         })
     }
 }
@@ -64,38 +70,40 @@ impl Marks {
     pub const HIGHEST_PRIORITY: u8 = 7;
 }
 
-/// The marks of each service level. The default has the IP precedences 5, 3 and 0 as class selectors, and the same
-/// priorities (Qtcp, Diffserv Codepoint).
+/// The marks of each service level. The default has the IP precedences 5, 3, 0 and 0 as class selectors, and the priorities 5, 3, 0
+/// and 1 (Qtcp, Diffserv Codepoint): a priority of 1 is below 0 in IEEE 802.1p.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkTable {
-    marks: [Marks; 3],
+    marks: [Marks; 4],
 }
 
 impl Default for MarkTable {
     fn default() -> Self {
         let marks = |dscp: &str, priority| Marks { dscp: dscp.parse().unwrap_or_default(), priority };
-        Self { marks: [marks("cs5", 5), marks("cs3", 3), marks("cs0", 0)] }
+        Self { marks: [marks("cs5", 5), marks("cs3", 3), marks("cs0", 0), marks("cs0", 1)] }
     }
 }
 
 impl MarkTable {
     /// The marks of a level.
     pub const fn marks(&self, service: Service) -> Marks {
-        let [guaranteed, controlled_load, best_effort] = self.marks;
+        let [guaranteed, controlled_load, best_effort, non_conforming] = self.marks;
         match service {
             Service::Guaranteed => guaranteed,
             Service::ControlledLoad => controlled_load,
             Service::BestEffort => best_effort,
+            Service::NonConforming => non_conforming,
         }
     }
 
     /// Replaces the marks of a level.
     pub const fn set(&mut self, service: Service, marks: Marks) {
-        let [guaranteed, controlled_load, best_effort] = &mut self.marks;
+        let [guaranteed, controlled_load, best_effort, non_conforming] = &mut self.marks;
         match service {
             Service::Guaranteed => *guaranteed = marks,
             Service::ControlledLoad => *controlled_load = marks,
             Service::BestEffort => *best_effort = marks,
+            Service::NonConforming => *non_conforming = marks,
         }
     }
 }
@@ -119,7 +127,7 @@ pub struct KernelShaping {
 mod tests {
     use super::*;
 
-    /// The defaults are those of Qtcp: precedence 5, 3 and 0, with the same priorities.
+    /// The defaults are those of Qtcp: precedence 5, 3, 0 and 0, with the priorities 5, 3, 0 and 1.
     #[test]
     fn defaults_are_precedences() {
         let table = MarkTable::default();
@@ -127,7 +135,7 @@ mod tests {
             let marks = table.marks(service);
             (marks.dscp.tos() >> 5, marks.dscp.value() % 8, marks.priority)
         });
-        assert_eq!(found, [(5, 0, 5), (3, 0, 3), (0, 0, 0)]);
+        assert_eq!(found, [(5, 0, 5), (3, 0, 3), (0, 0, 0), (0, 0, 1)]);
     }
 
     /// A level that is set leaves the others as they are.
@@ -151,6 +159,9 @@ mod tests {
             assert_eq!(serde_json::to_value(service).unwrap(), service.name());
         }
         let error = "gold".parse::<Service>().unwrap_err();
-        assert_eq!(error, "\"gold\" is no service level; write guaranteed, controlled-load or best-effort");
+        assert_eq!(
+            error,
+            "\"gold\" is no service level; write guaranteed, controlled-load, best-effort or non-conforming"
+        );
     }
 }

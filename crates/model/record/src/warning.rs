@@ -16,7 +16,7 @@ mod refit;
 mod stamps;
 
 pub use benchmark::BenchmarkWarning;
-pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
+pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
 pub use comparison::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     SubtractedBaseline,
@@ -47,14 +47,14 @@ pub fn families() -> Vec<(&'static str, Schema)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::CutShort;
+    use crate::manifest::EarlyEnd;
 
     /// A warning is written with its code, its severity and its fields side by side, and read again.
     #[test]
     fn written_and_read() {
         let all = [
             MeasurementWarning::NoProbeSent,
-            MeasurementWarning::RunCutShort { cause: CutShort::Killed },
+            MeasurementWarning::RunCutShort { cause: EarlyEnd::Killed },
             MeasurementWarning::SkewNotIdentifiable {
                 unknown: SkewUnknown::FewPackets { needed: 60 },
                 skew_included: true,

@@ -28,7 +28,7 @@ fn values(name: &str) -> Vec<String> {
 #[test]
 fn values_are_documented() {
     for (page, name) in
-        [(EVENTS, "EventKind"), (EVENTS, "CutShort"), (CAUSES, "LossCause"), (FINDINGS, "Pattern")]
+        [(EVENTS, "EventKind"), (EVENTS, "EarlyEnd"), (CAUSES, "LossCause"), (FINDINGS, "Pattern")]
     {
         for value in values(name) {
             assert!(page.contains(&format!("`{value}`")), "{name}: {value}");

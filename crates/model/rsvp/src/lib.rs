@@ -3,8 +3,8 @@
 //!
 //! It has unicast sessions of IPv4 and the fixed-filter style. Messages are in [`message`], their objects in [`object`]
 //! ([`Session`], [`Hop`], [`Filter`] and others), [`Tspec`], [`Flowspec`] and [`Adspec`]. A [`Fault`] says why octets are no
-//! message, and an [`ErrorCode`] what a node reports. [`Sender`], [`Receiver`] and [`Router`] take events with their time and
-//! return actions; sockets and clocks are elsewhere. [`delay_bound`] is the bound of guaranteed service, and [`lifetime`] the
+//! message, and an [`ErrorCode`] what a node reports. [`Sender`] and [`Receiver`] (both an [`End`]) and [`Router`] take events with their
+//! time and return actions; sockets and clocks are elsewhere. [`delay_bound`] is the bound of guaranteed service, and [`lifetime`] the
 //! time after which state without refreshes ends.
 //!
 //! A sender and a receiver that are neighbours:
@@ -12,7 +12,7 @@
 //! ```
 //! use core::net::Ipv4Addr;
 //! use romer_rsvp::{
-//!     Adspec, Arrival, Filter, Moment, PayloadTraffic, QosService, Receiver, ReceiverAction, ReceiverConfig,
+//!     Adspec, Arrival, End, Filter, Moment, PayloadTraffic, QosService, Receiver, ReceiverAction, ReceiverConfig,
 //!     RefreshPeriod, Sender, SenderAction, SenderConfig, Session, Tspec,
 //! };
 //! use romer_units::{Duration, random::Seed};
@@ -59,6 +59,7 @@
 mod adspec;
 mod bytes;
 mod delay_bound;
+mod end;
 mod error_code;
 mod fault;
 mod flowspec;
@@ -74,6 +75,7 @@ mod tspec;
 
 pub use adspec::{Adspec, ErrorTerms, PathElement};
 pub use delay_bound::delay_bound;
+pub use end::End;
 pub use error_code::ErrorCode;
 pub use fault::{Fault, ParameterFault};
 pub use flowspec::{Flowspec, QosService};

@@ -8,6 +8,7 @@ use romer_units::random::Seed;
 
 use crate::adspec::Adspec;
 use crate::delay_bound::delay_bound;
+use crate::end::End;
 use crate::error_code::ErrorCode;
 use crate::flowspec::{Flowspec, QosService};
 use crate::message::{Flow, Forwarded, Kind, Message, Packet, SenderDescriptor, SenderReference};
@@ -104,7 +105,7 @@ struct PathState {
     refresh_at: Moment,
 }
 
-/// The receiver of one session. Its calls are those of [`crate::Sender`].
+/// The receiver of one session. Its calls are those of [`End`].
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -131,91 +132,6 @@ impl Receiver {
     /// The sources for which the receiver requests a reservation.
     pub fn requests(&self) -> impl Iterator<Item = (Filter, Flowspec)> {
         self.paths.iter().filter_map(|(source, state)| Some((*source, state.flowspec?)))
-    }
-
-    /// The time at which [`Receiver::expire`] has something to do.
-    pub fn deadline(&self) -> Option<Moment> {
-        let states = self.paths.values().flat_map(|state| [state.expires, state.refresh_at]);
-        states.chain(self.gives_up_at).min()
-    }
-
-    /// Does what is due at `now`.
-    pub fn expire(&mut self, now: Moment) -> Vec<ReceiverAction> {
-        let mut actions = Vec::new();
-        if self.gives_up_at.is_some_and(|at| at <= now) {
-            self.gives_up_at = None;
-            actions.push(ReceiverAction::NoPath);
-        }
-        self.paths.retain(|source, state| {
-            let lives = now < state.expires;
-            if !lives {
-                actions.push(ReceiverAction::PathExpired(*source));
-            }
-            lives
-        });
-        for (source, state) in &mut self.paths {
-            if state.refresh_at <= now {
-                state.refresh_at = self.refreshes.next(now);
-                actions.extend(request(&self.config, self.own, *source, state));
-            }
-        }
-        actions
-    }
-
-    /// Reads a packet. Messages of other sessions have no effect.
-    pub fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<ReceiverAction> {
-        if self.stopped {
-            return Vec::new();
-        }
-        let mut actions = self.expire(now);
-        let Packet { send_ttl, message } = match Packet::parse(arrival.octets) {
-            Ok(packet) => packet,
-            Err(rejection) => {
-                let key = self.config.session.key();
-                let own = rejection.session().is_some_and(|session| session.key() == key);
-                if own && rejection.kind() == Some(Kind::Path) {
-                    let report = rejection.report(self.config.address);
-                    actions.extend(report.map(|(to, report)| send(self.config.address, to, report)));
-                }
-                actions.push(ReceiverAction::Discarded(Discard::Rejected(rejection)));
-                return actions;
-            }
-        };
-        if message.session().key() != self.config.session.key() {
-            return actions;
-        }
-        match message {
-            Message::Path { session, hop, period, sender, .. } => {
-                let breaks_path = arrival.ttl != send_ttl;
-                let expires = now + lifetime(period);
-                let announced = Announcement { session, hop, sender, breaks_path, expires };
-                actions.extend(self.announced(announced, now));
-            }
-            Message::PathTear { hop, sender, .. } => {
-                let source = sender.template;
-                if self.paths.get(&source).is_some_and(|state| state.hop == hop) {
-                    self.paths.remove(&source);
-                    actions.push(ReceiverAction::PathTorn(source));
-                }
-            }
-            Message::ResvErr { error, flow, .. } => {
-                let failed = |source: &&Filter| flow.is_none_or(|flow| flow.filter == **source);
-                let sources = self.paths.keys().filter(failed);
-                actions.extend(sources.map(|source| ReceiverAction::ReservationError(*source, error)));
-            }
-            Message::ResvConf { error, confirm, flows, .. } if confirm.0 == self.config.address => {
-                for flow in flows.iter() {
-                    if let Some(state) = self.paths.get_mut(&flow.filter)
-                        && !state.confirmed
-                    {
-                        state.confirmed = true;
-                        actions.push(ReceiverAction::Confirmed(flow.filter, error.node));
-                    }
-                }
-            }
-            _ => {}
-        }
-        actions
     }
 
     fn announced(&mut self, announced: Announcement, now: Moment) -> Vec<ReceiverAction> {
@@ -281,9 +197,94 @@ impl Receiver {
             delay_bound: terms.and_then(|terms| delay_bound(&flowspec, &terms)),
         })
     }
+}
 
-    /// Removes all reservations. Afterwards nothing has an effect.
-    pub fn stop(&mut self) -> Vec<ReceiverAction> {
+impl End for Receiver {
+    type Action = ReceiverAction;
+
+    fn deadline(&self) -> Option<Moment> {
+        let states = self.paths.values().flat_map(|state| [state.expires, state.refresh_at]);
+        states.chain(self.gives_up_at).min()
+    }
+
+    fn expire(&mut self, now: Moment) -> Vec<ReceiverAction> {
+        let mut actions = Vec::new();
+        if self.gives_up_at.is_some_and(|at| at <= now) {
+            self.gives_up_at = None;
+            actions.push(ReceiverAction::NoPath);
+        }
+        self.paths.retain(|source, state| {
+            let lives = now < state.expires;
+            if !lives {
+                actions.push(ReceiverAction::PathExpired(*source));
+            }
+            lives
+        });
+        for (source, state) in &mut self.paths {
+            if state.refresh_at <= now {
+                state.refresh_at = self.refreshes.next(now);
+                actions.extend(request(&self.config, self.own, *source, state));
+            }
+        }
+        actions
+    }
+
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<ReceiverAction> {
+        if self.stopped {
+            return Vec::new();
+        }
+        let mut actions = self.expire(now);
+        let Packet { send_ttl, message } = match Packet::parse(arrival.octets) {
+            Ok(packet) => packet,
+            Err(rejection) => {
+                let key = self.config.session.key();
+                let own = rejection.session().is_some_and(|session| session.key() == key);
+                if own && rejection.kind() == Some(Kind::Path) {
+                    let report = rejection.report(self.config.address);
+                    actions.extend(report.map(|(to, report)| send(self.config.address, to, report)));
+                }
+                actions.push(ReceiverAction::Discarded(Discard::Rejected(rejection)));
+                return actions;
+            }
+        };
+        if message.session().key() != self.config.session.key() {
+            return actions;
+        }
+        match message {
+            Message::Path { session, hop, period, sender, .. } => {
+                let breaks_path = arrival.ttl != send_ttl;
+                let expires = now + lifetime(period);
+                let announced = Announcement { session, hop, sender, breaks_path, expires };
+                actions.extend(self.announced(announced, now));
+            }
+            Message::PathTear { hop, sender, .. } => {
+                let source = sender.template;
+                if self.paths.get(&source).is_some_and(|state| state.hop == hop) {
+                    self.paths.remove(&source);
+                    actions.push(ReceiverAction::PathTorn(source));
+                }
+            }
+            Message::ResvErr { error, flow, .. } => {
+                let failed = |source: &&Filter| flow.is_none_or(|flow| flow.filter == **source);
+                let sources = self.paths.keys().filter(failed);
+                actions.extend(sources.map(|source| ReceiverAction::ReservationError(*source, error)));
+            }
+            Message::ResvConf { error, confirm, flows, .. } if confirm.0 == self.config.address => {
+                for flow in flows.iter() {
+                    if let Some(state) = self.paths.get_mut(&flow.filter)
+                        && !state.confirmed
+                    {
+                        state.confirmed = true;
+                        actions.push(ReceiverAction::Confirmed(flow.filter, error.node));
+                    }
+                }
+            }
+            _ => {}
+        }
+        actions
+    }
+
+    fn stop(&mut self) -> Vec<ReceiverAction> {
         self.stopped = true;
         self.gives_up_at = None;
         let paths = core::mem::take(&mut self.paths);
@@ -295,6 +296,13 @@ impl Receiver {
             Some(send(self.config.address, state.hop.address(), message))
         };
         paths.into_iter().filter_map(tear).collect()
+    }
+
+    fn sent_packet(action: ReceiverAction) -> Result<Outgoing, ReceiverAction> {
+        match action {
+            ReceiverAction::Send(packet) => Ok(packet),
+            other => Err(other),
+        }
     }
 }
 

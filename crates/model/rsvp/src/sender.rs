@@ -6,6 +6,7 @@ use romer_units::Duration;
 use romer_units::random::Seed;
 
 use crate::adspec::Adspec;
+use crate::end::End;
 use crate::error_code::ErrorCode;
 use crate::flowspec::Flowspec;
 use crate::message::{Flow, Forwarded, Kind, Message, Packet, SenderDescriptor, SenderReference};
@@ -58,8 +59,7 @@ struct Reservation {
 
 /// The sender of one flow.
 ///
-/// [`Sender::start`] gives the first actions. Then call [`Sender::receive`] for each packet that arrives,
-/// [`Sender::expire`] at [`Sender::deadline`], and at the end [`Sender::stop`]. Times must not decrease.
+/// [`Sender::start`] gives the first actions. The other calls are those of [`End`].
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -107,14 +107,26 @@ impl Sender {
         })
     }
 
-    /// The time at which [`Sender::expire`] has something to do.
-    pub fn deadline(&self) -> Option<Moment> {
+    fn reply(&self, destination: Ipv4Addr, message: Message) -> SenderAction {
+        Self::send(Envelope::of_host(self.hop.address(), destination), message)
+    }
+    /// The sender is the last node that reserves, so it confirms.
+    fn confirmation(&self, session: Session, confirm: Confirm, flow: Flow) -> SenderAction {
+        let error = ErrorSpec::new(self.hop.address(), ErrorCode::CONFIRMATION);
+        let (flows, forwarded) = (flow.into(), Forwarded::new());
+        self.reply(confirm.0, Message::ResvConf { session, error, confirm, flows, forwarded })
+    }
+}
+
+impl End for Sender {
+    type Action = SenderAction;
+
+    fn deadline(&self) -> Option<Moment> {
         let expires = self.reservation.map(|reservation| reservation.expires);
         self.refresh_at.map(|at| [expires, self.gives_up_at].into_iter().flatten().fold(at, Moment::min))
     }
 
-    /// Does what is due at `now`.
-    pub fn expire(&mut self, now: Moment) -> Vec<SenderAction> {
+    fn expire(&mut self, now: Moment) -> Vec<SenderAction> {
         let mut actions = Vec::new();
         let Some(refresh_at) = self.refresh_at else { return actions };
         if self.reservation.is_some_and(|reservation| reservation.expires <= now) {
@@ -132,8 +144,7 @@ impl Sender {
         actions
     }
 
-    /// Reads a packet. Messages of other flows have no effect.
-    pub fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<SenderAction> {
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Moment) -> Vec<SenderAction> {
         if self.refresh_at.is_none() {
             return Vec::new();
         }
@@ -182,18 +193,7 @@ impl Sender {
         actions
     }
 
-    fn reply(&self, destination: Ipv4Addr, message: Message) -> SenderAction {
-        Self::send(Envelope::of_host(self.hop.address(), destination), message)
-    }
-    /// The sender is the last node that reserves, so it confirms.
-    fn confirmation(&self, session: Session, confirm: Confirm, flow: Flow) -> SenderAction {
-        let error = ErrorSpec::new(self.hop.address(), ErrorCode::CONFIRMATION);
-        let (flows, forwarded) = (flow.into(), Forwarded::new());
-        self.reply(confirm.0, Message::ResvConf { session, error, confirm, flows, forwarded })
-    }
-
-    /// Ends the flow. Afterwards nothing has an effect.
-    pub fn stop(&mut self) -> Vec<SenderAction> {
+    fn stop(&mut self) -> Vec<SenderAction> {
         if self.refresh_at.take().is_none() {
             return Vec::new();
         }
@@ -202,5 +202,12 @@ impl Sender {
         let sender = SenderReference { template: source, tspec: Some(tspec), adspec: None };
         let forwarded = Forwarded::new();
         vec![self.send_downstream(Message::PathTear { session, hop: self.hop, sender, forwarded })]
+    }
+
+    fn sent_packet(action: SenderAction) -> Result<Outgoing, SenderAction> {
+        match action {
+            SenderAction::Send(packet) => Ok(packet),
+            other => Err(other),
+        }
     }
 }

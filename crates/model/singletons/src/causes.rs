@@ -52,8 +52,9 @@ impl Causes {
 
 /// Why the far host did not send replies: they were too long for the path, or its queue did not accept them.
 fn not_replied(related: &StreamSingletons, events: &[Event], headers: u32) -> Vec<(u64, LossCause)> {
-    let refused =
-        events.iter().filter(|one| (one.kind, one.side) == (EventKind::NotSent, EventLocation::Responder));
+    let refused = events
+        .iter()
+        .filter(|one| (one.kind, one.location) == (EventKind::NotSent, EventLocation::Responder));
     let most =
         refused.filter_map(|event| event.mtu).max().map_or(u32::MAX, |mtu| mtu.saturating_sub(headers));
     let is_long = |sequence: u64| {
@@ -89,7 +90,7 @@ fn by_event(
     headers: u32,
 ) -> BTreeMap<u64, LossCause> {
     let [leaving, coming] = [(ends[0], PathEnd::Sending), (ends[1], PathEnd::Receiving)]
-        .map(|(side, end)| spans(singletons, events, side, end, headers));
+        .map(|(location, end)| spans(singletons, events, location, end, headers));
     let mut causes = BTreeMap::new();
     if leaving.is_empty() && coming.is_empty() {
         return causes;
@@ -135,23 +136,24 @@ impl Arrived<'_> {
     }
 }
 
-/// The times of the events at `side`, by its host's clock; those of the path are on the sender's.
+/// The times of the events at `location`, by its host's clock; those of the path are on the sender's.
 fn spans(
     singletons: &[OneWaySingleton],
     events: &[Event],
-    side: EventLocation,
+    location: EventLocation,
     end: PathEnd,
     headers: u32,
 ) -> Vec<Span> {
     let downs = match end {
-        PathEnd::Sending => left_by(events, side),
-        PathEnd::Receiving => downs(events, side),
+        PathEnd::Sending => left_by(events, location),
+        PathEnd::Receiving => downs(events, location),
     };
     let down =
         |down: Down| Span { cause: LossCause::InterfaceDown, from: down.from, until: down.until, most: None };
     let mut all: Vec<Span> = downs.into_iter().map(down).collect();
     let is_here = |event: &Event| {
-        event.side == side || (event.side == EventLocation::Path && side == EventLocation::Sender)
+        event.location == location
+            || (event.location == EventLocation::Path && location == EventLocation::Sender)
     };
     let mut own = events.iter().filter(|event| is_here(event));
     let mut arrived = Arrived { singletons, end, moments: None };
@@ -160,11 +162,11 @@ fn spans(
         let until = event.clock_ns.saturating_add(length);
         let most = event.mtu.map(|mtu| mtu.saturating_sub(headers));
         let (cause, before, until) = match (event.kind, end, most) {
-            (EventKind::AddressChange, PathEnd::Receiving, _) if event.side == EventLocation::Path => {
+            (EventKind::AddressChange, PathEnd::Receiving, _) if event.location == EventLocation::Path => {
                 let came = arrived.next_after(until).saturating_add(HEARD_WITHIN_NS);
                 (LossCause::NatRebinding, HEARD_WITHIN_NS, came.min(until.saturating_add(REBOUND_WITHIN_NS)))
             }
-            (EventKind::AddressChange, ..) if event.side != EventLocation::Path => {
+            (EventKind::AddressChange, ..) if event.location != EventLocation::Path => {
                 (LossCause::AddressChange, HEARD_WITHIN_NS, until)
             }
             (EventKind::MtuChange, PathEnd::Receiving, Some(_)) => {
@@ -232,8 +234,8 @@ mod tests {
         (0..1_000).map(one).collect()
     }
 
-    fn event(kind: EventKind, side: EventLocation, clock_ns: i64, length: Option<i64>) -> Event {
-        Event { until_ns: length.map(|length| length * MS), ..Event::new(kind, side, 0, clock_ns) }
+    fn event(kind: EventKind, location: EventLocation, clock_ns: i64, length: Option<i64>) -> Event {
+        Event { until_ns: length.map(|length| length * MS), ..Event::new(kind, location, 0, clock_ns) }
     }
 
     /// The cause, how many have it, and the first and the last of them.
@@ -277,7 +279,7 @@ mod tests {
     /// Only packets that are longer than the reported size are lost for it.
     #[test]
     fn length_is_cause_of_long_packets() {
-        let of = |kind, side, at, mtu| Event { mtu, ..event(kind, side, at, Some(1_000)) };
+        let of = |kind, location, at, mtu| Event { mtu, ..event(kind, location, at, Some(1_000)) };
         let reported = of(EventKind::PathError, EventLocation::Path, 4_500 * MS, Some(1_300));
         assert_eq!(found(&[reported], FORWARD), Some((LossCause::PathMtu, 120, 401, 549)));
         let unreachable = of(EventKind::PathError, EventLocation::Path, 4_500 * MS, None);

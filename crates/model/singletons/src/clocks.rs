@@ -50,6 +50,18 @@ pub fn correct_clocks_by(
     let (clock, warning) = state(request, &estimate, &related.forward, &related.reverse, least);
     warnings.extend(warning);
     related.clock = clock;
+    if let Some(stated) = &request.synchronisation {
+        let was_set = !set_back.is_empty();
+        let synchronised = related.synchronise(stated, &estimate, was_set);
+        related.clock.synchronisation = Some(*stated);
+        match synchronised {
+            Ok(()) => return Corrected { related, warnings: Vec::new() },
+            Err(contradiction) => warnings.push(MeasurementWarning::SynchronisationContradicted {
+                bound_ns: stated.bound_ns,
+                contradiction,
+            }),
+        }
+    }
     related.corrections = estimate.corrections;
     related.not_identifiable = estimate.why_not;
     if let Some(found) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {

@@ -51,7 +51,7 @@ pub(crate) fn state(
 ) -> ClockState {
     if relation == ClockRelation::Shared {
         return ClockState {
-            method: "shared".into(),
+            method: ClockState::SHARED.into(),
             identifiable: true,
             skew_ppm: Some(0.0),
             skew_interval_ppm: Some([0.0, 0.0]),

@@ -42,19 +42,19 @@ struct Handed {
 /// are missing for other reasons, nothing tells such a packet from one that the path lost. What is not taken back stays as it is.
 pub fn withdraw_dropped(rows: &mut [RoundTrip], events: &[Event]) -> Vec<Dropped> {
     let mut all = Vec::new();
-    for side in [EventLocation::Sender, EventLocation::Responder] {
-        let own = |(_, event): &(usize, &Event)| is_of_queue(event) && event.side == side;
+    for location in [EventLocation::Sender, EventLocation::Responder] {
+        let own = |(_, event): &(usize, &Event)| is_of_queue(event) && event.location == location;
         let queues: Vec<(usize, &Event)> = events.iter().enumerate().filter(own).collect();
         if queues.is_empty() {
             continue;
         }
         let handed: Vec<Handed> =
-            rows.iter().enumerate().filter_map(|(place, row)| handed(place, row, side)).collect();
+            rows.iter().enumerate().filter_map(|(place, row)| handed(place, row, location)).collect();
         if !are_stamped(handed.iter()) {
             continue;
         }
         for (event, queue) in queues {
-            let packets = withdraw(rows, &handed, queue, side);
+            let packets = withdraw(rows, &handed, queue, location);
             if packets > 0 {
                 all.push(Dropped { event, packets });
             }
@@ -63,9 +63,9 @@ pub fn withdraw_dropped(rows: &mut [RoundTrip], events: &[Event]) -> Vec<Dropped
     all
 }
 
-/// The packet of a row that left the host at `side`, if one did.
-fn handed(row: usize, of: &RoundTrip, side: EventLocation) -> Option<Handed> {
-    let is_ours = side == EventLocation::Sender;
+/// The packet of a row that left the host at `location`, if one did.
+fn handed(row: usize, of: &RoundTrip, location: EventLocation) -> Option<Handed> {
+    let is_ours = location == EventLocation::Sender;
     let (departure, has_come) = match of.way {
         _ if of.not_sent || (is_ours && of.copy > 0) => return None,
         ProbeDirection::Reverse if is_ours => return None,
@@ -92,7 +92,7 @@ fn are_stamped<'a>(handed: impl Iterator<Item = &'a Handed>) -> bool {
 }
 
 /// Takes back what one event of a queue explains, and gives how many that are.
-fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, side: EventLocation) -> u64 {
+fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, location: EventLocation) -> u64 {
     let length = queue.until_ns.map_or(0, |until| until.saturating_sub(queue.at_ns));
     let from = queue.clock_ns.saturating_sub(WAITED_NS);
     let until = queue.clock_ns.saturating_add(length).saturating_add(NEARLY_NS);
@@ -104,7 +104,7 @@ fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, side: Even
     let mut packets = 0;
     for one in then().filter(|one| !one.is_stamped && !one.has_come) {
         let row = &mut rows[one.row];
-        let is_reply = row.way == ProbeDirection::RoundTrip && side == EventLocation::Responder;
+        let is_reply = row.way == ProbeDirection::RoundTrip && location == EventLocation::Responder;
         let is_taken_back = if is_reply { row.t3.user.is_none() } else { row.not_sent };
         if is_taken_back || packets >= most {
             continue;
@@ -135,16 +135,16 @@ mod tests {
         }
     }
 
-    /// One every 10 ms; the packets that the host at `side` sends are lost by its queue, or by the path, as these say.
+    /// One every 10 ms; the packets that the host at `location` sends are lost by its queue, or by the path, as these say.
     fn sent(
         way: ProbeDirection,
-        side: EventLocation,
+        location: EventLocation,
         queue: impl Fn(i64) -> bool,
         path: impl Fn(i64) -> bool,
     ) -> Vec<RoundTrip> {
         let one = |n: i64| {
             let (by_queue, came) = (queue(n), !queue(n) && !path(n));
-            let is_ours = side == EventLocation::Sender;
+            let is_ours = location == EventLocation::Sender;
             RoundTrip {
                 way,
                 sequence: n.unsigned_abs(),
@@ -158,18 +158,18 @@ mod tests {
         (0..1_000).map(one).collect()
     }
 
-    fn dropped(side: EventLocation, from: i64, until: i64, datagrams: Option<u64>) -> Event {
+    fn dropped(location: EventLocation, from: i64, until: i64, datagrams: Option<u64>) -> Event {
         Event {
             until_ns: Some(until * MS),
             datagrams,
-            ..Event::new(EventKind::NotSent, side, from * MS, from * MS)
+            ..Event::new(EventKind::NotSent, location, from * MS, from * MS)
         }
     }
 
     /// The numbers of those that did not leave.
-    fn unsent(rows: &[RoundTrip], side: EventLocation) -> Vec<u64> {
+    fn unsent(rows: &[RoundTrip], location: EventLocation) -> Vec<u64> {
         let is_unsent = |row: &&RoundTrip| {
-            let is_reply = row.way == ProbeDirection::RoundTrip && side == EventLocation::Responder;
+            let is_reply = row.way == ProbeDirection::RoundTrip && location == EventLocation::Responder;
             row.not_sent || (is_reply && row.t3.user.is_none())
         };
         rows.iter().filter(is_unsent).map(|row| row.sequence).collect()
@@ -180,17 +180,17 @@ mod tests {
         let queue = |n: i64| (300..600).contains(&n) && n % 3 == 0;
         let path = |n: i64| n % 20 == 7;
         let all: Vec<u64> = (300..600).filter(|n| n % 3 == 0).collect();
-        for (way, side) in [
+        for (way, location) in [
             (ProbeDirection::RoundTrip, EventLocation::Sender),
             (ProbeDirection::Forward, EventLocation::Sender),
             (ProbeDirection::RoundTrip, EventLocation::Responder),
             (ProbeDirection::Reverse, EventLocation::Responder),
         ] {
-            let events = [dropped(side, 3_000, 6_000, Some(100))];
-            let mut rows = sent(way, side, queue, path);
+            let events = [dropped(location, 3_000, 6_000, Some(100))];
+            let mut rows = sent(way, location, queue, path);
             let told = withdraw_dropped(&mut rows, &events);
-            assert_eq!(told, [Dropped { event: 0, packets: 100 }], "{way:?} {side:?}");
-            assert_eq!(unsent(&rows, side), all, "{way:?} {side:?}");
+            assert_eq!(told, [Dropped { event: 0, packets: 100 }], "{way:?} {location:?}");
+            assert_eq!(unsent(&rows, location), all, "{way:?} {location:?}");
             assert!(withdraw_dropped(&mut rows, &events).is_empty(), "once");
         }
     }

@@ -22,7 +22,7 @@ pub fn instrument_drops(
     events: &[Event],
     receiving: EventLocation,
 ) -> BTreeSet<u64> {
-    let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
+    let own = |event: &&Event| event.location == receiving && event.kind == EventKind::ReceiveOverflow;
     let overflows: Vec<(i64, i64, u64)> = events
         .iter()
         .filter(own)
@@ -97,11 +97,11 @@ mod tests {
 
     const HOUR: i64 = 3_600_000 * MS;
 
-    fn overflow(side: EventLocation, from: i64, until: Option<i64>, datagrams: u64) -> Event {
+    fn overflow(location: EventLocation, from: i64, until: Option<i64>, datagrams: u64) -> Event {
         Event {
             until_ns: until.map(|until| until * MS),
             datagrams: Some(datagrams),
-            ..Event::new(EventKind::ReceiveOverflow, side, from * MS, HOUR + from * MS)
+            ..Event::new(EventKind::ReceiveOverflow, location, from * MS, HOUR + from * MS)
         }
     }
 

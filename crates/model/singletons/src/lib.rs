@@ -60,6 +60,7 @@ mod rejected;
 mod relate;
 mod selection;
 mod single;
+mod synchronised;
 mod under_step;
 mod unsent;
 mod watched;

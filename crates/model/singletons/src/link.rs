@@ -19,10 +19,10 @@ pub(crate) struct Down {
     pub(crate) until: i64,
 }
 
-/// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
+/// When an interface of the host at `location` was down, by that host's clock. It was down before one heard of it, and is
 /// until one hears that it is up.
-pub(crate) fn downs(events: &[Event], side: EventLocation) -> Vec<Down> {
-    let own = |event: &&Event| event.side == side;
+pub(crate) fn downs(events: &[Event], location: EventLocation) -> Vec<Down> {
+    let own = |event: &&Event| event.location == location;
     let down = |(place, down): (usize, &Event)| {
         let until = match down.until_ns {
             Some(until) => down.clock_ns.saturating_add(until.saturating_sub(down.at_ns)),
@@ -44,10 +44,10 @@ pub(crate) fn downs(events: &[Event], side: EventLocation) -> Vec<Down> {
     all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()
 }
 
-/// When an interface of the host at `side` was down for what its program sent. One that stood still sent nothing meanwhile: where
+/// When an interface of the host at `location` was down for what its program sent. One that stood still sent nothing meanwhile: where
 /// that is why it was noticed late, the interface was not down for any packet before.
-pub(crate) fn left_by(events: &[Event], side: EventLocation) -> Vec<Down> {
+pub(crate) fn left_by(events: &[Event], location: EventLocation) -> Vec<Down> {
     let stood_still = |down: &Down| down.heard.saturating_sub(down.from) > UNWATCHED.as_nanos();
-    let downs = downs(events, side).into_iter();
+    let downs = downs(events, location).into_iter();
     downs.map(|down| Down { from: if stood_still(&down) { down.heard } else { down.from }, ..down }).collect()
 }

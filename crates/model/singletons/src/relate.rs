@@ -72,6 +72,9 @@ pub struct StreamSingletons {
     /// `reverse` holds every reply that was sent. False where a reply may have been lost of which nothing is
     /// known: then it cannot be said how many were sent or lost.
     pub reverse_complete: bool,
+    /// Of all further copies of round trips it is known on which way they were made: by different stamps or numbers on the way
+    /// there, by equal ones on the way back. False where some have neither; `reverse` has these.
+    pub copies_attributed: bool,
     /// What the numbers of the replies tell of the losses, where a reflector keeps no log.
     pub numbers: Option<ReplyNumbers>,
     /// One-way probes of `forward` and of `reverse` that took less time than those before and after.
@@ -90,6 +93,8 @@ impl StreamSingletons {
     /// whole time that they were away.
     pub fn without_far_stamps(&mut self) {
         self.far_stamps_wrong = true;
+        self.copies_attributed &=
+            self.replies_are_counted() || self.reverse.iter().all(|singleton| singleton.copy == 0);
         self.drop_far_stamps();
         self.round_trip.iter_mut().for_each(whole_time);
     }
@@ -166,7 +171,7 @@ impl StreamSingletons {
     /// delay is known above the least one only; what is more than `waiting_time` even so is late. Of a packet without the chosen stamp
     /// of its departure another tells, with what was taken out for the clocks of the one before it.
     pub fn find_late(&mut self, waiting_time: Duration) {
-        let on_one_clock = self.delay_kind == DelayKind::Absolute;
+        let on_one_clock = self.clock.is_shared();
         let round_trips = &self.round_trip;
         let mut back_in_time = None;
         for (heading, singletons) in Direction::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {
@@ -255,6 +260,8 @@ pub struct Relating {
     all_told: bool,
     /// A reply that came back has no time stamp of its departure: without one, a packet may have been sent all the same.
     any_undated_reply: bool,
+    /// Replies came again that no stamp of their arrival at the responder tells apart.
+    any_unstamped_copy: bool,
     far_stamps: ResponderTimestamps,
     forward: Vec<OneWaySingleton>,
     replies: Replies,
@@ -284,6 +291,7 @@ impl Relating {
             all_returned: true,
             all_told: true,
             any_undated_reply: false,
+            any_unstamped_copy: false,
             far_stamps: ResponderTimestamps::default(),
             forward: Vec::new(),
             replies: Replies::default(),
@@ -348,6 +356,7 @@ impl Relating {
             let is_undated =
                 |row: &RoundTrip| row.returned && !row.far_stamps_rejected && row.t3.nearest().is_none();
             self.any_undated_reply |= probe.iter().any(is_undated);
+            self.any_unstamped_copy |= has_unstamped_copies(probe);
             self.not_replied += not_replied(probe);
             if probe.iter().any(arrived_there) && !probe.iter().any(replied) {
                 self.unanswered.push(first.sequence);
@@ -423,6 +432,7 @@ impl Relating {
                 && !self.any_undated_reply)
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),
+            copies_attributed: !self.any_unstamped_copy || counted.is_some(),
             numbers,
             too_quick,
             forward,
@@ -471,6 +481,14 @@ impl ResponderTimestamps {
 fn whole_time(singleton: &mut OneWaySingleton) {
     let away = |(departure, arrival)| across(departure, arrival);
     singleton.delay = singleton.departure.zip(singleton.arrival).map(away).and_then(length);
+}
+
+/// Whether replies came again without a stamp or a number that tells their arrivals at the responder apart: they share one.
+fn has_unstamped_copies(probe: &[RoundTrip]) -> bool {
+    let is_unstamped =
+        |row: &&RoundTrip| row.returned && row.t2.nearest().is_none() && !row.far_stamps_rejected;
+    let mut arrivals = ArrivalsSeen::new();
+    probe.iter().filter(is_unstamped).any(|row| !arrivals.is_new(row.forward_copy))
 }
 
 fn not_replied(probe: &[RoundTrip]) -> u64 {

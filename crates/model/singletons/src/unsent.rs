@@ -23,14 +23,14 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
         if row.way == ProbeDirection::Reverse { both(&row.t3) } else { both(&row.t1) }
     }
     let is_seen = |row: &RoundTrip| row.returned || row.seen_by_responder;
-    let times = |side: EventLocation| {
+    let times = |location: EventLocation| {
         let own = || {
             rows.iter()
-                .filter(|row| (row.way == ProbeDirection::Reverse) == (side == EventLocation::Responder))
+                .filter(|row| (row.way == ProbeDirection::Reverse) == (location == EventLocation::Responder))
         };
         let stamped = own().filter_map(|row| departure(row)[1]);
         let seen = own().filter(|row| is_seen(row)).filter_map(|row| departure(row)[0]);
-        let downs = downs(events, side);
+        let downs = downs(events, location);
         if stamped.clone().next().is_some() { closed(downs, stamped) } else { closed(downs, seen) }
     };
     let (ours, theirs) = (times(EventLocation::Sender), times(EventLocation::Responder));

@@ -16,7 +16,7 @@ pub fn stream() -> Stream {
         responder_log_complete: true,
         not_logged: Vec::new(),
         responder_log_gaps: Vec::new(),
-        cut_short: None,
+        early_end: None,
         unreachable: None,
         stamp_request: StampRequest::Best,
         skew: SkewRequest::default(),

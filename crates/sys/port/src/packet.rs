@@ -259,7 +259,8 @@ impl Port for PacketPort {
                 }
             }
         }
-        Ok(burst.received)
+        let received = burst.received;
+        Ok(Received { more: self.ring.front().is_some(), ..received })
     }
 
     fn tx_burst(&mut self, arena: &mut Arena, frames: &mut VecDeque<Frame>) -> Sent {

@@ -81,6 +81,8 @@ pub struct Received {
     /// Frames that came and were let go because they are longer than a slot, or are several packets in one of a kind
     /// that is not taken apart (within another packet, SCTP, more than 64 KiB).
     pub oversize: u64,
+    /// Whether more was waiting already when the burst was full. What waits came no earlier than the burst's last frame.
+    pub more: bool,
 }
 
 /// Why a frame was not sent.

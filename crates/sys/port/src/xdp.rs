@@ -311,7 +311,9 @@ impl Port for XdpPort {
     fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError> {
         let mut received = Received::default();
         let begin = self.receive.consumed();
-        let count = self.receive.waiting().min(u32::try_from(BURST).unwrap_or(0));
+        let waiting = self.receive.waiting();
+        let count = waiting.min(u32::try_from(BURST).unwrap_or(0));
+        received.more = waiting > count;
         if count > 0 {
             let mut now = monotonic_now();
             for position in 0..count {

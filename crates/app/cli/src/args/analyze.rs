@@ -42,7 +42,7 @@ pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
     /// Two networks in series: add the delays of two runs or packet logs
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "clocks", "clock_offset", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Compare the sum with a measurement of both networks in series
     #[arg(long, value_name = "C")]
@@ -53,9 +53,6 @@ pub(crate) struct AnalyzeArgs {
     /// Unit of the time stamps in a .raw or .log [default: 100ns]
     #[arg(long, help_heading = QTCP, hide_short_help = true, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) unit: Option<Duration>,
-    /// All time stamps come from one clock: one-way delays are absolute
-    #[arg(long, help_heading = CLOCK, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
-    pub(crate) one_clock: bool,
     /// Time until a missing packet counts as lost, in seconds or with a unit (500ms) [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,

@@ -121,10 +121,10 @@ pub(crate) struct MeasureArgs {
     /// TTL or hop limit of the probes [default: 255]
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true, help_heading = MARKING)]
     pub(crate) ttl: Option<u8>,
-    /// Service level, which sets DSCP and priority: guaranteed, controlled-load or best-effort
+    /// Service level, which sets DSCP and priority: guaranteed, controlled-load, best-effort or non-conforming
     ///
     /// The priority is that of the packets within this host, which a VLAN maps to the one of IEEE 802.1p. Defaults:
-    /// guaranteed cs5 and 5, controlled-load cs3 and 3, best-effort cs0 and 0.
+    /// guaranteed cs5 and 5, controlled-load cs3 and 3, best-effort cs0 and 0, non-conforming cs0 and 1.
     #[arg(long, value_name = "LEVEL", value_parser = values::parsed::<Service>, conflicts_with = "dscp", help_heading = MARKING, hide_short_help = true)]
     pub(crate) service: Option<Service>,
     /// Table of the marks of service levels, in TOML, instead of the defaults

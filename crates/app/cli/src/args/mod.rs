@@ -49,7 +49,7 @@ pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
 pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 pub(crate) use parse::{Invocation, read};
-pub(crate) use qtcp::QtcpArgs;
+pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use romer_units::Duration;
 
-use super::shared::{CLOCK, CaptureArgs, OutputArgs};
+use super::shared::{CaptureArgs, ClocksArgs, OutputArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -39,9 +39,8 @@ pub(crate) struct ModelArgs {
     pub(crate) reverse: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
-    /// All time stamps come from one clock: one-way delays are absolute
-    #[arg(long, help_heading = CLOCK, hide_short_help = true)]
-    pub(crate) one_clock: bool,
+    #[command(flatten)]
+    pub(crate) clocks: ClocksArgs,
     /// Write the scenario, and its data files to the same folder
     #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,

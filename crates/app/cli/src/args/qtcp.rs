@@ -33,14 +33,17 @@ pub(crate) enum ServiceArg {
     long_about = "Measure the queuing delay of a path as Qtcp does, and convert and collate files of Qtcp.\n\n\
         Live: start the receiver (-r) on one host, then the sender (-t) on another. UDP packets leave through a token bucket. The \
         receiver writes PREFIX.sta, PREFIX.raw and PREFIX.log (-f), and ends with its own number of packets, a termination packet, \
-        DONE on the control connection, or q and return.\n\n\
+        DONE on the control connection, or q and return. With -S, the ends reserve with RSVP, and the sender waits for the \
+        reservation.\n\n\
         Files: with -F, PREFIX.raw is normalised, corrected for the clock skew, and written \
-        to PREFIX.log; no other file is changed. With -A, all .sta files of a folder are joined in one table.\n\n\
+        to PREFIX.log; no other file is changed. With -A, all .sta files of a folder are joined in one table. A \
+        summary has the mean, the minimum and the maximum of each variable over files with equal settings (--by).\n\n\
         A line of .raw and .log is `sent:received:latency:size:sequence`, times in units of 100 ns. `romer report RUN \
         --qtcp PREFIX` writes such files of a run, and `romer analyze FILE.raw` computes everything else from them.\n\n\
         With -F, a .raw may have any length: it is read several times and never held in memory. With more than 1,048,576 packets, -k 2 \
         and -k 3 fit the skew to a sample, which is reported; -k 1 fits it to all.",
     after_help = "Examples:\n  romer qtcp -c1000 -f\"test\" -r\n  romer qtcp -l64 -R3 -c1000 -n1000 -t 192.0.2.2\n  \
+        romer qtcp -l64 -R3 -S GR -t 192.0.2.2\n  \
         romer qtcp -F\"voice\" -c 1000\n  romer qtcp -F voice -k 1 -d -q 10 --force\n  \
         romer qtcp -F voice -k 0\n  \
         romer qtcp -A\"results\" --csv all.csv",
@@ -61,7 +64,7 @@ pub(crate) struct QtcpArgs {
     #[arg(short = 'n', help_heading = LIVE, value_name = "N|Ns", value_parser = values::qtcp_quota, allow_hyphen_values = true,
         conflicts_with_all = ["prefix", "folder"])]
     pub(crate) quota: Option<Quota>,
-    /// Do not wait for the other end; start the receiver first
+    /// Do not wait for the other end or a reservation; start the receiver first
     #[arg(short = 'W', help_heading = LIVE, conflicts_with_all = ["prefix", "folder"])]
     pub(crate) no_wait: bool,
     /// Payload of a packet in bytes, more than 48 [default: 1472]
@@ -82,23 +85,26 @@ pub(crate) struct QtcpArgs {
     /// Send payloads that are easy to compress
     #[arg(short = 'i', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) compressible: bool,
-    /// Service of the reservation: GR or CL (needs RSVP, which this version does not have)
-    #[arg(short = 'S', help_heading = SENDER, hide_short_help = true, value_name = "SERVICE", conflicts_with_all = ["receive", "prefix", "folder"])]
+    /// Reserve with RSVP: GR (guaranteed service, shaped) or CL (controlled load); needs CAP_NET_RAW at both ends
+    #[arg(short = 'S', help_heading = SENDER, value_name = "SERVICE", conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) service: Option<ServiceArg>,
-    /// Shape controlled load to the token rate (needs RSVP)
+    /// Shape controlled load to the token rate; without, it is sent at once, and the excess is marked as non-conforming
     #[arg(short = 'e', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) shape: bool,
-    /// Make a reservation only, and send no packets (needs RSVP)
+    /// Hold a reservation until return is pressed, and send no packets; of guaranteed service without -S
     #[arg(short = 'v', help_heading = SENDER, hide_short_help = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) reserve_only: bool,
-    /// Minimum policed size of the reservation in bytes (needs RSVP)
+    /// Minimum policed size of the reservation, bytes of payload [default: that of -l]
     #[arg(short = 'm', help_heading = SENDER, hide_short_help = true, value_name = "BYTES", value_parser = values::qtcp_depth,
         allow_hyphen_values = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) min_policed: Option<u64>,
-    /// Maximum datagram size of the reservation in bytes (needs RSVP)
+    /// Largest datagram of the reservation, bytes of payload [default: that of -l]
     #[arg(short = 'M', help_heading = SENDER, hide_short_help = true, value_name = "BYTES", value_parser = values::qtcp_depth,
         allow_hyphen_values = true, conflicts_with_all = ["receive", "prefix", "folder"])]
     pub(crate) max_datagram: Option<u64>,
+    /// Table of the marks of service levels, in TOML, instead of the defaults
+    #[arg(long, help_heading = SENDER, hide_short_help = true, value_name = "FILE", requires = "transmit")]
+    pub(crate) marks: Option<PathBuf>,
     /// Write PREFIX.sta, PREFIX.raw and PREFIX.log at the end
     #[arg(short = 'f', help_heading = RECEIVER, value_name = "PREFIX", value_parser = Format::QTCP_FILES.target(), conflicts_with_all = ["transmit", "prefix", "folder"])]
     pub(crate) files: Option<String>,
@@ -151,6 +157,13 @@ pub(crate) struct QtcpArgs {
     /// Write the table as CSV; - is standard output
     #[arg(long, value_name = "FILE", value_parser = Format::TABLE.target(), conflicts_with_all = ["prefix", "transmit", "receive"])]
     pub(crate) csv: Option<String>,
+    /// Keys of .sta files; files with equal values are repeats in the summary [default: service, size, token rate, bucket depth,
+    /// calibration packets, as far as the files have them]
+    #[arg(long, hide_short_help = true, value_name = "KEY,...", value_delimiter = ',', requires = "folder")]
+    pub(crate) by: Vec<String>,
+    /// Write the summary over repeats as CSV; - is standard output
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = Format::TABLE.target(), requires = "folder")]
+    pub(crate) summary_csv: Option<String>,
     /// Write the results of a live test as JSON; - is standard output
     #[arg(long, help_heading = LIVE, hide_short_help = true, value_name = "FILE", value_parser = Format::DOCUMENT.target(), conflicts_with_all = ["prefix", "folder"])]
     pub(crate) json: Option<String>,

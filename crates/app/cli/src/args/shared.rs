@@ -8,8 +8,8 @@ use romer_analyze::call;
 use romer_clock::skew::Method;
 use romer_endpoint::ThreadOptions;
 use romer_host::thread::Policy;
-use romer_record::document::Measurement;
-use romer_record::manifest::SkewRequest;
+use romer_record::document::{Measurement, Synchronisation};
+use romer_record::manifest::{ClockStatement, SkewRequest};
 use romer_record::voice::{Scale, VoiceRequest};
 use romer_units::Duration;
 
@@ -71,9 +71,64 @@ impl OutputArgs {
     }
 }
 
+/// What is stated of the two clocks.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ClocksArgs {
+    /// Relation of the two clocks: auto, synchronised, synchronised:BOUND, shared or unknown [default: auto]
+    ///
+    /// auto: as both hosts state it. synchronised: the clocks differ by at most BOUND, or by the sum of the error bounds that the time
+    /// daemons of both hosts state; one-way delays are absolute, with that error. shared: both time stamps are of one clock. unknown:
+    /// one-way delays are differences from the smallest one.
+    #[arg(long, help_heading = CLOCK, value_name = "RELATION", value_parser = values::parsed::<ClockStatement>)]
+    pub(crate) clocks: Option<ClockStatement>,
+    /// Known offset of the clocks (receiver of the forward packets minus sender), subtracted from one-way delays
+    ///
+    /// With --clocks synchronised.
+    #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "D", value_parser = values::clock_offset, allow_hyphen_values = true)]
+    pub(crate) clock_offset: Option<Duration>,
+}
+
+impl ClocksArgs {
+    /// What is stated, and the known offset.
+    ///
+    /// # Errors
+    /// An offset without synchronised clocks.
+    pub(crate) fn statement(&self) -> Result<(ClockStatement, Duration), Failure> {
+        let statement = self.clocks.unwrap_or_default();
+        if self.clock_offset.is_some() && !matches!(statement, ClockStatement::Synchronised { .. }) {
+            return Err(Failure::usage(
+                "an offset is known of synchronised clocks only (--clock-offset): add --clocks synchronised:BOUND, with the bound of \
+                 its error",
+            ));
+        }
+        Ok((statement, self.clock_offset.unwrap_or(Duration::ZERO)))
+    }
+
+    /// Whether the time stamps of a packet log are of one clock, or else the synchronisation of its two clocks.
+    ///
+    /// # Errors
+    /// As [`statement`](Self::statement); or no bound is stated, which a packet log does not have.
+    pub(crate) fn of_log(&self) -> Result<(bool, Option<Synchronisation>), Failure> {
+        let (statement, offset) = self.statement()?;
+        match statement {
+            ClockStatement::Auto | ClockStatement::Unknown => Ok((false, None)),
+            ClockStatement::Shared => Ok((true, None)),
+            ClockStatement::Synchronised { bound: Some(bound) } => {
+                Ok((false, Some(Synchronisation::by_user(bound.as_nanos(), offset.as_nanos()))))
+            }
+            ClockStatement::Synchronised { bound: None } => Err(Failure::usage(
+                "a packet log does not state the error of its clocks (--clocks synchronised): add the bound, for example \
+                 --clocks synchronised:1ms",
+            )),
+        }
+    }
+}
+
 /// How the clocks of both ends are related, where they are not one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SkewArgs {
+    #[command(flatten)]
+    pub(crate) stated: ClocksArgs,
     /// Estimator of the clock skew [default: best; analyze: that of the run]
     ///
     /// none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi or khlifi:WINDOW,WEIGHT, piecewise, best.
@@ -93,6 +148,7 @@ impl SkewArgs {
             method: method.to_string(),
             calibration,
             path_minimum_ns: self.path_minimum.map(Duration::as_nanos),
+            synchronisation: None,
         })
     }
 }

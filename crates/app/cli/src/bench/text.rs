@@ -180,7 +180,7 @@ impl StatusLine {
 
     pub(super) fn show(&self, options: &BenchOptions, progress: &Progress<'_>) {
         let last = progress.last.map_or(String::new(), |trial| {
-            format!(" (previous: {:.1} % forwarded, {} lost)", trial.carried.percent, trial.lost)
+            format!(" (previous: {:.1} % forwarded, {} lost)", trial.forwarded.percent, trial.lost)
         });
         self.say(&format!(
             "trial {} of {}: {}, {}, {:.2} %; {} left{last}",
@@ -219,7 +219,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
         "reset" => &[&["reset_by_loss_ns", "reset_by_times_ns"]],
         "recovery" => &[&["throughput_pps", BITS, "throughput_percent", "recovery_ns"]],
         "latency" => &[
-            &["carried_pps", BITS, "carried_percent", "loss_ratio", "latency_mean_ns"],
+            &["forwarded_pps", BITS, "forwarded_percent", "loss_ratio", "latency_mean_ns"],
             &["latency_median_ns", "latency_p99_ns", "latency_max_ns"],
             &[
                 "jitter_peak_to_peak_ns",
@@ -228,7 +228,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
                 "jitter_deviation_from_mean_ns",
             ],
         ],
-        _ => &[&["carried_pps", BITS, "carried_percent", "loss_ratio", "latency_mean_ns"]],
+        _ => &[&["forwarded_pps", BITS, "forwarded_percent", "loss_ratio", "latency_mean_ns"]],
     };
     let mut text = set(&text, sheet);
     for columns in tables {
@@ -257,7 +257,7 @@ const BITS: &str = "bits";
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
         let held = if test.passed { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.found);
+        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.observed);
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -307,7 +307,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         for column in &columns {
             let of = match *column {
                 BITS if first.quantity == "throughput_pps" => "throughput_percent",
-                BITS => "carried_percent",
+                BITS => "forwarded_percent",
                 other => other,
             };
             let found = beside(of);
@@ -325,6 +325,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
         if judges && bounds.is_empty() {
             bounds.push(verdict(first, beside("loss_ratio")));
         }
+        bounds.extend(romer_report::benchmark::not_dropped(document, first));
         rows.push((cells, bounds.join("; ")));
     }
     let width = |place: usize| {
@@ -350,7 +351,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
 
 /// Whether any result is of the quantity of a column.
 fn has_values(document: &Benchmark, column: &str) -> bool {
-    let of: &[&str] = if column == BITS { &["throughput_percent", "carried_percent"] } else { &[column] };
+    let of: &[&str] = if column == BITS { &["throughput_percent", "forwarded_percent"] } else { &[column] };
     document.results.iter().any(|result| of.contains(&result.quantity.as_str()))
 }
 
@@ -481,7 +482,7 @@ fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> 
 fn head_of(quantity: &str) -> &str {
     match quantity {
         BITS => "Mbit/s",
-        "throughput_percent" | "carried_percent" => "% of line",
+        "throughput_percent" | "forwarded_percent" => "% of line",
         _ if quantity.ends_with("_pps") => "frames/s",
         _ => label(quantity),
     }
@@ -573,7 +574,7 @@ mod tests {
             ..BenchmarkResult::default()
         };
         let quantities = [
-            "carried_percent",
+            "forwarded_percent",
             "latency_median_ns",
             "latency_p99_ns",
             "latency_max_ns",
@@ -617,7 +618,7 @@ mod tests {
         let item = |name: &str, passed| SelfTestItem {
             name: name.into(),
             passed,
-            found: "half of the gaps left within 3 us".into(),
+            observed: "half of the gaps left within 3 us".into(),
             ..SelfTestItem::default()
         };
         let found = SelfTest {

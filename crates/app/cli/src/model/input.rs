@@ -7,6 +7,7 @@ use romer_analyze::evaluate::Evaluated;
 use romer_analyze::reading;
 use romer_emulate::link_model::LinkRecord;
 use romer_exchange::rates::{RATES, TIMES};
+use romer_record::manifest::SkewRequest;
 use romer_report::escape;
 
 use crate::args::ModelArgs;
@@ -103,7 +104,7 @@ impl MeasuredRun {
         let captures = &arguments.captures;
         if path.is_dir() && captures.capture_a.is_none() {
             for (option, is_given) in
-                [("--reverse", arguments.reverse.is_some()), ("--one-clock", arguments.one_clock)]
+                [("--reverse", arguments.reverse.is_some()), ("--clocks", arguments.clocks.clocks.is_some())]
             {
                 if is_given {
                     return Err(Failure::usage(format!(
@@ -114,12 +115,15 @@ impl MeasuredRun {
             }
             return Ok(Self { name, streams: reading::read(path)?.streams });
         }
+        let (one_clock, synchronisation) = arguments.clocks.of_log()?;
+        let logged = Analysis::new(path, command::as_given());
         let analysis = Analysis {
             capture_b: captures.capture_b.clone(),
             flow: captures.flow,
             reverse: arguments.reverse.clone(),
-            one_clock: arguments.one_clock,
-            ..Analysis::new(path, command::as_given())
+            one_clock,
+            skew: SkewRequest { synchronisation, ..logged.skew.clone() },
+            ..logged
         };
         Ok(Self { name, streams: vec![analysis::analyze(&analysis).map_err(refusal)?] })
     }

@@ -1,6 +1,7 @@
 //! The live tests of `romer qtcp`: `-t` and `-r`.
 
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -9,29 +10,32 @@ use romer_analyze::qtcp::method;
 use romer_endpoint::circumstances;
 use romer_endpoint::names::{Family, Target};
 use romer_exchange::qtcp::{Selection, normalise, write};
+use romer_host::clock::monotonic_now;
 use romer_host::ending;
 use romer_qtcp::{
-    Console, Evaluation, Key, Notice, QtcpError, ReceiveOptions, SendOptions, evaluate, receive, send,
+    Console, Evaluation, Key, Notice, QtcpError, ReceiveOptions, ReservationEvent, SendOptions,
+    ServiceOptions, evaluate, receive, send, service_level,
 };
-use romer_qtcp_protocol::{DEFAULT_PACKETS, DEFAULT_PORT, MAX_PACKETS, Quota, ReceiverPlan, SenderPlan};
+use romer_qtcp_protocol::{
+    DEFAULT_PACKETS, DEFAULT_PORT, MAX_PACKETS, Quota, ReceiverPlan, ReservationPlan, SenderPlan,
+};
 use romer_record::Exit;
-use romer_record::qtcp::{
-    QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpSender, QtcpSenderEnd, QtcpSent, QtcpStamps,
-};
+use romer_record::qtcp::{QtcpReceiverEnd, QtcpSenderEnd};
+use romer_record::service::Service;
 use romer_report::escape;
+use romer_rsvp::{PayloadTraffic, QosService, ReceiverAction, SenderAction, Tspec};
 use romer_traffic::TokenBucket;
-use romer_units::{Duration, counted};
 
-use crate::args::QtcpArgs;
+use crate::args::{QtcpArgs, ServiceArg};
 use crate::failure::Failure;
-use crate::{output, signals};
+use crate::qtcp::summary::{notes, receiver_summary, sender_summary};
+use crate::reservation::{self, LineLimit, Words, precise};
+use crate::{marks, output, signals};
 
 /// Payload of a packet in octets (Qtcp, option `-l`).
 const DEFAULT_PAYLOAD: u32 = 1_472;
 /// Token rate in octets per second (Qtcp, option `-R`).
 const DEFAULT_RATE: u64 = 100_000;
-/// Ranges of lost numbers that the terminal shows.
-const MAX_RANGES: usize = 200;
 /// Octets of a line of standard input that are read; `c` and `q` are two.
 const MAX_LINE: usize = 64;
 
@@ -43,8 +47,9 @@ impl From<QtcpError> for Failure {
 
 /// Sends a test to `target`.
 pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Failure> {
-    refuse_reservation(arguments)?;
-    let plan = sender_plan(arguments)?;
+    let service = requested_service(arguments)?;
+    let plan = sender_plan(arguments, service)?;
+    let service = service.map(|service| service_options(arguments, &plan, service)).transpose()?;
     let port = match (target.port, arguments.port) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(format!(
@@ -55,9 +60,18 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
         (one, other) => one.or(other).unwrap_or(DEFAULT_PORT),
     };
     output::check_json(arguments.json.as_deref(), arguments.quiet, arguments.force)?;
-    let addresses = target.addresses(Family::Any, port)?;
+    let mut addresses = target.addresses(Family::Any, port)?;
+    if service.is_some() {
+        addresses.retain(SocketAddr::is_ipv4);
+    }
+    if addresses.is_empty() {
+        return Err(Failure::usage(format!(
+            "no IPv4 address (-t {}): RSVP reserves for IPv4 addresses; give one, or remove -S and -v",
+            escape::terminal(&target.text)
+        )));
+    }
     let mut terminal = Terminal::start(arguments)?;
-    let options = SendOptions { addresses, plan, compressible: arguments.compressible };
+    let options = SendOptions { addresses, plan, compressible: arguments.compressible, service };
     let outcome = send(&options, &mut terminal);
     terminal.end_line();
     let document = outcome?;
@@ -112,25 +126,60 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Refuses what only a reservation could use.
-fn refuse_reservation(arguments: &QtcpArgs) -> Result<(), Failure> {
+/// The service that is requested, if one is.
+fn requested_service(arguments: &QtcpArgs) -> Result<Option<QosService>, Failure> {
+    let service = match arguments.service {
+        Some(ServiceArg::Guaranteed) => Some(QosService::Guaranteed),
+        Some(ServiceArg::ControlledLoad) => Some(QosService::ControlledLoad),
+        None => arguments.reserve_only.then_some(QosService::Guaranteed),
+    };
     let options = [
-        ("-S", arguments.service.is_some()),
         ("-e", arguments.shape),
-        ("-v", arguments.reserve_only),
         ("-m", arguments.min_policed.is_some()),
         ("-M", arguments.max_datagram.is_some()),
+        ("--marks", arguments.marks.is_some()),
     ];
     match options.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::usage(format!(
-            "option not available ({option}): it describes an RSVP reservation, and this version makes none; remove -S, -e, -v, -m \
-             and -M"
+        Some((option, _)) if service.is_none() => Err(Failure::usage(format!(
+            "no service ({option}): the option describes a service or its reservation; add one, e.g. -S GR"
         ))),
-        None => Ok(()),
+        _ => Ok(service),
     }
 }
 
-fn sender_plan(arguments: &QtcpArgs) -> Result<SenderPlan, Failure> {
+/// What is announced of a flow of this plan, and how it is marked.
+fn service_options(
+    arguments: &QtcpArgs,
+    plan: &SenderPlan,
+    service: QosService,
+) -> Result<ServiceOptions, Failure> {
+    let size = u64::from(plan.size);
+    let [min_policed, max_datagram] =
+        [arguments.min_policed, arguments.max_datagram].map(|given| given.unwrap_or(size));
+    if max_datagram < size {
+        return Err(Failure::usage(format!(
+            "largest datagram too small (-M {max_datagram}): packets have {size} bytes (-l); use -M {size} or more"
+        )));
+    }
+    let octets = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    let traffic = PayloadTraffic {
+        payload: plan.size,
+        rate: precise(plan.bucket.bits_per_second() / 8),
+        bucket: precise(plan.bucket.depth()),
+        policed_unit: octets(min_policed),
+        packet_size: octets(max_datagram),
+    };
+    let tspec = Tspec::prorated(&traffic).map_err(|error| {
+        Failure::usage(format!(
+            "the traffic cannot be announced (-R, -B, -m {min_policed}, -M {max_datagram}): {error}; use -m {size} and -M {size}"
+        ))
+    })?;
+    let table = marks::table(arguments.marks.as_deref())?;
+    let levels = [service_level(service), Service::NonConforming];
+    Ok(ServiceOptions { service, tspec, marks: levels.map(|level| table.marks(level)) })
+}
+
+fn sender_plan(arguments: &QtcpArgs, service: Option<QosService>) -> Result<SenderPlan, Failure> {
     let size = arguments.payload.unwrap_or(DEFAULT_PAYLOAD);
     let depth = arguments.depth.unwrap_or(size.into());
     if depth < u64::from(size) {
@@ -152,6 +201,8 @@ fn sender_plan(arguments: &QtcpArgs) -> Result<SenderPlan, Failure> {
         quota,
         pause: !arguments.no_pause,
         wait: !arguments.no_wait,
+        shape: arguments.shape || service != Some(QosService::ControlledLoad),
+        reservation: service.map(|service| ReservationPlan { service, only: arguments.reserve_only }),
     })
 }
 
@@ -188,140 +239,6 @@ fn write_files(
     Ok(())
 }
 
-fn sender_summary(document: &QtcpSender) -> String {
-    let calibration = document.all.packets - document.measured.packets;
-    let mut text = format!("Sent {}", counted(document.measured.packets, "packet"));
-    if calibration > 0 {
-        text.push_str(&format!(" after {}", counted(calibration, "calibration packet")));
-    }
-    match document.measured {
-        QtcpSent {
-            duration_ns: Some(time),
-            rate_octets_per_s: Some(rate),
-            rate_packets_per_s: Some(packets),
-            ..
-        } => {
-            text.push_str(&format!(
-                " in {}: {:.3} kB/s, {packets:.2} packets/s\n",
-                Duration::from_nanos(time).rounded(),
-                rate / 1_000.0
-            ));
-        }
-        _ => text.push_str("\nTime interval too short for valid measurement.\n"),
-    }
-    match document.end {
-        QtcpSenderEnd::AllSent => {}
-        QtcpSenderEnd::ReceiverEnded => {
-            text.push_str("The receiver ended the test before all packets were sent.\n");
-        }
-        QtcpSenderEnd::Interrupted => text.push_str("Partial: the test was interrupted.\n"),
-    }
-    text
-}
-
-fn receiver_summary(evaluation: &Evaluation, no_losses: bool) -> String {
-    let document = &evaluation.document;
-    let mut text = format!("Received {} buffers\n", document.all.packets);
-    if document.calibration_packets > 0 {
-        text.push_str(&phase("all packets", &document.all));
-        text.push_str(&phase("without calibration", &document.measured));
-    } else {
-        text.push_str(&phase("all packets", &document.all));
-    }
-    if let Some(skew) = document.skew_ppm {
-        text.push_str(&format!("skew {skew:+.3} ppm removed ({})\n", document.skew_method));
-    }
-    let lost = &evaluation.statistics.lost;
-    if !no_losses && !lost.is_empty() {
-        text.push_str(&format!("Dropped packets: {}\n", ranges(lost)));
-    }
-    match document.end {
-        QtcpReceiverEnd::Keyboard => text.push_str("Partial: the user ended the test.\n"),
-        QtcpReceiverEnd::Interrupted => text.push_str("Partial: the test was interrupted.\n"),
-        QtcpReceiverEnd::LogFull => text.push_str("Partial: there was no memory for further packets.\n"),
-        QtcpReceiverEnd::SenderStopped => {
-            text.push_str("Partial: the sender ended the test before all packets were sent.\n");
-        }
-        QtcpReceiverEnd::Quota | QtcpReceiverEnd::Termination | QtcpReceiverEnd::Done => {}
-    }
-    text
-}
-
-/// A line about a phase.
-fn phase(name: &str, received: &QtcpReceived) -> String {
-    let QtcpReceived { packets, duplicated, lost, loss_ratio, rate_octets_per_s, queuing_delay_ns } =
-        *received;
-    let mut text = format!("{name}: {packets} received, {lost} lost");
-    if let Some(ratio) = loss_ratio {
-        text.push_str(&format!(" ({:.2} %)", ratio * 100.0));
-    }
-    if duplicated > 0 {
-        text.push_str(&format!(", {duplicated} duplicated"));
-    }
-    if let Some(rate) = rate_octets_per_s {
-        text.push_str(&format!(", {:.3} kB/s", rate / 1_000.0));
-    }
-    if let Some(delay) = queuing_delay_ns {
-        let [median, p99, max] =
-            [delay.median, delay.p99, delay.max].map(|nanos| Duration::from_nanos_f64(nanos).rounded());
-        text.push_str(&format!("; queuing delay median {median}, p99 {p99}, max {max}"));
-    }
-    text + "\n"
-}
-
-/// Ascending numbers, as `5, 9-12`.
-fn ranges(numbers: &[u64]) -> String {
-    let runs: Vec<&[u64]> = numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next)).collect();
-    let shown = runs.iter().take(MAX_RANGES).filter_map(|run| match (run.first()?, run.last()?) {
-        (first, last) if first == last => Some(first.to_string()),
-        (first, last) => Some(format!("{first}-{last}")),
-    });
-    let mut text = shown.collect::<Vec<_>>().join(", ");
-    let more: usize = runs.iter().skip(MAX_RANGES).map(|run| run.len()).sum();
-    if more > 0 {
-        text.push_str(&format!(" and {more} more, listed in the .sta file (-f)"));
-    }
-    text
-}
-
-/// What a reader should know before using the figures.
-fn notes(document: &QtcpReceiver) -> Vec<String> {
-    let mut notes = document.skew_notes.clone();
-    let stated = document.calibration_packets;
-    if let Some(announced) = document.announced.as_ref().map(|traffic| traffic.calibration_packets)
-        && announced != stated
-    {
-        notes.push(format!(
-            "the sender sends {}, and -c states {stated}: state the same number on both hosts",
-            counted(announced, "calibration packet")
-        ));
-    }
-    if document.host_drops > 0 {
-        notes.push(format!(
-            "this host dropped {} because its receive buffer was full or their checksum was wrong; they count as lost",
-            counted(document.host_drops, "datagram")
-        ));
-    }
-    let is_stamped = [document.departure_stamps, document.arrival_stamps] == [QtcpStamps::Kernel; 2];
-    let by_user = [document.departure_stamps, document.arrival_stamps] == [QtcpStamps::User; 2];
-    if document.all.packets > 0 && !is_stamped && !by_user {
-        notes.push(format!(
-            "departures have the time stamps of the {}, arrivals those of the {}: the kernel's are not known of all packets",
-            place(document.departure_stamps),
-            place(document.arrival_stamps)
-        ));
-    }
-    notes
-}
-
-const fn place(stamps: QtcpStamps) -> &'static str {
-    match stamps {
-        QtcpStamps::Kernel => "kernel",
-        QtcpStamps::Packet => "packets",
-        QtcpStamps::User => "program",
-    }
-}
-
 /// The terminal of a test.
 struct Terminal {
     /// Whether standard output has words.
@@ -329,6 +246,10 @@ struct Terminal {
     is_quiet: bool,
     /// Whether a line of dots has begun.
     has_dots: bool,
+    /// Whether the sender waits for its reservation.
+    waits: bool,
+    /// Bounds the lines about reservations.
+    lines: LineLimit,
     keys: Receiver<Key>,
     interrupted: Arc<AtomicBool>,
 }
@@ -343,6 +264,8 @@ impl Terminal {
             has_words: !arguments.quiet && arguments.json.as_deref() != Some("-"),
             is_quiet: arguments.quiet,
             has_dots: false,
+            waits: !arguments.no_wait,
+            lines: LineLimit::new(monotonic_now()),
             keys,
             interrupted,
         })
@@ -359,6 +282,45 @@ impl Terminal {
         if self.has_words {
             self.end_line();
             output::print(&format!("{text}\n"));
+        }
+    }
+
+    /// A line that the user must see.
+    fn prompt(&mut self, text: &str) {
+        if self.has_words {
+            self.line(text);
+        } else {
+            output::eprint_line(text);
+        }
+    }
+
+    /// What the user reads of a reservation. What becomes the error of the program is left out.
+    fn words(&self, event: &ReservationEvent) -> Vec<Words> {
+        let note = |text: String| vec![Words::Note(text)];
+        match event {
+            ReservationEvent::Announced { source, receiver, tspec, mtu } => {
+                let line = Words::Line(reservation::announcement(*source, &receiver.to_string(), tspec));
+                let fragments = reservation::fragments_note(tspec.packet_size(), *mtu);
+                std::iter::once(line).chain(fragments.map(Words::Note)).collect()
+            }
+            ReservationEvent::Sender(SenderAction::NoReservation) if !self.waits => note(
+                "no receiver has reserved within 30 s; the test goes on without a reservation (-W)".into(),
+            ),
+            ReservationEvent::Sender(action) => reservation::sender_words(action).into_iter().collect(),
+            ReservationEvent::Receiver(ReceiverAction::NoPath) => note(
+                "no flow was announced within 30 s; check that no firewall or router drops IP protocol 46"
+                    .into(),
+            ),
+            ReservationEvent::Receiver(action) => reservation::receiver_words(action),
+            ReservationEvent::Failure(failure) => note(failure.to_string()),
+            ReservationEvent::Refused(error) => note(format!("the reservation is refused: {error}")),
+            ReservationEvent::ReceiverCannot if !self.waits => {
+                note("the receiver cannot reserve; the test goes on without a reservation (-W)".into())
+            }
+            ReservationEvent::ReceiverCannot => Vec::new(),
+            ReservationEvent::Cannot(error) => {
+                note(format!("{error}; the test goes on without a reservation"))
+            }
         }
     }
 
@@ -380,19 +342,23 @@ impl Console for Terminal {
                 output::print(".");
             }
             Notice::Dot => {}
-            Notice::Prompt => {
-                const PROMPT: &str = "Calibration complete. Type 'c' to continue.";
-                if self.has_words {
-                    self.line(PROMPT);
-                } else {
-                    output::eprint_line(PROMPT);
-                }
-            }
+            Notice::Prompt => self.prompt("Calibration complete. Type 'c' to continue."),
+            Notice::Holding => self.prompt("Holding the reservation. Press return to remove it."),
             Notice::ControlLost => {
                 self.note("the control connection failed; the test goes on, and q and return end a receiver");
             }
             Notice::NoControl => self.note("no control connection; the test goes on without it (-W)"),
             Notice::NoKernelStamps => self.note("the kernel does not stamp packets; the program does"),
+        }
+    }
+
+    fn show_reservation(&mut self, event: &ReservationEvent) {
+        let words = self.words(event);
+        for words in self.lines.select(words) {
+            match words {
+                Words::Line(text) => self.line(&text),
+                Words::Note(text) => self.note(&text),
+            }
         }
     }
 
@@ -429,15 +395,6 @@ fn read_lines(input: impl Read, keys: &SyncSender<Key>) {
 mod tests {
     use super::*;
 
-    /// Numbers in a row are one range, and a long list is cut.
-    #[test]
-    fn lost_numbers_are_ranges() {
-        assert_eq!(ranges(&[5]), "5");
-        assert_eq!(ranges(&[0, 1, 5, 9, 10, 11]), "0-1, 5, 9-11");
-        let many: Vec<u64> = (0..MAX_RANGES as u64 + 3).map(|n| n * 2).collect();
-        assert!(ranges(&many).ends_with("396, 398 and 3 more, listed in the .sta file (-f)"));
-    }
-
     /// Lines are read whole, long ones are cut, and the end is reported once.
     #[test]
     fn lines_are_keys() {
@@ -446,45 +403,5 @@ mod tests {
         drop(sender);
         let keys: Vec<Key> = keys.iter().collect();
         assert_eq!(keys, [Key::Line("q".into()), Key::Line("x".repeat(MAX_LINE)), Key::End]);
-    }
-
-    /// A summary has the rate, or says why there is none.
-    #[test]
-    fn sender_states_its_rate() {
-        let phase = QtcpSent {
-            packets: 101,
-            duration_ns: Some(2_000_000_000),
-            rate_octets_per_s: Some(3_200.0),
-            rate_packets_per_s: Some(50.0),
-        };
-        let mut document = QtcpSender {
-            schema: String::new(),
-            software: String::new(),
-            address: String::new(),
-            session: String::new(),
-            started: String::new(),
-            ended: String::new(),
-            partial: false,
-            end: QtcpSenderEnd::AllSent,
-            requested: romer_record::qtcp::QtcpTraffic {
-                payload_octets: 64,
-                token_rate_octets_per_s: 3_200,
-                bucket_depth_octets: 64,
-                calibration_packets: 100,
-                packets: Some(101),
-                duration_ns: None,
-            },
-            all: QtcpSent { packets: 201, ..phase },
-            measured: phase,
-            control: true,
-            kernel_stamps: true,
-            max_departure_error_ns: 0,
-        };
-        assert_eq!(
-            sender_summary(&document),
-            "Sent 101 packets after 100 calibration packets in 2.00 s: 3.200 kB/s, 50.00 packets/s\n"
-        );
-        document.measured = QtcpSent { packets: 1, ..QtcpSent::default() };
-        assert!(sender_summary(&document).contains("Time interval too short for valid measurement."));
     }
 }

@@ -111,10 +111,10 @@ fn a_sweep_accounts_for_every_frame_as_the_routers_own_counters_do() {
     let mut offered = 0;
     for trial in trials {
         let of = |name: &str| count(trial, name);
-        assert_eq!(of("/offered/frames"), of("/carried/frames") + of("/lost"), "{trial:#}");
+        assert_eq!(of("/offered/frames"), of("/forwarded/frames") + of("/lost"), "{trial:#}");
         assert_eq!(of("/intended_load/frames"), of("/offered/frames") + of("/unsent"), "{trial:#}");
         assert_eq!((of("/duplicated"), of("/altered"), of("/reordered")), (0, 0, 0), "{trial:#}");
-        assert_eq!(of("/latency_ns/count"), of("/carried/frames"), "every frame has its latency");
+        assert_eq!(of("/latency_ns/count"), of("/forwarded/frames"), "every frame has its latency");
         assert!(number(trial, "/latency_ns/min") > 0.0);
         offered += of("/offered/frames");
         // The case is set once in each repeat, and the rule stays: the first repeat's "none" may come before or after.
@@ -129,8 +129,8 @@ fn a_sweep_accounts_for_every_frame_as_the_routers_own_counters_do() {
     let valid = trials.iter().filter(|trial| is_valid(trial)).count();
     if valid == trials.len() {
         let results = at(&document, "/results").as_array().unwrap();
-        let carried = results.iter().filter(|one| one["quantity"] == "carried_percent");
-        for one in carried {
+        let forwarded = results.iter().filter(|one| one["quantity"] == "forwarded_percent");
+        for one in forwarded {
             assert_eq!(count(one, "/count"), 2);
             let (mean, load) = (number(one, "/mean"), number(one, "/load_percent"));
             assert!((mean / load - 1.0).abs() < 0.02, "no frame of so few is lost: {one:#}");
@@ -352,11 +352,12 @@ fn the_classes_of_a_scheduler_are_judged_each_by_itself() {
     let found = judged("fifo").with_code(6).document();
     schema::assert_valid(&found, "benchmark");
     let trial = first_valid(&found).expect("a verdict is of a valid trial");
-    let carried = |place: usize| number(trial, &format!("/per_stream/{place}/carried_l2_bps"));
-    // Chance decides how much each class offers, so that it counts what of that is carried.
-    let share = |place: usize| carried(place) / number(trial, &format!("/per_stream/{place}/offered_l2_bps"));
+    let forwarded = |place: usize| number(trial, &format!("/per_stream/{place}/forwarded_l2_bps"));
+    // Chance decides how much each class offers, so that it counts what of that is forwarded.
+    let share =
+        |place: usize| forwarded(place) / number(trial, &format!("/per_stream/{place}/offered_l2_bps"));
     assert!(share(0) > share(1) && share(1) > share(2), "{:#}", trial["per_stream"]);
-    assert!(carried(0) > 0.9 * number(trial, "/per_stream/0/offered_l2_bps"));
+    assert!(forwarded(0) > 0.9 * number(trial, "/per_stream/0/offered_l2_bps"));
     assert!(
         verdicts(&found).iter().filter(|(subject, holds)| subject.starts_with("class") && !holds).count()
             >= 2
@@ -368,7 +369,7 @@ fn the_classes_of_a_scheduler_are_judged_each_by_itself() {
     let times = ["--loads", "60%", "--trial", "2s", "--settle", "300ms"];
     let ended = bench(&lab, &[&["priority"], &small[..], &times, &streams].concat());
     let trial = trials(&ended.document())[0].clone();
-    let sum: f64 = (0..3).map(|place| number(&trial, &format!("/per_stream/{place}/carried_l2_bps"))).sum();
+    let sum: f64 = (0..3).map(|place| number(&trial, &format!("/per_stream/{place}/forwarded_l2_bps"))).sum();
     assert!(sum < 1.04e6, "{:#}", trial["per_stream"]);
     // A router that takes the first for the last is caught, and both are named.
     lab.filter(

@@ -120,6 +120,32 @@ fn a_senders_clock_that_is_set_is_told_from_a_change_of_the_path_though_packets_
         assert!((number(&events[0], "/size_ns") + set as f64).abs() < 1e3, "{set}: {events:?}");
         assert!((number(&document, "/clock/skew_ppm") - 40.0).abs() < 0.5, "{}", document["clock"]);
         assert!(number(&document, "/forward/delay_ns/max") < 1.4e6, "{}", document["forward"]["delay_ns"]);
-        assert_eq!(document["events"][0]["side"], "sender");
+        assert_eq!(document["events"][0]["location"], "sender");
+    }
+}
+
+/// A stated bound makes one-way delays absolute, unless the log contradicts it: here the clocks differ by an hour.
+#[test]
+fn stated_clocks_are_used_or_contradicted() {
+    let document = analyze(&["--clocks", "synchronised:10ms", "--clock-offset", "3600s"]);
+    assert_eq!(document["clock"]["method"], "synchronised");
+    assert_eq!(document["clock"]["synchronisation"]["source"], "user");
+    for way in ["forward", "reverse"] {
+        assert_eq!(document[way]["delay_kind"], "absolute");
+        let least = number(&document[way], "/delay_ns/min");
+        assert!((-1e7..2e7).contains(&least), "{way}: {least}");
+    }
+    let document = analyze(&["--clocks", "synchronised:10ms"]);
+    assert_eq!(document["clock"]["method"], "piecewise");
+    assert!(warned(&document).contains("synchronisation-contradicted"), "{}", document["warnings"]);
+    for (wrong, told) in [
+        (&["--clocks", "synchronised"][..], "add the bound"),
+        (&["--clock-offset", "1ms"], "add --clocks synchronised:BOUND"),
+        (&["--clocks", "shared", "--skew", "hull"], "one clock needs no estimate"),
+        (&["--clocks", "both"], "use auto, synchronised"),
+    ] {
+        let mut command = romer(["analyze", "no.csv"]);
+        let ended = process::run(command.args(wrong)).with_code(2);
+        assert!(ended.stderr.contains(told), "{ended:?}");
     }
 }

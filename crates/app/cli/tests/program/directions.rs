@@ -249,7 +249,7 @@ fn an_interrupt_ends_the_far_end_too_and_keeps_all_that_was_sent() {
         measuring.wait().with_code(130);
         let document = kept(&home);
         assert_eq!(at(&document, "/partial"), true);
-        assert_eq!(at(&document, "/cut_short"), "interrupted");
+        assert_eq!(at(&document, "/early_end"), "interrupted");
         for way in ways(direction) {
             let packets = at(&document, &format!("/{way}/packets"));
             let [sent, received] = ["/sent", "/received"].map(|name| count(packets, name));
@@ -278,7 +278,7 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
             assert!(at(&document, "/reverse/packets/lost").is_null(), "what it sent last is not known");
             assert_eq!(at(&document, "/reverse/packets/received_at_least"), true, "{document:#}");
         }
-        assert_eq!(at(&document, "/cut_short"), "responder_lost", "{direction}");
+        assert_eq!(at(&document, "/early_end"), "responder_lost", "{direction}");
         let run = home.path().join("run");
         let shown = process::run(romer(["report"]).arg(&run)).with_code(0).stdout;
         assert!(shown.contains("Partial  the responder became unreachable"), "{shown}");
@@ -300,7 +300,7 @@ fn killed_reverse_runs_are_completed() {
     let report = process::run(romer(["report", "--json", "-"]).arg(home.path().join("run"))).with_code(0);
     let document = report.document();
     assert_eq!(at(&document, "/partial"), true);
-    assert_eq!(at(&document, "/cut_short"), "killed");
+    assert_eq!(at(&document, "/early_end"), "killed");
     assert!(count(&document, "/reverse/packets/received") >= 20, "{document}");
     // What the far end still sends is counted at the bridge; there comes a second in which it is nothing.
     lab.bridge("iifname e1 udp sport 862 counter name back");

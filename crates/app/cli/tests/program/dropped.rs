@@ -35,7 +35,7 @@ fn assert_not_lost(document: &Value, way: &str, side: &str, lost_on_path: u64, w
     let events = at(document, "/events").as_array().unwrap();
     let own = |event: &&Value| {
         event["code"] == "not-sent"
-            && event["side"] == side
+            && event["location"] == side
             && event["detail"] == "queue-drops"
             && event["queue"] == "pfifo_head_drop"
             && event["interface"] == interface

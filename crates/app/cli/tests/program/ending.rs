@@ -206,7 +206,7 @@ fn what_a_responder_answers_that_stood_still_past_the_end_is_not_lost() {
     // A busy machine may stop it for a moment.
     let is_false = |event: &&Value| {
         let length = || event["until_ns"].as_i64().unwrap() - event["at_ns"].as_i64().unwrap();
-        event["code"] == "pause" && event["side"] == "sender" && length() > 3_000_000_000
+        event["code"] == "pause" && event["location"] == "sender" && length() > 3_000_000_000
     };
     assert_eq!(events.iter().find(is_false), None, "it waited");
 }

@@ -205,7 +205,7 @@ fn session_follows_new_address() {
         ways.iter().for_each(|way| assert_whole(&document, way));
         let events = at(&document, "/events").as_array().unwrap();
         let moves = |side: &str| {
-            let of = |one: &&Value| one["code"] == "address-change" && one["side"] == side;
+            let of = |one: &&Value| one["code"] == "address-change" && one["location"] == side;
             events.iter().filter(of).filter(|one| one["until_ns"].is_i64()).count()
         };
         // Of both directions there are two sessions, and each end tells what happened once.
@@ -430,11 +430,11 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     }
     let events = at(&document, "/events").as_array().unwrap();
     let theirs = events.iter().filter(|event| kinds.iter().any(|kind| event["code"] == *kind));
-    assert!(theirs.clone().all(|event| event["side"] == "responder"), "{document:#}");
+    assert!(theirs.clone().all(|event| event["location"] == "responder"), "{document:#}");
     // When it happened, not when the network let the far end tell of it: the interface was down for a second.
     let moment = |kind: &str| {
         let event =
-            events.iter().find(|event| event["code"] == kind && event["side"] == "responder").unwrap();
+            events.iter().find(|event| event["code"] == kind && event["location"] == "responder").unwrap();
         event["at_ns"].as_i64().unwrap()
     };
     let down = moment("link-up") - moment("link-down");

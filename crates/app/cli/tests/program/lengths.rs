@@ -189,7 +189,7 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
     assert!((1..10).contains(&refused) && unknown <= 2, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
     let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
-    assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+    assert_eq!((&event["location"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
     assert!(event_text(event).ends_with("set --size to at most 1272B"), "{event}");
 }
 
@@ -221,7 +221,7 @@ fn replies_too_long_for_the_way_back() {
         assert!(unknown <= 2 && round_trips == refused + not_sent, "{target}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["code"] == "not-sent").unwrap();
-        assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+        assert_eq!((&event["location"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
     }
 }
 

@@ -40,6 +40,7 @@ mod noise;
 mod offline;
 mod qtcp_files;
 mod qtcp_live;
+mod qtcp_reserve;
 mod queue;
 mod rates;
 mod recorded;

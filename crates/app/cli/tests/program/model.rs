@@ -172,7 +172,7 @@ fn several_logs_become_a_timeline() {
     for (name, delay_ms) in [("day.csv", 20), ("night.csv", 50)] {
         std::fs::write(folder.path().join(name), log(delay_ms)).unwrap();
     }
-    let (text, document) = made(folder.path(), &["day.csv", "night.csv"], &["--one-clock"]);
+    let (text, document) = made(folder.path(), &["day.csv", "night.csv"], &["--clocks", "shared"]);
     assert!(text.contains("fixed = \"20ms\"") && text.contains("[[timeline]]\nat = \"10s\"\n"), "{text}");
     assert!(text.contains("[timeline.a_to_b.delay]") && text.contains("fixed = \"50ms\""), "{text}");
     assert!(text.contains("[timeline_repeat]\nevery = \"20s\"\n"), "{text}");

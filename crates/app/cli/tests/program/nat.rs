@@ -150,7 +150,8 @@ fn refused_port_is_an_event() {
     measuring.await_more();
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
-    let refused = events.iter().filter(|event| event["code"] == "not-sent" && event["side"] == "responder");
+    let refused =
+        events.iter().filter(|event| event["code"] == "not-sent" && event["location"] == "responder");
     assert!(refused.count() > 0, "{events:?}");
     losses(&document, "reverse");
     assert!(count(&document, "/reverse/packets/not_sent") > 0, "{document:#}");
@@ -171,7 +172,7 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
         let events = at(&document, "/events").as_array().unwrap();
         let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
         assert!(
-            !moved.is_empty() && moved.iter().all(|event| event["side"] == "path"),
+            !moved.is_empty() && moved.iter().all(|event| event["location"] == "path"),
             "{direction}: {events:?}"
         );
         for way in ways(direction) {
@@ -190,7 +191,7 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
 fn assert_one_rebinding(document: &serde_json::Value) {
     let events = at(document, "/events").as_array().unwrap();
     let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
-    assert!(matches!(moved[..], [one] if one["side"] == "path"), "{events:#?}");
+    assert!(matches!(moved[..], [one] if one["location"] == "path"), "{events:#?}");
     let warnings = warned(document);
     assert!(!warnings.contains("responder-log-incomplete"), "{warnings}");
 }
@@ -281,12 +282,12 @@ fn a_mapping_that_is_gone_right_after_the_last_probe_costs_nothing() {
         measuring.wait().with_code(0);
         let document = crate::common::lab::kept(&home);
         assert_eq!(at(&document, "/partial"), false, "{direction}: {document:#}");
-        assert!(at(&document, "/cut_short").is_null(), "{direction}: {document:#}");
+        assert!(at(&document, "/early_end").is_null(), "{direction}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let moved: Vec<_> = events.iter().filter(|event| event["code"] == "address-change").collect();
         // It may have come when nobody needed it any more.
         assert!(
-            moved.len() <= 1 && moved.iter().all(|one| one["side"] == "path"),
+            moved.len() <= 1 && moved.iter().all(|one| one["location"] == "path"),
             "{direction}: {events:#?}"
         );
         let warnings = warned(&document);

@@ -180,6 +180,34 @@ fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     assert!(lines.len() == 3 && lines[1].starts_with("back.sta,") && lines[2].starts_with("there.sta,"));
 }
 
+/// The `.sta` files of a folder have a summary: figures of each variable over files with equal settings, or with equal keys of the
+/// user's choice.
+#[test]
+fn repeats_are_summarised() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, service: &str, lost: u32| {
+        let text = format!("format: romer-sta/1\nrun: {name}\nservice: {service}\nsize: 64\nlost: {lost}\n");
+        std::fs::write(folder.path().join(format!("{name}.sta")), text).unwrap();
+    };
+    write("a", "guaranteed", 0);
+    write("b", "best-effort", 109);
+    write("c", "guaranteed", 3);
+    let collate =
+        |arguments: &[&str]| process::run(romer(["qtcp"]).args(arguments).arg("-A").arg(folder.path()));
+    let printed = collate(&[]).with_code(0).stdout;
+    assert!(printed.contains("\n\nsummary of files with equal service, size\nservice "), "{printed}");
+    let summary = |arguments: &[&str]| {
+        collate(&[&["--quiet", "--summary-csv", "-"][..], arguments].concat()).with_code(0).stdout
+    };
+    assert_eq!(
+        summary(&[]),
+        "service,size,variable,files,mean,min,max\nguaranteed,64,lost,2,1.5,0,3\nbest-effort,64,lost,1,109.0,109,109\n"
+    );
+    assert_eq!(summary(&["--by", "size"]), "size,variable,files,mean,min,max\n64,lost,3,37.3,0,109\n");
+    let refused = collate(&["--by", "lots"]).with_code(2).stderr;
+    assert!(refused.contains("unknown key (--by lots)") && refused.contains("--by \"lost\""), "{refused}");
+}
+
 /// What the lines of a `.log` have for latencies, in units of 100 ns, by number.
 fn latencies(log: &Path) -> BTreeMap<u64, i64> {
     let text = std::fs::read_to_string(log).unwrap();

@@ -133,6 +133,18 @@ fn own_count_ends_alone() {
     assert_eq!((at(&document, "/end"), count(&document, "/all/lost")), (&"quota".into(), 0));
 }
 
+/// The receiver's own time ends a test alone, long before the sender's last packet.
+#[test]
+fn own_time_ends_alone() {
+    let lab = Lab::path();
+    filter(&lab, &[NO_CONTROL, NO_TERMINATION]);
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = receive(&lab, folder.path(), &["-W", "-n1s"]);
+    send(&lab, &["-W", "-l64", "-R64", "-n600s"]).with_code(5);
+    receiver.wait().with_code(0);
+    assert_eq!(at(&document(folder.path()), "/end"), "quota");
+}
+
 /// A termination packet ends a test alone, though the receiver expects more packets.
 #[test]
 fn termination_ends_alone() {
@@ -231,12 +243,18 @@ fn large_packets_are_refused() {
     assert!(receiver.is_running());
 }
 
-/// Options that describe a reservation are refused, and so is the one without a documented meaning.
+/// Options that describe a service are refused without one, and so is the one without a documented meaning.
 #[test]
 fn unavailable_options_are_refused() {
-    for option in ["-SGR", "-e", "-v", "-m64", "-M64"] {
+    for option in ["-e", "-m64", "-M64"] {
         let refused = process::run(&mut romer(["qtcp", option, "-t", "127.0.0.1"])).with_code(2).stderr;
-        assert!(refused.contains("RSVP") && refused.contains(&option[..2]), "{refused}");
+        assert!(refused.contains(&format!("no service ({})", &option[..2])), "{refused}");
+        assert!(refused.contains("-S GR"), "{refused}");
+    }
+    for (options, says) in [(["-M63", "-m64"], "(-M 63)"), (["-M64", "-m65"], "-m 65, -M 64")] {
+        let mut command = romer(["qtcp", "-SGR", "-l64", "-t", "127.0.0.1"]);
+        let refused = process::run(command.args(options)).with_code(2).stderr;
+        assert!(refused.contains(says), "{refused}");
     }
     let refused = process::run(&mut romer(["qtcp", "-a3", "-r"])).with_code(2).stderr;
     assert!(refused.contains("(-a)") && refused.contains("does not state its meaning"), "{refused}");

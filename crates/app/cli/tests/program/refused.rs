@@ -57,7 +57,7 @@ fn assert_refused(document: &Value, direction: &str) {
 /// The far host's refusals lie within this time, and are not told as of when they were over.
 fn assert_dated(document: &Value, direction: &str, [before, after]: [i64; 2]) {
     let events = at(document, "/events").as_array().unwrap();
-    let refused = |event: &&Value| event["code"] == "not-sent" && event["side"] == "responder";
+    let refused = |event: &&Value| event["code"] == "not-sent" && event["location"] == "responder";
     let all: Vec<&Value> = events.iter().filter(refused).collect();
     let [event] = all[..] else { panic!("{direction}: {events:#?}") };
     let [from, until, clock] = ["at_ns", "until_ns", "clock_ns"].map(|name| event[name].as_i64().unwrap());
@@ -147,7 +147,7 @@ fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could
         let events = at(&document, "/events").as_array().unwrap();
         let routes = events.iter().filter(|event| event["code"] == "route-change");
         let theirs: Vec<i64> = routes
-            .filter(|event| event["side"] == "responder")
+            .filter(|event| event["location"] == "responder")
             .map(|event| event["clock_ns"].as_i64().unwrap())
             .collect();
         let [gone, back] = theirs[..] else { panic!("{direction}: {events:#?}") };

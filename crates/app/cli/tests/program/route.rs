@@ -178,7 +178,7 @@ fn a_way_that_changes_during_the_run_is_seen_and_told() {
         );
         let found = events.iter().find(|event| event_text(event) == told);
         let found = found.unwrap_or_else(|| panic!("{told}: {document:#}"));
-        assert_eq!((&found["code"], &found["side"]), (&"route-change".into(), &"path".into()));
+        assert_eq!((&found["code"], &found["location"]), (&"route-change".into(), &"path".into()));
         // When it was is not known any better than that it was between the two searches.
         assert_eq!(found["at_ns"], 0, "{found}");
         assert!(found["until_ns"].as_i64().is_some_and(|until| until > 0), "{found}");

@@ -58,6 +58,40 @@ fn routers_without_rsvp_are_reported() {
     sender.wait().with_code(0);
 }
 
+/// Messages that routers must read have the option Router Alert and TTL 255 on the wire: those to the receiver, and none of those
+/// to the sender.
+#[test]
+fn messages_downstream_have_router_alert() {
+    let lab = Lab::path();
+    let alert = "ip protocol 46 ip ttl 255 @nh,0,8 0x46 @nh,160,32 0x94040000 counter name alert";
+    let plain = "ip protocol 46 ip ttl 255 @nh,0,8 0x45 counter name plain";
+    let all = "ip protocol 46 counter name all";
+    for host in ["A", "B"] {
+        lab.filter(
+            host,
+            &format!(
+                "table ip test {{ counter alert {{ }}; counter plain {{ }}; counter all {{ }}; \
+                 chain input {{ type filter hook input priority 0; {alert}; {plain}; {all}; }}; }}"
+            ),
+        );
+    }
+    let mut receiver = Process::start(&mut lab.romer("B", ["rsvp", "receive", FAR]));
+    receiver.line();
+    let mut sender = Process::start(&mut lab.romer("A", ["rsvp", "send", FAR]));
+    sender.line();
+    receiver.line();
+    assert!(receiver.line().starts_with("reserved for 198.18.0.2:5003"), "it is confirmed");
+    let counted = |host| ["alert", "plain", "all"].map(|counter| lab.counted(host, "ip", counter));
+    let [alert, plain, all] = counted("B");
+    assert!(alert >= 2 && plain == 0 && all == alert, "a Path and a ResvConf: {alert}, {plain}, {all}");
+    let [alert, plain, all] = counted("A");
+    assert!(alert == 0 && plain >= 1 && all == plain, "a Resv: {alert}, {plain}, {all}");
+    for end in [sender, receiver] {
+        end.signal("TERM");
+        end.wait().with_code(0);
+    }
+}
+
 /// Without an answer each end fails with code 5 and names the protocol.
 #[test]
 fn missing_ends_are_reported() {
@@ -81,6 +115,6 @@ fn fragmented_packets_are_noted() {
         let stderr = process::run(&mut lab.romer("A", flow)).with_code(5).stderr;
         let note = "note: packets of 3028 bytes exceed the MTU of 1500 bytes";
         assert_eq!(stderr.contains(note), is_noted, "{stderr}");
-        assert_eq!(stderr.contains("use --size 1472 or less"), is_noted, "{stderr}");
+        assert_eq!(stderr.contains("use payloads of 1472 bytes or less"), is_noted, "{stderr}");
     }
 }

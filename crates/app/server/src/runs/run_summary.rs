@@ -195,7 +195,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let document = json!({
             "trials": [{}],
-            "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "found": "half", "passed": false}],
+            "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "observed": "half", "passed": false}],
             "limits": [{"limit": "loss_ratio<0.01", "passed": true, "value": 0.0}],
         });
         std::fs::write(folder.path().join(BENCHMARK_FILE), document.to_string()).unwrap();

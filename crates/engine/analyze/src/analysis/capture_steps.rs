@@ -145,10 +145,10 @@ pub(super) fn take_out(captures: [&mut [Captured]; 2], matched: &Matched, is_ans
     found.extend(theirs);
     // When it was by the first capture's clock.
     for known in &mut found {
-        let pairs = &matched.pairs[usize::from(known.side == EventLocation::Responder)];
+        let pairs = &matched.pairs[usize::from(known.location == EventLocation::Responder)];
         let place = known.place;
         let at = |place: Option<usize>| place.and_then(|place| near.get(place)).map(|packet| packet.at_ns);
-        let (last, next) = match known.side {
+        let (last, next) = match known.location {
             EventLocation::Sender => (at(place.checked_sub(1)), at(Some(place))),
             _ => {
                 let matched = |pair: &Option<(usize, bool)>| pair.map(|(other, _)| other);
@@ -167,7 +167,7 @@ fn of_one(
     other: &[Captured],
     pairs: &[Option<(usize, bool)>],
     is_answered: bool,
-    side: EventLocation,
+    location: EventLocation,
 ) -> Vec<Known> {
     let of = |(packet, pair): (&Captured, &Option<(usize, bool)>)| {
         let other = pair.and_then(|(place, way)| Some((other.get(place)?.at_ns, way)));
@@ -185,7 +185,7 @@ fn of_one(
         own[step.place..].iter_mut().for_each(|packet| packet.at_ns = packet.at_ns.saturating_sub(taken_ns));
         let (before, after) = (own[step.place - 1].at_ns, own[step.place].at_ns);
         found.push(Known {
-            side,
+            location,
             place: step.place,
             from_ns: before.saturating_add(after.saturating_sub(before) / 2),
             taken_ns,

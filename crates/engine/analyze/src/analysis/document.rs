@@ -54,10 +54,11 @@ pub(super) fn of_table(
         untimed(&evaluated.related, about.stamps_missing, m);
     }
     m.warnings.extend(about.notes);
-    let undone =
-        |side: EventLocation| m.events.iter().any(|event| event.side == side && event.step.is_some());
+    let undone = |location: EventLocation| {
+        m.events.iter().any(|event| event.location == location && event.step.is_some())
+    };
     let kept = about.stepped.into_iter().zip([EventLocation::Sender, EventLocation::Responder]);
-    let kept: Vec<_> = kept.filter(|(_, side)| !undone(*side)).filter_map(|(step, _)| step).collect();
+    let kept: Vec<_> = kept.filter(|(_, location)| !undone(*location)).filter_map(|(step, _)| step).collect();
     m.warnings.extend(kept);
     m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
     evaluated
@@ -95,7 +96,7 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
         responder_log_complete: table.responder_log == LogPresence::Complete,
         not_logged: Vec::new(),
         responder_log_gaps: Vec::new(),
-        cut_short: None,
+        early_end: None,
         unreachable: None,
         stamp_request: StampRequest::Kernel,
         skew: analysis.skew.clone(),

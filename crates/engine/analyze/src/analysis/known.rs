@@ -12,7 +12,7 @@ use super::set_back::{BackwardStep, step_event};
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Whose clock was set.
-    pub(super) side: EventLocation,
+    pub(super) location: EventLocation,
     /// The first packet after it, in its file.
     pub(super) place: usize,
     /// Stamps from which what was taken out is gone are of after it from here on.
@@ -76,8 +76,8 @@ impl Settled {
     }
 
     /// From which stamps of a clock on how much is to be taken out, the last first.
-    fn steps_of_side(&self, side: EventLocation) -> impl Iterator<Item = (i64, i64)> {
-        let own = self.steps.iter().rev().filter(move |(known, ..)| known.side == side);
+    fn steps_of_side(&self, location: EventLocation) -> impl Iterator<Item = (i64, i64)> {
+        let own = self.steps.iter().rev().filter(move |(known, ..)| known.location == location);
         own.map(|(known, left, _)| (known.from_ns, *left))
     }
 
@@ -91,8 +91,8 @@ impl Settled {
             Direction::Forward => (EventLocation::Sender, EventLocation::Responder),
             Direction::Reverse => (EventLocation::Responder, EventLocation::Sender),
         };
-        let undone = |stamp: i64, side: EventLocation| {
-            self.steps_of_side(side)
+        let undone = |stamp: i64, location: EventLocation| {
+            self.steps_of_side(location)
                 .filter(|(from, _)| stamp >= *from)
                 .fold(stamp, |stamp, (_, left)| stamp - left)
         };
@@ -114,7 +114,7 @@ impl Settled {
 /// What was left of a step in the stamps.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    side: EventLocation,
+    location: EventLocation,
     /// Between which packets it was, by the sender's clock.
     between: [i64; 2],
     left_ns: i64,
@@ -153,7 +153,7 @@ impl Left {
     }
 
     const fn sign(&self) -> i64 {
-        if matches!(self.side, EventLocation::Sender) { -1 } else { 1 }
+        if matches!(self.location, EventLocation::Sender) { -1 } else { 1 }
     }
 
     /// How much of it an event tells, and half the width of its interval.
@@ -199,7 +199,7 @@ pub(super) fn sized(
         let (Some(step), Some(uncertain_ns)) = (&mut event.step, uncertain_ns) else { return event };
         let left_ns = left(uncertain_ns);
         let between = [event.at_ns, until_ns].map(|at| first.saturating_add(at));
-        let left = Left { side: event.side, between, left_ns };
+        let left = Left { location: event.location, between, left_ns };
         let told = left.place(&estimate, forward, reverse).and_then(|place| estimate.events.get(place));
         let (size_ns, error) = told.map_or((left_ns, 4 * uncertain_ns), |event| left.told_by(event));
         step.size_ns = step.size_ns.saturating_add(size_ns.saturating_sub(left_ns));
@@ -221,7 +221,8 @@ impl Known {
         if self.left_ns == 0 {
             return None;
         }
-        let left = Left { side: self.side, between: [self.since_ns, self.near_ns], left_ns: self.left_ns };
+        let left =
+            Left { location: self.location, between: [self.since_ns, self.near_ns], left_ns: self.left_ns };
         let place = left.place(estimate, forward, reverse)?;
         let event = *estimate.events.get(place)?;
         // Of one direction, the clocks are estimated anew without the step.
@@ -239,6 +240,6 @@ impl Known {
         let interval = Some([size_ns.saturating_sub(error), size_ns.saturating_add(error)]);
         let (before_ns, after_ns) = (self.before_ns, self.after_ns);
         let step = ClockStep { size_ns, size_interval_ns: interval, before_ns, after_ns };
-        step_event(self.side, EventDetail::CaptureOrder, self.near_ns.saturating_sub(first), step)
+        step_event(self.location, EventDetail::CaptureOrder, self.near_ns.saturating_sub(first), step)
     }
 }

@@ -33,6 +33,7 @@ mod table;
 mod twice_tests;
 #[cfg(test)]
 mod two_way_tests;
+mod unit;
 #[cfg(test)]
 mod vector_tests;
 
@@ -235,7 +236,7 @@ fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
     let mut steps = set_back::steps(table.packets.firsts(), table.shape, analysis.waiting_time.as_nanos());
     if !table.set_back.is_empty() {
         // The order of the lines tells it better than the delays.
-        steps.retain(|found| found.event.side == EventLocation::Sender);
+        steps.retain(|found| found.event.location == EventLocation::Sender);
     }
     let with = |events: Vec<Event>| gather(&Stream { events, ..stream.clone() }, &table.packets);
     let mut events = known::leaving(&steps);
@@ -291,14 +292,14 @@ fn both_ways(
     let [own, theirs] = [there, back].map(|table| {
         let mut steps = set_back::steps(table.packets.firsts(), Shape::FourStamps, 0);
         // Of the other clock the other file tells.
-        steps.retain(|found| found.event.side == EventLocation::Sender);
+        steps.retain(|found| found.event.location == EventLocation::Sender);
         steps
     });
     let steps: Vec<BackwardStep> =
         own.into_iter().chain(theirs.iter().map(BackwardStep::of_responder)).collect();
     let mut stream_back = stream(analysis, file, back);
     let mut with = |events: Vec<Event>| {
-        let turned = |event: &Event| Event { side: event.side.other(), ..event.clone() };
+        let turned = |event: &Event| Event { location: event.location.other(), ..event.clone() };
         stream_back.events = events.iter().map(turned).collect();
         stream_there.events = events;
         [gather(stream_there, &there.packets), gather(&stream_back, &back.packets)]

@@ -101,9 +101,9 @@ fn fall(stamps: &[(i64, i64)], from: usize, place: usize) -> Option<i64> {
     if before.iter().min() <= after.iter().max() {
         return None;
     }
-    let [before, after] = [&mut before, &mut after].map(|side| {
-        let middle = side.len() / 2;
-        *side.select_nth_unstable(middle).1
+    let [before, after] = [&mut before, &mut after].map(|location| {
+        let middle = location.len() / 2;
+        *location.select_nth_unstable(middle).1
     });
     Some(before.saturating_sub(after))
 }

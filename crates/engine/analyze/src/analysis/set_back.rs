@@ -73,7 +73,11 @@ impl BackwardStep {
     pub(super) fn of_responder(&self) -> Self {
         // Of both at once, how far the one went beyond the other is to be found out.
         let uncertain_ns = self.uncertain_ns.or(self.common_ns);
-        Self { event: Event { side: EventLocation::Responder, ..self.event.clone() }, uncertain_ns, ..*self }
+        Self {
+            event: Event { location: EventLocation::Responder, ..self.event.clone() },
+            uncertain_ns,
+            ..*self
+        }
     }
 }
 
@@ -94,8 +98,8 @@ pub(super) fn lower(before: Vec<i64>, after: Vec<i64>, few: usize) -> Option<(i6
 }
 
 /// That an end's clock was set, at a moment after the first packet left.
-pub(super) fn step_event(side: EventLocation, detail: EventDetail, at_ns: i64, step: ClockStep) -> Event {
-    Event { step: Some(step), ..Event::with(detail, side, at_ns, step.after_ns) }
+pub(super) fn step_event(location: EventLocation, detail: EventDetail, at_ns: i64, step: ClockStep) -> Event {
+    Event { step: Some(step), ..Event::with(detail, location, at_ns, step.after_ns) }
 }
 
 #[cfg(test)]

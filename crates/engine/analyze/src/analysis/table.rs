@@ -17,7 +17,7 @@ use super::error::AnalysisError;
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
 use super::rows::LogPresence;
-use super::{eras, formats, pause};
+use super::{eras, formats, pause, unit};
 use crate::evaluate::Unread;
 
 /// Octets that are read at a time.
@@ -204,6 +204,10 @@ impl Table {
         }
         let departures = lines.rows().map(|row| row.stamps[0].or(row.user[0]));
         notes.extend(pause::warning(departures, |row| places.line(row)));
+        if shape == Shape::FourStamps {
+            let back = |row: &Row| row.stamps[3].or(row.user[3]);
+            notes.extend(unit::warning(lines.rows().map(|row| [row.stamps[0].or(row.user[0]), back(&row)])));
+        }
         notes.extend(digits.cut());
         notes.extend(no_losses(reader.no_losses()));
         notes.extend(reader.unended().map(csv::Unended::warning));

@@ -15,10 +15,12 @@ pub(super) fn warnings(
     any: bool,
 ) -> Vec<MeasurementWarning> {
     let mut warnings: Vec<MeasurementWarning> = without_card(stream, selection, any).into_iter().collect();
-    for (found, side) in cards.bunches().into_iter().zip([EventLocation::Sender, EventLocation::Responder]) {
+    for (found, location) in
+        cards.bunches().into_iter().zip([EventLocation::Sender, EventLocation::Responder])
+    {
         let Some(found) = found else { continue };
         warnings.push(MeasurementWarning::InterruptCoalescing {
-            side,
+            location,
             packets: found.bunched,
             arrivals: found.arrivals,
             longest_ns: found.longest_ns,

@@ -116,6 +116,7 @@ fn forward(stream: &Stream, related: &StreamSingletons) -> Option<DirectionConte
         complete: true,
         lost: related.numbers.map(|told| known_lost(told.there, told.all_there)),
         ordered: related.forward_is_ordered(),
+        copies_attributed: related.copies_attributed,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         ecn_sent: ecn_sent(stream),
@@ -139,6 +140,7 @@ fn reverse(stream: &Stream, related: &StreamSingletons) -> Option<DirectionConte
         complete: related.reverse_complete,
         lost: related.numbers.map(|told| known_lost(told.back, told.all_back)),
         ordered: related.reverse_is_ordered(),
+        copies_attributed: related.copies_attributed,
         not_sent: if own { Some(related.reverse_not_sent) } else { replies_not_sent(stream, related) },
         dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
         ecn_sent: if own { ecn_sent(stream) } else { answered(stream) },
@@ -170,6 +172,7 @@ fn round_trip(stream: &Stream, related: &StreamSingletons) -> Option<DirectionCo
         complete: true,
         lost: None,
         ordered: true,
+        copies_attributed: true,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         // What comes back are replies, and those take no part in it.

@@ -20,7 +20,7 @@ pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &StreamSing
 }
 
 fn placed(stream: &Stream, mut events: Vec<Event>, related: &StreamSingletons) -> Vec<Event> {
-    let is_theirs = |event: &Event| event.side == EventLocation::Responder;
+    let is_theirs = |event: &Event| event.location == EventLocation::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
         return events;

@@ -56,7 +56,9 @@ impl Standstill {
             return None;
         }
         let there = |kind: EventKind| {
-            events.iter().filter(move |event| (event.kind, event.side) == (kind, EventLocation::Responder))
+            events
+                .iter()
+                .filter(move |event| (event.kind, event.location) == (kind, EventLocation::Responder))
         };
         let stood = there(EventKind::Pause).map(|event| {
             Duration::from_nanos(event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns)))
@@ -97,15 +99,18 @@ pub(super) fn late_departures(m: &Measurement) -> Vec<MeasurementWarning> {
         (&m.reverse, &errors.responder, EventLocation::Responder),
     ];
     let mut warnings = Vec::new();
-    for (way, errors, side) in ends {
+    for (way, errors, location) in ends {
         let kept = errors.departure.max.filter(|most| *most >= LATE_NS);
         warnings.extend(
-            kept.map(|most| MeasurementWarning::DepartureHeldByHost { side, late_ns: most.round() as i64 }),
+            kept.map(|most| MeasurementWarning::DepartureHeldByHost {
+                location,
+                late_ns: most.round() as i64,
+            }),
         );
         let late = way.departure_error_ns.as_ref().and_then(|errors| errors.max);
         let late = late.filter(|most| *most - kept.unwrap_or(0.0) >= LATE_NS);
         warnings.extend(
-            late.map(|most| MeasurementWarning::DepartureLate { side, late_ns: most.round() as i64 }),
+            late.map(|most| MeasurementWarning::DepartureLate { location, late_ns: most.round() as i64 }),
         );
     }
     warnings
@@ -138,10 +143,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(cause(&[]), ResponderDelayCause::Unknown, "it tells no less than a second");
-        let event = |kind, side| Event {
+        let event = |kind, location| Event {
             until_ns: Some(1_000_000_001),
             datagrams: Some(9),
-            ..Event::new(kind, side, 1, 1)
+            ..Event::new(kind, location, 1, 1)
         };
         let full = event(EventKind::ReceiveOverflow, EventLocation::Responder);
         assert_eq!(cause(std::slice::from_ref(&full)), ResponderDelayCause::Overloaded);

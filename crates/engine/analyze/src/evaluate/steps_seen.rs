@@ -12,7 +12,7 @@ const TOGETHER_NS: i64 = 1_000_000_000;
 pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
     for event in events {
         let Some(step) = event.step else { continue };
-        let is_ours = event.side == EventLocation::Sender;
+        let is_ours = event.location == EventLocation::Sender;
         let further = |size: i64| if is_ours { size.saturating_neg() } else { size };
         let mut size_interval_ns = step.size_interval_ns.map(|interval| interval.map(further));
         size_interval_ns.iter_mut().for_each(|interval| interval.sort_unstable());

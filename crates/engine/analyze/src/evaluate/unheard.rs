@@ -33,9 +33,9 @@ pub(super) fn warnings(stream: &Stream, related: &StreamSingletons) -> Vec<Measu
             !related.forward.is_empty(),
         ),
     ];
-    let unheard = ends.into_iter().filter_map(|(side, setting, singletons, replies)| {
+    let unheard = ends.into_iter().filter_map(|(location, setting, singletons, replies)| {
         let ip_no_pmtu_disc = setting.filter(|_| singletons.iter().any(may_be_too_long))?;
-        Some(MeasurementWarning::PathMtuIgnored { side, ip_no_pmtu_disc, replies })
+        Some(MeasurementWarning::PathMtuIgnored { location, ip_no_pmtu_disc, replies })
     });
     unheard.chain(none_arrived(stream, related)).collect()
 }

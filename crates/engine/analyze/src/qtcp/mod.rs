@@ -483,6 +483,7 @@ pub fn statistics(
             .map_or_else(|| "best-effort".into(), |dscp| dscp.to_string()),
         duration,
         skew_ppm: outcome.skew_ppm,
+        ..Statistics::default()
     }
 }
 

@@ -68,12 +68,13 @@ fn evaluated(
 ) -> (Measurement, u64) {
     let ahead = if relation == ClockRelation::Shared { 0 } else { AHEAD };
     let (rows, dropped) = rows(way, mostly, ahead);
-    let side = if way == ProbeDirection::Reverse { EventLocation::Sender } else { EventLocation::Responder };
-    let by = if side == EventLocation::Responder { ahead } else { 0 };
+    let location =
+        if way == ProbeDirection::Reverse { EventLocation::Sender } else { EventLocation::Responder };
+    let by = if location == EventLocation::Responder { ahead } else { 0 };
     let overflow = Event {
         until_ns: Some(STANDS[1]),
         datagrams: Some(dropped),
-        ..Event::new(EventKind::ReceiveOverflow, side, FULL, FULL + by)
+        ..Event::new(EventKind::ReceiveOverflow, location, FULL, FULL + by)
     };
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
     let traffic = Traffic { direction: way, waiting_time_ns: 2_000 * MS, ..any.traffic.clone() };
@@ -137,10 +138,10 @@ fn instrument_drops_leave_loss_ratio() {
         }
     };
     let rows: Vec<RoundTrip> = (0..10_000).map(row).collect();
-    let overflow = |side, from: i64, datagrams| Event {
+    let overflow = |location, from: i64, datagrams| Event {
         until_ns: Some((from + 3_000) * MS),
         datagrams: Some(datagrams),
-        ..Event::new(EventKind::ReceiveOverflow, side, from * MS, from * MS)
+        ..Event::new(EventKind::ReceiveOverflow, location, from * MS, from * MS)
     };
     let events = vec![
         overflow(EventLocation::Responder, 1_000, dropped[0]),

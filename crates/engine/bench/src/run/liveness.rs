@@ -20,7 +20,7 @@ use crate::trial::{MIN_OUTAGE, TrialRecord};
 /// How often a frame that looks whether the device forwards is repeated, at the most.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Whether a device that carried nothing in this time was away.
+/// Whether a device that forwarded nothing in this time was away.
 fn is_away(silence: &Silence) -> bool {
     silence.length >= MIN_OUTAGE && silence.frames >= LEAST_AWAY
 }
@@ -282,6 +282,8 @@ impl<B: TestBed> Running<'_, B> {
         }
         if let Some(port) = &record.switched_off {
             let why = format!("the tester's port {port} was switched off on this host during the trial");
+            // That the trial is repeated is told by its cause alone.
+            self.event("port-down", why.clone())?;
             record.invalidate(InvalidCause::PortDown, why);
             self.case = None;
             return Ok(());
@@ -339,7 +341,7 @@ impl<B: TestBed> Running<'_, B> {
         let outcome = &record.figures.outcome;
         let tail = record.figures.tail.filter(stalled);
         let suspicious =
-            outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
+            outcome.lost > 0 && (outcome.forwarded == 0 || record.figures.quiet_end || tail.is_some());
         if !suspicious {
             return self.look_at_streams(ask, record, at);
         }

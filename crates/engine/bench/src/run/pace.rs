@@ -45,6 +45,11 @@ impl Pacing {
         }
     }
 
+    /// Whether no trial told anything yet.
+    pub(super) const fn told_nothing(&self) -> bool {
+        self.told == 0
+    }
+
     /// The highest rate of a trial that told something, frames a second.
     pub(super) const fn highest_pps(&self) -> f64 {
         self.highest_pps

@@ -40,7 +40,7 @@ impl<B: TestBed> Running<'_, B> {
                         self.lives(stream, found.to_the_last)?;
                     }
                 }
-                None if record.figures.streams.get(stream).is_some_and(|one| one.carried > 0) => {
+                None if record.figures.streams.get(stream).is_some_and(|one| one.forwarded > 0) => {
                     self.lives(stream, false)?;
                 }
                 None => {}

@@ -289,3 +289,22 @@ fn sweep_ends_early_at_the_testers_limit() {
     );
     assert!(document.trials.iter().all(|trial| trial.invalid_cause == Some(InvalidCause::TesterStalled)));
 }
+
+/// Where the tester stands still in every trial, one search goes down to the least load, and no other search follows.
+#[test]
+fn silent_search_is_the_last() {
+    let still = (0..10_000).map(|trial| (trial, 200 * MILLI..800 * MILLI)).collect();
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100_000)) };
+    let asked = options(Procedure::Throughput(goal(0.0)));
+    let document = run(&BenchOptions { frames: sizes(&[128, 256, 512, 1_024]), repeats: 3, ..asked }, bed);
+    assert!(document.partial);
+    let last = document.events.last().unwrap();
+    assert!(last.kind == "tester-limit" && last.text.contains("no trial was conclusive"), "{last:?}");
+    assert!(document.trials.iter().all(|trial| trial.invalid.is_some()));
+    // One search and the first trial of the next.
+    let searches: std::collections::BTreeSet<_> =
+        document.trials.iter().map(|trial| (trial.frame_size, trial.repeat)).collect();
+    assert_eq!(searches.len(), 2, "{searches:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|result| result.bounded_by.as_deref()).collect();
+    assert!(bounds.contains(&"the tester"), "{:#?}", document.results);
+}

@@ -39,7 +39,7 @@ fn a_policer_is_right_only_where_it_is() {
         [("in profile", Some(true)), ("out of profile", None)],
         "what was not tested is not known"
     );
-    assert!(document.verdicts[1].found.starts_with("not tested: no frame was out of profile"));
+    assert!(document.verdicts[1].observed.starts_with("not tested: no frame was out of profile"));
     let remarking = policed(Policer { remark: Some(8), ..right });
     assert_eq!(broken(&remarking), Vec::<&str>::new(), "what is remarked did not pass unchanged");
     let slow = policed(Policer { rate: 900.0, ..right });
@@ -88,10 +88,10 @@ fn a_policer_behind_latency_that_varies_is_not_called_right_unseen() {
     let open = document.verdicts.iter().find(|one| one.passed.is_none());
     let open = open.unwrap_or_else(|| panic!("{:#?}", document.verdicts));
     assert!(
-        open.subject.starts_with("in profile") && open.found.contains("inconclusive whether "),
+        open.subject.starts_with("in profile") && open.observed.contains("inconclusive whether "),
         "{open:?}"
     );
-    assert!(open.found.ends_with("or a deeper bucket"), "{open:?}");
+    assert!(open.observed.ends_with("or a deeper bucket"), "{open:?}");
     assert!(!document.verdicts.iter().any(|one| one.passed == Some(true)), "{:#?}", document.verdicts);
 }
 
@@ -154,8 +154,12 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let document = of_classes(Discipline::Strict, Simulated::with(strict(STALLS)));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
     assert!(document.trials[2].invalid.is_none() && crate::informative(&document).is_enough());
-    let open: Vec<&str> =
-        document.verdicts.iter().filter(|one| one.passed.is_none()).map(|one| one.found.as_str()).collect();
+    let open: Vec<&str> = document
+        .verdicts
+        .iter()
+        .filter(|one| one.passed.is_none())
+        .map(|one| one.observed.as_str())
+        .collect();
     assert!(!open.is_empty(), "{:#?}", document.verdicts);
     for found in open {
         assert!(found.contains(", inconclusive: the device or its host stalled for 0.1"), "{found}");
@@ -169,7 +173,7 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     assert!(named.iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
     assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
     let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
-    assert!(voice.found.contains("; not explained by the fact that "), "{voice:?}");
+    assert!(voice.observed.contains("; not explained by the fact that "), "{voice:?}");
 }
 
 #[test]
@@ -182,7 +186,7 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let stood = document.trials[2].outages.unwrap();
     assert!(stood.count == 2 && (120_000_000..130_000_000).contains(&stood.sum_ns), "{stood:?}");
     let open = document.verdicts.iter().filter(|one| one.passed.is_none());
-    assert!(open.clone().count() > 0 && open.clone().all(|one| one.found.contains("stalled for 0.12 s")));
+    assert!(open.clone().count() > 0 && open.clone().all(|one| one.observed.contains("stalled for 0.12 s")));
     let document = of_classes(Discipline::Strict, Simulated::with(device(Some([0, 2]))));
     assert!(broken(&document).iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
     // What gives out in bursts does not stand still between them, so that a fault of it is found.
@@ -215,12 +219,12 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
             // That its load tells two classes not apart is no chance.
             let few = || {
                 let open = document.verdicts.iter().filter(|one| one.passed.is_none());
-                open.filter(|one| !one.found.starts_with("not tested: at these loads "))
+                open.filter(|one| !one.observed.starts_with("not tested: at these loads "))
             };
             open += few().count();
             for one in few() {
                 assert!(
-                    one.found.contains(" deviates by chance ") && one.found.contains("(--trial "),
+                    one.observed.contains(" deviates by chance ") && one.observed.contains("(--trial "),
                     "{one:?}"
                 );
                 assert_eq!(document.trials.len(), 1, "another with the same chances would tell nothing else");
@@ -239,8 +243,8 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
     let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
     assert_eq!(voice.passed, Some(true), "{voice:?}");
     assert!(
-        voice.found.contains(" frames show only deviations above ")
-            && voice.found.contains(" % of the capacity")
+        voice.observed.contains(" frames show only deviations above ")
+            && voice.observed.contains(" % of the capacity")
     );
 }
 
@@ -253,7 +257,11 @@ fn a_scheduler_that_holds_all_that_is_too_much_carries_no_more_than_its_line() {
     ] {
         let document = classes_of(service, discipline, 1_000_000);
         assert_eq!(document.trials[0].lost, 0, "all comes in the end");
-        assert!((document.trials[0].carried.percent - 50.0).abs() < 1.0, "{:?}", document.trials[0].carried);
+        assert!(
+            (document.trials[0].forwarded.percent - 50.0).abs() < 1.0,
+            "{:?}",
+            document.trials[0].forwarded
+        );
         assert_eq!(broken(&document), Vec::<&str>::new(), "{:#?}", document.verdicts);
         assert!(
             !document.warnings.iter().any(|one| matches!(one, BenchmarkWarning::CapacityExceeded { .. }))
@@ -376,11 +384,11 @@ fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
     assert!(found.iter().any(|one| one.starts_with("classes voice and bulk")), "{found:?}");
     assert!(found.iter().any(|one| one.starts_with("class bulk")), "{found:?}");
     let named = document.verdicts.iter().find(|one| one.subject.starts_with("weights")).unwrap();
-    assert!(named.found.contains("figure 1-5"), "{named:?}");
+    assert!(named.observed.contains("figure 1-5"), "{named:?}");
     let bulk = &document.trials[0].per_stream[2];
     let owed = bulk.expected_l2_bps.unwrap();
     assert!((owed[0] - capacity * 100.0 / 450.0).abs() < 1.0 && owed[0].to_bits() == owed[1].to_bits());
-    assert!(bulk.carried_l2_bps > 2.0 * owed[1], "{bulk:#?}");
+    assert!(bulk.forwarded_l2_bps > 2.0 * owed[1], "{bulk:#?}");
     assert_eq!(bulk.frame_octets, Some(1_518.0));
     // Fair queueing by octets has no such pitfall. A frame of 64 octets is 84 on the line: the small ones carry less there.
     let (document, _) = large_frames_below(Service::Weighted(vec![200.0, 150.0, 100.0]));
@@ -456,7 +464,7 @@ fn classes_that_no_load_tells_apart_are_not_known_with_what_would_tell() {
             BenchOptions { claims, name: "priority", streams: streams.map(stream).into(), ..sweep(&[load]) };
         let document = run(&asked, Simulated::with(carries(1.0, 100)));
         let open = document.verdicts.into_iter().find(|one| one.passed.is_none());
-        open.map(|one| (one.subject, one.found))
+        open.map(|one| (one.subject, one.observed))
     };
     // Half of the capacity: at three halves of it, which are 75 % of the line, one of them has no room.
     let (subject, found) = open(Discipline::Strict, [("high", 0.5, 1.0), ("low", 0.5, 1.0)], 0.25).unwrap();
@@ -472,7 +480,7 @@ fn classes_that_no_load_tells_apart_are_not_known_with_what_would_tell() {
 
 #[test]
 fn classes_that_carry_more_than_the_stated_capacity_are_told() {
-    let carried = |capacity: f64| {
+    let forwarded = |capacity: f64| {
         let stream = |name: &str| StreamOptions {
             name: name.into(),
             share: 0.5,
@@ -494,7 +502,7 @@ fn classes_that_carry_more_than_the_stated_capacity_are_told() {
     };
     // 5 Mbit/s with preamble and gap, of frames of 128 B.
     let capacity = 5e6 * 128.0 / 148.0;
-    assert_eq!(carried(capacity), None);
-    let told = carried(capacity / 1.0667).unwrap();
+    assert_eq!(forwarded(capacity), None);
+    let told = forwarded(capacity / 1.0667).unwrap();
     assert!((1.06..1.07).contains(&told), "{told}");
 }

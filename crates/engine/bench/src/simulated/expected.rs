@@ -37,15 +37,15 @@ fn declared_drop_holds() {
     );
     for trial in &document.trials {
         assert_eq!((trial.lost, trial.invalid.as_deref()), (0, None));
-        let [offered, carried] = [trial.offered.frames, trial.carried.frames];
+        let [offered, forwarded] = [trial.offered.frames, trial.forwarded.frames];
         let dropped = trial.per_stream[1].lost;
-        assert!(dropped > 100 && offered == carried + dropped, "{offered} {carried} {dropped}");
+        assert!(dropped > 100 && offered == forwarded + dropped, "{offered} {forwarded} {dropped}");
     }
     for one in document.results.iter().filter(|one| one.quantity == "loss_ratio") {
         assert_eq!(one.mean, Some(0.0));
     }
-    let carried = document.results.iter().find(|one| one.quantity == "carried_percent").unwrap();
-    assert!((carried.theoretical.unwrap() - 10.0).abs() < 1e-9, "half of 20 %: {carried:?}");
+    let forwarded = document.results.iter().find(|one| one.quantity == "forwarded_percent").unwrap();
+    assert!((forwarded.theoretical.unwrap() - 10.0).abs() < 1e-9, "half of 20 %: {forwarded:?}");
 }
 
 /// A search looks at what the device is to carry alone.
@@ -69,7 +69,14 @@ fn declared_drop_is_no_loss_of_a_search() {
 fn declared_drop_that_passes_is_broken() {
     let document = run(&filtered(sweep(&[0.2])), Simulated::with(carries(1.0, 100)));
     assert_eq!(broken(&document), ["stream udp"]);
-    assert!(document.verdicts[0].found.ends_with(" frames received"), "{:?}", document.verdicts);
+    assert!(document.verdicts[0].observed.ends_with(" frames received"), "{:?}", document.verdicts);
+    // Neither the load that was carried nor the latency has it.
+    let trial = &document.trials[0];
+    let [pass, drop] = &trial.per_stream[..] else { panic!("{trial:#?}") };
+    assert!(drop.forwarded > 100 && trial.offered.frames == pass.offered + drop.offered, "{trial:#?}");
+    assert_eq!((trial.forwarded.frames, trial.latency_ns.count), (pass.forwarded, pass.forwarded));
+    let forwarded = document.results.iter().find(|one| one.quantity == "forwarded_percent").unwrap();
+    assert!((forwarded.mean.unwrap() - 10.0).abs() < 0.2, "half of 20 %: {forwarded:?}");
     let noisy = Device { noise: 0.1, ..carries(1.0, 100) };
     let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
     // A tenth of 1,689 frames, within five deviations.
@@ -111,7 +118,7 @@ fn allowed_anomalies_break_nothing() {
     assert_eq!(broken(&with(&[])), ["order", "copies"]);
     assert_eq!(broken(&with(&[Anomaly::Copies])), ["order"]);
     let allowed = with(&[Anomaly::Order, Anomaly::Copies]);
-    let told: Vec<_> = allowed.verdicts.iter().map(|one| one.found.split(", ").last().unwrap()).collect();
+    let told: Vec<_> = allowed.verdicts.iter().map(|one| one.observed.split(", ").last().unwrap()).collect();
     assert_eq!(
         told,
         ["which is allowed (--allow-anomalies order)", "which is allowed (--allow-anomalies copies)"]
@@ -127,7 +134,11 @@ fn labelled_frames_are_carried() {
     };
     let document = run(&options, Simulated { labels: true, ..Simulated::with(carries(1.0, 10)) });
     let trial = &document.trials[0];
-    assert_eq!((trial.lost, trial.altered, trial.carried.frames), (0, 0, trial.offered.frames), "{trial:#?}");
+    assert_eq!(
+        (trial.lost, trial.altered, trial.forwarded.frames),
+        (0, 0, trial.offered.frames),
+        "{trial:#?}"
+    );
     assert_eq!(trial.other_headers, [("ethertype 0x8847 (MPLS)".into(), trial.offered.frames)].into());
     assert_eq!(trial.latency_ns.count, trial.offered.frames);
     let told = BenchmarkWarning::HeadersChanged { headers: trial.other_headers.clone() };

@@ -368,7 +368,7 @@ fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_known() {
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let [open] = &document.verdicts[..] else { panic!("{:?}", document.verdicts) };
-    assert!(open.passed.is_none() && open.found == "no conclusive trial of this case", "{open:?}");
+    assert!(open.passed.is_none() && open.observed == "no conclusive trial of this case", "{open:?}");
     assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
 }
 
@@ -484,7 +484,8 @@ fn port_switched_off_in_trial() {
     let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100)) };
     let document =
         run(&sweep(&[0.1, 0.2, 0.3]), Simulated { unplugged: Some(1), switched_off: Some(1), ..bed });
-    assert_eq!(kinds(&document), ["trial-repeated"], "{:?}", document.events);
+    assert_eq!(kinds(&document), ["port-down", "trial-repeated"], "{:?}", document.events);
+    assert!(document.events[0].text.contains("the tester's port a "), "{:?}", document.events);
     let why: Vec<Option<&str>> = document.trials.iter().map(|trial| trial.invalid.as_deref()).collect();
     let told = "the tester's port a was switched off on this host during the trial";
     assert_eq!(why, [None, Some(told), None, None]);

@@ -34,7 +34,7 @@ fn what_is_beyond_a_profile_may_come_out_with_a_code_point_of_its_own() {
     assert_eq!(broken(&right), Vec::<&str>::new());
     let told = |of: &str| {
         let found = right.verdicts.iter().find(|one| one.subject == of);
-        found.map(|one| one.found.clone()).unwrap_or_else(|| panic!("{:?}", right.verdicts))
+        found.map(|one| one.observed.clone()).unwrap_or_else(|| panic!("{:?}", right.verdicts))
     };
     assert!(told("code point cs0").contains(" out of profile, received as cs1 as expected"));
     assert!(told("code point cs0, out of profile").ends_with(" frames conform"));
@@ -44,7 +44,7 @@ fn what_is_beyond_a_profile_may_come_out_with_a_code_point_of_its_own() {
     assert_eq!(broken(&other), ["code point cs0, out of profile"], "one fault has one name");
     let known = other.verdicts.iter().find(|one| one.subject == "code point cs0").unwrap();
     assert!(
-        known.passed == Some(true) && known.found.contains(" out of profile, received as af11"),
+        known.passed == Some(true) && known.observed.contains(" out of profile, received as af11"),
         "{known:?}"
     );
     // What is to be remarked is not to be dropped.
@@ -52,7 +52,7 @@ fn what_is_beyond_a_profile_may_come_out_with_a_code_point_of_its_own() {
     assert_eq!(broken(&dropping), ["code point cs0, out of profile"]);
     let lost = dropping.verdicts.iter().find(|one| one.passed == Some(false)).unwrap();
     assert!(
-        lost.found.starts_with("0 frames conform, ") && lost.found.ends_with(" not received"),
+        lost.observed.starts_with("0 frames conform, ") && lost.observed.ends_with(" not received"),
         "{lost:?}"
     );
 }
@@ -111,7 +111,7 @@ fn each_stream_may_have_a_bucket_of_its_own() {
     assert!(!warned(&document));
     let open = document.verdicts.iter().find(|one| one.passed.is_none()).unwrap();
     assert_eq!(open.subject, "out of profile, stream b");
-    assert!(open.found.starts_with("not tested: no frame of stream b was out of profile"), "{open:?}");
+    assert!(open.observed.starts_with("not tested: no frame of stream b was out of profile"), "{open:?}");
     // The other has the one that is everybody's.
     let document = judged([Some(1_000.0), None], Some(Profile { rate: 2_000.0, ..BUCKET }));
     assert!(document.trials[0].policed.is_some() && document.trials[0].per_stream[1].policed.is_none());
@@ -166,7 +166,7 @@ fn what_does_not_come_at_all_is_lost_and_no_wrong_marking() {
     assert_eq!(broken(&document), ["stream tagged"], "{:#?}", document.verdicts);
     for subject in ["VLAN 10", "priority 5"] {
         let one = document.verdicts.iter().find(|one| one.subject == subject).unwrap();
-        assert!(one.passed.is_none() && one.found.starts_with("no such frame received"), "{one:?}");
+        assert!(one.passed.is_none() && one.observed.starts_with("no such frame received"), "{one:?}");
     }
 }
 
@@ -189,7 +189,7 @@ fn claims_of_a_case_of_which_no_trial_tells_anything_are_not_known() {
         subjects,
         ["code point cs0", "code point cs0, out of profile", "the policer", "the scheduler"]
     );
-    assert!(open.iter().all(|one| one.passed.is_none() && one.found.starts_with("no conclusive trial")));
+    assert!(open.iter().all(|one| one.passed.is_none() && one.observed.starts_with("no conclusive trial")));
 }
 
 /// A trial in which ten frames came of each stream, of which these changed so: what went in, what came out, and how many.
@@ -221,7 +221,7 @@ fn tags_and_congestion_notification_are_held_to_what_is_said_of_them() {
         let options = BenchOptions { claims, streams: streams.clone(), ..sweep(&[0.1]) };
         let found = markings(&options, "baseline", &[&trial(changes)]);
         assert_eq!(found.len(), 1);
-        (found[0].passed, found[0].found.clone())
+        (found[0].passed, found[0].observed.clone())
     };
     let whole = |field, sent, out| [(field, sent, out, 10), (field, sent, out, 0)];
     for (field, sent, out, other) in [

@@ -69,17 +69,17 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
                     .find(|result| result.quantity == quantity)
                     .unwrap_or_else(|| panic!("{what}"))
             };
-            let carried = result("carried_percent");
-            let load = carried.load_percent.unwrap();
+            let forwarded = result("forwarded_percent");
+            let load = forwarded.load_percent.unwrap();
             assert_eq!(pace.is_fixed(), (load - 40.0).abs() > 1e-9, "{what}: {load}");
             assert!(
                 near(trial.intended_load.percent, load, tolerance),
                 "{what}: {load} {:?}",
                 trial.intended_load
             );
-            assert_eq!(carried.theoretical, Some(load), "{what}");
-            assert!(near(carried.mean.unwrap(), load, tolerance), "{what}: {carried:?}");
-            let pps = result("carried_pps");
+            assert_eq!(forwarded.theoretical, Some(load), "{what}");
+            assert!(near(forwarded.mean.unwrap(), load, tolerance), "{what}: {forwarded:?}");
+            let pps = result("forwarded_pps");
             assert!(near(pps.mean.unwrap(), pps.theoretical.unwrap(), tolerance), "{what}: {pps:?}");
             let foreseen = &crate::forecast(&options).document(&options).trials[0];
             assert!(near(foreseen.pps, trial.intended_load.pps, tolerance), "{what}: {foreseen:?}");
@@ -106,7 +106,7 @@ fn streams_with_and_without_a_pace_of_their_own_have_the_load_of_both() {
     let loads: Vec<f64> = document
         .results
         .iter()
-        .filter(|result| result.quantity == "carried_percent")
+        .filter(|result| result.quantity == "forwarded_percent")
         .map(|result| {
             let load = result.load_percent.unwrap();
             assert!(near(result.mean.unwrap(), load, 0.005), "{result:?}");

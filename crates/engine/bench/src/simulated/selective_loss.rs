@@ -7,7 +7,7 @@ use crate::selective_loss::dropped;
 
 fn named(document: &Benchmark) -> Vec<(String, String)> {
     let broken = document.verdicts.iter().filter(|one| one.passed == Some(false));
-    broken.map(|one| (one.subject.clone(), one.found.clone())).collect()
+    broken.map(|one| (one.subject.clone(), one.observed.clone())).collect()
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_size_that_is_dropped_from_some_trial_on_is_named_with_how_many_of_its_trial
     let bed = Simulated { drops: Some((128, 7..u32::MAX, 0)), ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let of = document.trials.iter().filter(|trial| trial.frame_size == Some(128));
-    let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.carried.frames > 0);
+    let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.forwarded.frames > 0);
     assert!(!came.is_empty() && lost.len() >= 2, "some trials each");
     let frames: u64 = lost.iter().map(|trial| trial.offered.frames).sum();
     let found = format!("none of {frames} frames received, in {} of 6 trials", lost.len());
@@ -146,7 +146,7 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
         let document = run(asked, bed);
         assert_eq!(named(&document), []);
         let open = document.verdicts.into_iter().filter(|one| one.passed.is_none());
-        open.map(|one| (one.subject, one.found)).collect::<Vec<_>>()
+        open.map(|one| (one.subject, one.observed)).collect::<Vec<_>>()
     };
     let stream =
         |name: &str| StreamOptions { name: name.into(), share: 1.0 / 3.0, ..StreamOptions::default() };
@@ -242,7 +242,7 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
         (2, true)
     );
     let trial = document.trials.iter().find(|trial| trial.frame_size == Some(64)).unwrap();
-    let [came, of] = [trial.carried.frames, trial.offered.frames];
+    let [came, of] = [trial.forwarded.frames, trial.offered.frames];
     assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");
     let found = format!("{came} of {of} frames received, in 1 of 1 trial");
     assert_eq!(named(&document), [("frames of 64 B".to_owned(), found)]);
@@ -282,15 +282,15 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
         percent,
         ..Load::default()
     };
-    let (offered, carried) = (load(1.0), load(share));
-    let lost = offered.frames - carried.frames;
+    let (offered, forwarded) = (load(1.0), load(share));
+    let lost = offered.frames - forwarded.frames;
     let intended_load = offered;
     Trial {
         frame_size: Some(octets),
         duration_ns: 1_000_000_000,
         intended_load,
         offered,
-        carried,
+        forwarded,
         lost,
         ..Trial::default()
     }
@@ -301,7 +301,7 @@ fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
         let trials: Vec<&Trial> = trials.iter().collect();
         let found = dropped("baseline", &trials, &trials);
-        found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
+        found.into_iter().map(|one| (one.frame_size.unwrap(), one.observed)).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];
     let with = |trials: &[Trial]| told(&[&large[..], trials].concat());

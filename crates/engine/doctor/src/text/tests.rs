@@ -12,7 +12,7 @@ fn finding(
     DoctorFinding {
         name: name.into(),
         verdict,
-        found: found.into(),
+        observed: found.into(),
         consequence: consequence.into(),
         fix: fix.map(str::to_owned),
         values: BTreeMap::new(),
@@ -91,7 +91,7 @@ fn colours_change_nothing_but_the_colour() {
 #[test]
 fn names_from_the_machine_cannot_move_the_cursor() {
     let mut doctor = doctor();
-    doctor.findings[2].found = "UDP port 862 is taken by a\x1b[2J\u{202e}b.".into();
+    doctor.findings[2].observed = "UDP port 862 is taken by a\x1b[2J\u{202e}b.".into();
     doctor.findings[2].fix = Some("ethtool -K 'e\x07 0' gro off".into());
     let shown = text(&doctor, &style(80));
     assert!(!shown.contains(['\x1b', '\x07', '\u{202e}']), "{shown}");

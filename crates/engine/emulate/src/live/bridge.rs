@@ -4,6 +4,11 @@
 //! short one is held exactly; where packets that must leave at once follow closely, it stays awake (`alertness`). Time
 //! begins at the kernel's stamp of arrival, so that a late awakening lies within the delay. On its way nothing is
 //! allocated, locked or written.
+//!
+//! The engine does everything in the order of stamps. Before a packet is admitted, what is due before its arrival is
+//! done. What a later packet's fate could depend on is done only when its port has been read up to then
+//! ([`Engine::set_received_until`]). So decisions follow from the arrivals as they are recorded, and not from when this
+//! thread ran.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -62,6 +67,16 @@ struct HeldFrame {
 struct Leaving {
     outcome: Outcome,
     known: SubscriberSet,
+    /// How much later than its stamp the packet counts as arrived.
+    postponed: Duration,
+}
+
+/// What one burst brought.
+struct Taken {
+    /// Frames that went to the engine.
+    admitted: usize,
+    /// All that came to the port up to then is admitted; `None` where that is not known.
+    known: Option<Timestamp<Monotonic>>,
 }
 
 /// One port, with what waits to leave by it.
@@ -122,7 +137,7 @@ pub(super) struct Bridge {
 impl Bridge {
     /// A bridge whose engine began at `start`.
     pub(super) fn new(
-        engine: Engine,
+        mut engine: Engine,
         start: Timestamp<Monotonic>,
         arena: Arena,
         ports: [Box<dyn Port>; 2],
@@ -134,6 +149,7 @@ impl Bridge {
             producers.add(tap);
         }
         let slots = usize::try_from(arena.slots()).unwrap_or(0);
+        PortId::BOTH.into_iter().for_each(|way| engine.set_received_until(way, start.as_nanos()));
         let mut names = names.into_iter();
         let sides = ports.map(|port| BridgePort {
             link: LinkHistory::new(port.link()),
@@ -171,7 +187,7 @@ impl Bridge {
         let mut busy = 0;
         loop {
             let came = self.receive(None)?;
-            self.run_deadline();
+            self.run_deadline()?;
             self.flush();
             if !self.handle_commands(commands) {
                 break;
@@ -202,27 +218,56 @@ impl Bridge {
         for way in PortId::BOTH {
             if came > 0 && last.is_none() {
                 // Taking in took its time.
-                self.run_deadline();
+                self.run_deadline()?;
             }
-            let side = &mut self.sides[way.index()];
-            let mut frames = std::mem::take(&mut self.incoming);
-            let received = side.port.rx_burst(&mut self.arena, &mut frames);
-            let received = received.map_err(|source| failed(&side.name, source))?;
-            side.refused[Cause::Queue.index()] += received.without_slot;
-            side.homeless += received.without_slot;
-            side.refused[Cause::Oversize.index()] += received.oversize;
-            for frame in frames.drain(..) {
-                if frame.arrival() < self.start || last.is_some_and(|last| frame.arrival() > last) {
-                    // It came before the beginning, or after the end.
-                    self.arena.release(frame);
-                } else {
-                    came += 1;
-                    self.admit(way, frame);
-                }
-            }
-            self.incoming = frames;
+            came += self.receive_burst(way, last)?.admitted;
         }
         Ok(came)
+    }
+
+    /// Takes in one burst of what has come to a port, up to `last` where that is given.
+    fn receive_burst(&mut self, way: PortId, last: Option<Timestamp<Monotonic>>) -> Result<Taken, LiveError> {
+        let before = monotonic_now();
+        let side = &mut self.sides[way.index()];
+        let mut frames = std::mem::take(&mut self.incoming);
+        let received = side.port.rx_burst(&mut self.arena, &mut frames);
+        let received = received.map_err(|source| failed(&side.name, source))?;
+        side.refused[Cause::Queue.index()] += received.without_slot;
+        side.homeless += received.without_slot;
+        side.refused[Cause::Oversize.index()] += received.oversize;
+        let latest = frames.last().map(Frame::arrival);
+        let mut admitted = 0;
+        for frame in frames.drain(..) {
+            if frame.arrival() < self.start || last.is_some_and(|last| frame.arrival() > last) {
+                // It came before the beginning, or after the end.
+                self.arena.release(frame);
+            } else {
+                admitted += 1;
+                self.admit(way, frame);
+            }
+        }
+        self.incoming = frames;
+        // What waits may have the last frame's stamp. What comes while a near deadline is waited for is admitted after it.
+        let known = if received.more {
+            latest.map(|latest| latest - Duration::from_nanos(1))
+        } else {
+            latest.max(Some(before + NEAR))
+        };
+        if let Some(known) = known {
+            self.engine.set_received_until(way, known.as_nanos());
+        }
+        Ok(Taken { admitted, known })
+    }
+
+    /// Takes in all that came to either port up to `moment`.
+    fn receive_until(&mut self, moment: Timestamp<Monotonic>) -> Result<(), LiveError> {
+        for way in PortId::BOTH {
+            let mut known = None;
+            while known < Some(moment) {
+                known = self.receive_burst(way, None)?.known;
+            }
+        }
+        Ok(())
     }
 
     fn admit(&mut self, way: PortId, frame: Frame) {
@@ -230,15 +275,18 @@ impl Bridge {
         let headers = if self.tells_flows_apart { headers(octets) } else { Headers::default() };
         let whole = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         let length = whole.saturating_add(CHECK_SEQUENCE).max(MIN_FRAME_OCTETS);
-        let arrival = frame.arrival();
         let packet = Packet {
             slot: frame.number(),
             port: way,
             length,
             network_length: network_length(octets, length),
-            arrival: arrival.as_nanos(),
+            arrival: frame.arrival().as_nanos(),
             headers,
         };
+        // A port gives its packets in the order of their stamps.
+        let before = packet.arrival.saturating_sub(1);
+        self.engine.set_received_until(way, before);
+        self.release(Timestamp::from_nanos(before));
         let held = self.engine.held_for(way);
         let admission = self.engine.admit(&packet);
         let known = self.producers.arrived(&packet, &admission, self.arena.octets_of(&frame));
@@ -247,17 +295,23 @@ impl Bridge {
             Some(place) => *place = Some(HeldFrame { frame, outcomes: admission.outcomes, known }),
             None => self.arena.release(frame),
         }
-        self.sides[way.index()].gathered.arrived(arrival, held);
+        self.sides[way.index()].gathered.arrived(Timestamp::from_nanos(admission.arrival), held);
     }
 
     /// Waits for a deadline that is near, and sends what is due. All but the sending is done before.
-    fn run_deadline(&mut self) {
-        let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return };
+    fn run_deadline(&mut self) -> Result<(), LiveError> {
+        let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return Ok(()) };
         let mut now = monotonic_now();
         if due - now > NEAR {
-            return;
+            return Ok(());
         }
-        self.release(due.max(now));
+        let until = due.max(now);
+        for way in PortId::BOTH {
+            if self.engine.awaits_arrivals(way, until.as_nanos()) {
+                self.receive_burst(way, None)?;
+            }
+        }
+        self.release(until);
         self.reclaim();
         now = monotonic_now();
         while now < due {
@@ -265,6 +319,7 @@ impl Bridge {
             now = monotonic_now();
         }
         self.send(now);
+        Ok(())
     }
 
     /// Puts what is due by `now` before the ports.
@@ -275,8 +330,9 @@ impl Bridge {
                 frames::corrupt(self.arena.octets_of_mut(&frame), corruption);
             }
             let side = &mut self.sides[outcome.port.other().index()];
+            let postponed = Timestamp::<Monotonic>::from_nanos(outcome.arrival) - frame.arrival();
             side.outbox.push_back(frame);
-            side.leaving.push_back(Leaving { outcome, known });
+            side.leaving.push_back(Leaving { outcome, known, postponed });
         }
     }
 
@@ -360,8 +416,10 @@ impl Bridge {
     /// So many frames have left by a port at `time`.
     fn departed(&mut self, index: usize, frames: usize, time: Timestamp<Monotonic>) {
         for _ in 0..frames {
-            let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() else { return };
-            self.sides[outcome.port.index()].gathered.departed(&outcome, time);
+            let Some(Leaving { outcome, known, postponed }) = self.sides[index].leaving.pop_front() else {
+                return;
+            };
+            self.sides[outcome.port.index()].gathered.departed(&outcome, postponed, time);
             if outcome.requested < SPIN.as_nanos() {
                 self.alertness.left(time);
             }
@@ -372,7 +430,7 @@ impl Bridge {
     /// So many frames were taken by a port and dropped there, because its link is down.
     fn dropped(&mut self, index: usize, frames: usize) {
         for _ in 0..frames {
-            let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() else { return };
+            let Some(Leaving { outcome, known, .. }) = self.sides[index].leaving.pop_front() else { return };
             self.engine.undelivered(&outcome, Cause::Undeliverable);
             self.producers.lost(known, &outcome, Cause::Undeliverable);
         }
@@ -381,7 +439,7 @@ impl Bridge {
     /// The first frame before a port does not leave.
     fn give_up(&mut self, index: usize, cause: Cause) {
         let side = &mut self.sides[index];
-        if let (Some(frame), Some(Leaving { outcome, known })) =
+        if let (Some(frame), Some(Leaving { outcome, known, .. })) =
             (side.outbox.pop_front(), side.leaving.pop_front())
         {
             self.arena.release(frame);
@@ -404,18 +462,26 @@ impl Bridge {
                     let _ = answer.try_send(self.producers.add(*tap));
                 }
                 Command::Apply(config, answer) => {
-                    // What came before the change is of the time before it.
-                    let _ = self.receive(None);
-                    self.tells_flows_apart = !config.flows.is_empty();
-                    let now = monotonic_now();
-                    self.engine.apply(*config, now.as_nanos());
-                    let _ = answer.try_send(now - self.start);
+                    let _ = answer.try_send(self.apply(*config) - self.start);
                 }
                 Command::Reset => self.sides.iter_mut().for_each(|side| side.gathered.clear()),
                 Command::Stop => return false,
             }
         }
         true
+    }
+
+    /// Another configuration from now on; since when exactly. What came before is of the time before it.
+    fn apply(&mut self, config: Config) -> Timestamp<Monotonic> {
+        let now = monotonic_now();
+        // A port that fails is seen when it is read next.
+        let _ = self.receive_until(now);
+        let moment = self.engine.moment_from(now.as_nanos());
+        let before = moment.saturating_sub(1);
+        PortId::BOTH.into_iter().for_each(|way| self.engine.set_received_until(way, before));
+        self.release(Timestamp::from_nanos(before));
+        self.tells_flows_apart = !config.flows.is_empty();
+        Timestamp::from_nanos(self.engine.apply(config, moment))
     }
 
     fn poll_link(&mut self) -> Result<(), LiveError> {
@@ -490,6 +556,7 @@ impl Bridge {
     fn end(mut self, gone: Option<PortName>) -> Result<Snapshot, LiveError> {
         let now = monotonic_now();
         while self.receive(Some(now))? > 0 {}
+        PortId::BOTH.into_iter().for_each(|way| self.engine.set_received_until(way, now.as_nanos()));
         self.release(now);
         self.flush();
         for index in 0..self.sides.len() {

@@ -5,18 +5,25 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
-use romer_impair::config::{DEFAULT_FLUSH, Duplicate, Model};
+use romer_impair::config::{DEFAULT_FLUSH, Duplicate, Model, TimelineStep};
 use romer_impair::{Decision, Limits, Path};
 use romer_port::{PortError, Received, Sent};
+use romer_scenario::Scenario;
 use romer_units::random::{RandomStream, Seed};
 
+use super::super::subscription::{FeedOptions, SampleFeed, Sampled, feed};
 use super::*;
+use crate::{Arrival, Arrivals};
 
 /// What a port takes and gives, seen from outside.
 #[derive(Default)]
 struct Wire {
     /// To be received: numbers.
     coming: VecDeque<u32>,
+    /// The same with stamps of their own, before these.
+    stamped: VecDeque<(u32, Timestamp<Monotonic>)>,
+    /// It says that more is waiting than it gives.
+    is_backlogged: bool,
     /// What was sent.
     sent: Vec<u32>,
     /// What the kernel is said to have dropped, until it is read.
@@ -44,9 +51,10 @@ impl Port for Faulty {
         let mut wire = self.wire.lock().unwrap();
         let mut received = Received::default();
         while received.frames < BURST
-            && let Some(number) = wire.coming.pop_front()
+            && let Some((number, stamp)) =
+                wire.stamped.pop_front().or_else(|| Some((wire.coming.pop_front()?, monotonic_now())))
         {
-            match arena.frame(&[&number.to_be_bytes()[..], &[0; 56]].concat(), monotonic_now()) {
+            match arena.frame(&[&number.to_be_bytes()[..], &[0; 56]].concat(), stamp) {
                 Some(frame) => {
                     frames.push(frame);
                     received.frames += 1;
@@ -54,6 +62,7 @@ impl Port for Faulty {
                 None => received.without_slot += 1,
             }
         }
+        received.more = wire.is_backlogged || !wire.stamped.is_empty() || !wire.coming.is_empty();
         Ok(received)
     }
 
@@ -111,7 +120,16 @@ fn bridge_from(start: Timestamp<Monotonic>, slots: u32) -> (Bridge, [Arc<Mutex<W
     let path = Arc::new(Path { duplicate: Model::Plain(duplicate), flush: DEFAULT_FLUSH, ..Path::default() });
     let mut config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..Config::default() };
     config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
-    let engine = Engine::new(config, Limits::fixed(64), start.as_nanos());
+    bridge_of(Engine::new(config, Limits::fixed(64), start.as_nanos()), start, slots, None)
+}
+
+/// Two such ports with this engine between them.
+fn bridge_of(
+    engine: Engine,
+    start: Timestamp<Monotonic>,
+    slots: u32,
+    tap: Option<Producer>,
+) -> (Bridge, [Arc<Mutex<Wire>>; 2], Vec<UnixStream>) {
     let wires = [Arc::<Mutex<Wire>>::default(), Arc::default()];
     let mut others = Vec::new();
     let ports = wires.each_ref().map(|wire| {
@@ -121,7 +139,7 @@ fn bridge_from(start: Timestamp<Monotonic>, slots: u32) -> (Bridge, [Arc<Mutex<W
     });
     let names = ["a0", "b0"].map(|name| name.parse().unwrap());
     let arena = Arena::new(slots, 1_526).unwrap();
-    (Bridge::new(engine, start, arena, ports, names, None), wires, others)
+    (Bridge::new(engine, start, arena, ports, names, tap), wires, others)
 }
 
 /// Both ledgers, which balance.
@@ -253,4 +271,166 @@ fn what_a_port_takes_and_drops_because_its_link_is_down_has_not_left() {
     }
     let sent = &wires[1].lock().unwrap().sent;
     assert!(sent.iter().all(|number| *number < 20 || *number >= 60), "{sent:?}");
+}
+
+/// A bridge of this scenario with its samples, and what a replay of them needs.
+struct Recorded {
+    scenario: Scenario,
+    bridge: Bridge,
+    wires: [Arc<Mutex<Wire>>; 2],
+    _others: Vec<UnixStream>,
+    feed: SampleFeed,
+    samples: Vec<Sampled>,
+    start: Timestamp<Monotonic>,
+}
+
+impl Recorded {
+    fn new(text: &str) -> Self {
+        let start = monotonic_now() - Duration::from_secs(10);
+        let mut scenario = crate::read_scenario(text, "test.toml").unwrap().scenario;
+        scenario.config.seed = Some(SEED);
+        let engine = Engine::new(scenario.config.clone(), Limits::fixed(8_192), start.as_nanos());
+        let (tap, feed) = feed(FeedOptions::default(), 1_526, 0);
+        let (bridge, wires, others) = bridge_of(engine, start, 16_384, Some(tap));
+        Self { scenario, bridge, wires, _others: others, feed, samples: Vec::new(), start }
+    }
+
+    fn drain(&mut self) {
+        let samples = &mut self.samples;
+        self.feed.drain(|packet| samples.push(packet.clone()));
+    }
+
+    /// Lets all that is held leave.
+    fn finish(&mut self) {
+        for way in PortId::BOTH {
+            self.bridge.engine.set_received_until(way, i64::MAX);
+        }
+        self.bridge.release(Timestamp::from_nanos(i64::MAX));
+        self.bridge.flush();
+        self.drain();
+        assert_eq!(self.feed.missed(), 0);
+    }
+
+    /// When packets of a port counted as arrived.
+    fn arrivals(&self, way: PortId) -> Vec<Timestamp<Monotonic>> {
+        let of_port = self.samples.iter().filter(|packet| packet.way() == way);
+        of_port.map(|packet| self.start + Duration::from_nanos(packet.arrival)).collect()
+    }
+
+    /// The lines of departures, live and of a replay of the samples, sorted and without the moments of departure.
+    fn lines(&self) -> [Vec<String>; 2] {
+        let of = |text: Vec<u8>| {
+            let text = String::from_utf8(text).unwrap();
+            let mut lines: Vec<String> = text
+                .lines()
+                .filter(|line| *line != crate::offline::HEADER)
+                .map(|line| {
+                    let mut fields: Vec<&str> = line.split(',').collect();
+                    fields.remove(5);
+                    fields.join(",")
+                })
+                .collect();
+            lines.sort_unstable();
+            lines
+        };
+        let mut live = Vec::<u8>::new();
+        self.samples.iter().for_each(|packet| packet.write(&mut live).unwrap());
+        let arrival = |packet: &Sampled| Arrival::new(packet.arrival, packet.way(), packet.size);
+        let mut packets: Vec<Arrival> = self.samples.iter().map(arrival).collect();
+        packets.sort_by_key(|arrival| arrival.time);
+        let mut replayed = Vec::<u8>::new();
+        let arrivals = Arrivals { packets, ..Arrivals::default() };
+        crate::offline::run(&self.scenario, "", SEED, &arrivals, &mut replayed).unwrap();
+        [of(live), of(replayed)]
+    }
+}
+
+const SEED: Seed = Seed([1, 2, 3, 4, 5, 6]);
+
+/// Whenever the bridge's thread runs, packets count by their stamps, and a replay of the samples has the same fates, delays and
+/// order of departures: also with a sequential generator, delayed copies, `flush` and a full queue.
+#[test]
+fn replays_of_samples_are_exact() {
+    const PACKETS: u32 = 3_000;
+    let stages = r#"
+        loss = { model = "gilbert-elliott", p = 0.05, r = 0.3 }
+        duplicate = { probability = 0.2, delay = "150us" }
+        reorder = { probability = 0.1, displacement = { model = "uniform", low = 1, high = 4 }, flush = "300us" }
+        delay = { fixed = "10us", variable = { model = "exponential", mean = "200us" }, order = "fifo" }
+        rate = { limit = "20Mbit", layer = "l2", queue = { bytes = "1KiB" } }
+    "#;
+    let mut recorded = Recorded::new(&format!("generator = \"mrg\"\n[a_to_b]{stages}\n[b_to_a]{stages}"));
+    let chance = RandomStream::new(Seed([4, 4, 4, 4, 4, 4]), [1, 1]);
+    let mut stamps = [recorded.start; 2];
+    let mut stamped = [Vec::new(), Vec::new()];
+    let mut sent = 0;
+    for wire in &recorded.wires {
+        wire.lock().unwrap().is_backlogged = true;
+    }
+    for round in 0_u64.. {
+        if sent >= PACKETS {
+            break;
+        }
+        let [side, burst, act, ahead, gaps @ ..] = chance.block(round);
+        let index = usize::from(side % 2 == 0);
+        for number in 0..burst % 40 {
+            let gap = gaps[usize::try_from(number).unwrap() % gaps.len()] >> (number % 8);
+            // Now and then two have one stamp, and now and then the queue runs empty.
+            let gap = if gap % 7 == 0 { 0 } else { 1 + i64::from(gap % 60_000) };
+            stamps[index] = stamps[index] + Duration::from_nanos(gap);
+            stamped[index].push(stamps[index]);
+            recorded.wires[index].lock().unwrap().stamped.push_back((sent, stamps[index]));
+            sent += 1;
+        }
+        match act % 4 {
+            0 => {
+                recorded.bridge.receive(None).unwrap();
+            }
+            1 => recorded.bridge.release(stamps[index] + Duration::from_nanos(i64::from(ahead % 2_000_000))),
+            2 => recorded.bridge.run_deadline().unwrap(),
+            _ => recorded.bridge.flush(),
+        }
+        recorded.drain();
+    }
+    while recorded.wires.iter().any(|wire| !wire.lock().unwrap().stamped.is_empty()) {
+        recorded.bridge.receive(None).unwrap();
+        recorded.drain();
+    }
+    recorded.finish();
+    assert!(PortId::BOTH.map(|way| recorded.arrivals(way)) == stamped, "all count by their stamps");
+    let [live, replayed] = recorded.lines();
+    assert!(live.len() > usize::try_from(sent).unwrap(), "copies have lines");
+    assert!(live.iter().any(|line| line.contains("lost:queue")), "the queue was full");
+    assert_eq!(live, replayed);
+}
+
+/// A change holds from a moment that samples and document state: what comes to light later counts from then on at the
+/// earliest, and a timeline with this step repeats the run.
+#[test]
+fn changes_are_ordered_with_arrivals() {
+    let mut recorded = Recorded::new("[a_to_b.delay]\nfixed = \"1ms\"\n");
+    let stamp = |age: i64| monotonic_now() - Duration::from_micros(age);
+    let send = |recorded: &Recorded, numbers: std::ops::Range<u32>| {
+        let mut wire = recorded.wires[0].lock().unwrap();
+        wire.stamped.extend(numbers.map(|number| (number, stamp(500 - i64::from(number)))));
+    };
+    send(&recorded, 0..40);
+    let mut after =
+        crate::read_scenario("[a_to_b.loss]\nprobability = 1\n", "after.toml").unwrap().scenario.config;
+    after.generator = recorded.scenario.config.generator;
+    let moment = recorded.bridge.apply(after.clone());
+    assert!(
+        recorded.wires[0].lock().unwrap().stamped.is_empty(),
+        "what came before is of the time before it"
+    );
+    send(&recorded, 40..50);
+    recorded.bridge.receive(None).unwrap();
+    recorded.drain();
+    let at = (moment - recorded.start).as_nanos();
+    recorded.scenario.config.timeline = vec![TimelineStep { at, setting: after.base }];
+    recorded.finish();
+    assert!(recorded.arrivals(PortId::A)[40..].iter().all(|arrival| *arrival >= moment));
+    let [live, replayed] = recorded.lines();
+    assert_eq!(live.iter().filter(|line| line.contains("lost:model")).count(), 10, "{live:?}");
+    assert_eq!(live, replayed);
 }

@@ -245,15 +245,15 @@ impl DirectionTotals {
         self.queue_depth.add(i64::try_from(held).unwrap_or(i64::MAX));
     }
 
-    /// A packet was given to the port at `time`.
-    pub(super) fn departed(&mut self, outcome: &Outcome, time: Timestamp<Monotonic>) {
+    /// A packet was given to the port at `time`; it counts as arrived so much later than its stamp as `postponed`.
+    pub(super) fn departed(&mut self, outcome: &Outcome, postponed: Duration, time: Timestamp<Monotonic>) {
         let time = time.as_nanos();
         let in_rate_queue = outcome.time - outcome.released;
         let actual = time - outcome.entered - in_rate_queue;
         self.requested.add(outcome.requested);
         self.actual.add(actual);
         self.total.add(time - outcome.arrival);
-        self.error.add(time - outcome.time);
+        self.error.add(time - outcome.time + postponed.as_nanos());
         if let Some(wait) = order_wait(outcome) {
             self.order_wait.add(wait);
         }
@@ -508,10 +508,10 @@ mod tests {
         };
         let mut gathered = DirectionTotals::default();
         let at = Timestamp::from_nanos;
-        gathered.departed(&outcome(0, 30, 30, false), at(32));
-        gathered.departed(&outcome(1, 30, 130, true), at(133));
+        gathered.departed(&outcome(0, 30, 30, false), Duration::ZERO, at(32));
+        gathered.departed(&outcome(1, 30, 130, true), Duration::ZERO, at(133));
         // One that found its rate free for it at once met it all the same.
-        gathered.departed(&outcome(2, 140, 140, true), at(140));
+        gathered.departed(&outcome(2, 140, 140, true), Duration::ZERO, at(140));
         let found = gathered.direction(Ledger::default(), LinkHistory::new(LinkState::Up), None);
         assert_eq!((found.rate_queue.count, found.rate_queue.mean), (2, Some(50.0)));
         assert_eq!((found.total_delay.min, found.total_delay.max), (Some(32.0), Some(140.0)));
@@ -519,11 +519,13 @@ mod tests {
         assert_eq!((found.actual_delay.median, found.delay_error.median), (Some(23.0), Some(2.0)));
         assert_eq!((found.order_wait.count, found.order_wait.max), (1, Some(110.0)));
         // Begun anew, the summaries are empty, and who overtook is counted as before.
-        gathered.departed(&outcome(1, 150, 150, false), at(150));
+        gathered.departed(&outcome(1, 150, 150, false), Duration::ZERO, at(150));
         gathered.clear();
-        gathered.departed(&outcome(1, 160, 160, false), at(160));
+        // That an arrival counted later than its stamp is an error of the emulator.
+        gathered.departed(&outcome(1, 160, 160, false), Duration::from_nanos(7), at(161));
         let found = gathered.direction(Ledger::default(), LinkHistory::new(LinkState::Up), None);
         assert_eq!((found.overtaken, found.total_delay.count), (2, 1));
+        assert_eq!(found.delay_error.max, Some(8.0));
     }
 
     /// Delays asked for, in the order of departure, and what is noted of them in the exact order.

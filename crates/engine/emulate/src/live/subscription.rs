@@ -47,7 +47,8 @@ pub struct Sampled {
     pub port: usize,
     /// Octets of the frame with its check sequence.
     pub size: u32,
-    /// When it arrived, nanoseconds from the bridge's start, by the kernel's stamp.
+    /// When it counts as arrived, nanoseconds from the bridge's start: by the kernel's stamp, but not before what was
+    /// decided when it came to light.
     pub arrival: Nanos,
     /// Of the packet itself first, then of its copies.
     pub fates: Vec<PacketFate>,
@@ -353,7 +354,7 @@ impl Producers {
                 ordinal: admission.ordinal,
                 port,
                 size: packet.length,
-                arrival: packet.arrival - self.start,
+                arrival: admission.arrival - self.start,
                 owed: admission.outcomes.max(1),
                 ..Sampled::default()
             };

@@ -138,13 +138,13 @@ impl InitiatorHostMonitor {
             own.before = before;
         }
         let (place, of) = (own.event, count - own.before);
-        let (side, detail) = say(of);
+        let (location, detail) = say(of);
         let at = (now - self.start).as_nanos();
         if let Some(event) = self.event(place) {
             event.detail = Some(detail);
             event.until_ns = Some(at);
         } else {
-            let place = self.note(Some(index), detail, side);
+            let place = self.note(Some(index), detail, location);
             episode(&mut self.ways[index]).event = place;
         }
     }

@@ -14,7 +14,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whether `event` says that packets come from another address than before, and not that a host has another.
 pub(crate) fn is_one(event: &Event) -> bool {
-    (event.kind, event.side) == (EventKind::AddressChange, EventLocation::Path)
+    (event.kind, event.location) == (EventKind::AddressChange, EventLocation::Path)
 }
 
 /// Whether two events of new mappings, in order of their being noticed, are of one. It was at some moment of both times where
@@ -78,12 +78,12 @@ impl InitiatorHostMonitor {
         let has_moved = self.events.iter().any(|kept| {
             let own = &kept.event;
             let apart = (own.at_ns.saturating_sub(end(&told))).max(told.at_ns.saturating_sub(end(own)));
-            (own.kind, own.side) == (EventKind::AddressChange, EventLocation::Sender)
+            (own.kind, own.location) == (EventKind::AddressChange, EventLocation::Sender)
                 && (kept.stream.is_none() || kept.stream == number)
                 && apart <= TOGETHER.as_nanos()
         });
         if has_moved {
-            self.keep(Some(stream), Event { side: EventLocation::Responder, ..told });
+            self.keep(Some(stream), Event { location: EventLocation::Responder, ..told });
             return;
         }
         let mut detail = told.detail;

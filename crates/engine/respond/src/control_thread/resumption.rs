@@ -103,7 +103,7 @@ impl ControlThread {
         let event = self.occurrences.note(EventDetail::ReceivedFromOthers { others: sources });
         let all = others.iter().map(|(_, count)| *count).sum();
         self.connections[index].server.on_event(Event {
-            side: EventLocation::Path,
+            location: EventLocation::Path,
             datagrams: Some(all),
             ..event
         })
@@ -124,7 +124,7 @@ impl ControlThread {
             let length = moved.silent + (clock::monotonic_now() - moved.at);
             let event = self.occurrences.note_over(detail, length);
             // Whether that host has another address, or a NAT on the way, is not known here.
-            Event { side: EventLocation::Path, ..event }
+            Event { location: EventLocation::Path, ..event }
         };
         self.connections[index].server.on_event(event)
     }

@@ -401,7 +401,7 @@ fn resumable(request: romer_session::control::Request) -> Asking {
 
 fn event() -> romer_record::event::Event {
     serde_json::from_value(serde_json::json!({
-        "code": "link-up", "side": "responder", "detail": "interface-up", "interface": "x".repeat(300), "at_ns": 1,
+        "code": "link-up", "location": "responder", "detail": "interface-up", "interface": "x".repeat(300), "at_ns": 1,
         "clock_ns": 1
     }))
     .unwrap()

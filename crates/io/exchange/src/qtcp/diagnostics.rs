@@ -78,10 +78,10 @@ impl Notes {
 
     fn steps(&self) -> [Option<MeasurementWarning>; 2] {
         [(self.sent_back, EventLocation::Sender), (self.received_back, EventLocation::Responder)].map(
-            |(step, side)| {
+            |(step, location)| {
                 let (line, units) = step?;
                 Some(MeasurementWarning::ClockSteppedBack {
-                    side,
+                    location,
                     line,
                     size_ns: units.saturating_mul(UNIT_NS),
                 })

@@ -17,6 +17,7 @@ mod reference;
 mod spread;
 pub mod sta;
 mod stream;
+pub mod summary;
 pub mod unit;
 mod validate;
 mod write;

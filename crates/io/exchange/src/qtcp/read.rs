@@ -191,8 +191,8 @@ mod tests {
             "1000:1030:30:64:0\n1200:1260:60:64:2\n1100:1290:190:64:1\n",
             r#""code":"reordered-lines","packets":1"#,
         );
-        says(&format!("{GOOD}500:1330:830:64:3\n"), r#""code":"clock-stepped-back","side":"sender""#);
-        says(&format!("{GOOD}1300:730:-570:64:3\n"), r#""code":"clock-stepped-back","side":"responder""#);
+        says(&format!("{GOOD}500:1330:830:64:3\n"), r#""code":"clock-stepped-back","location":"sender""#);
+        says(&format!("{GOOD}1300:730:-570:64:3\n"), r#""code":"clock-stepped-back","location":"responder""#);
         // Packets that overtake others, in a file in order of sending, are no step though there be few before them.
         let mut overtaken = String::new();
         for n in 0..60i64 {

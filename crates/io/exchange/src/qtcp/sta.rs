@@ -111,8 +111,10 @@ pub struct Statistics {
     pub size: u32,
     /// Payload that was sent, octets a second.
     pub rate: Option<f64>,
-    /// The class of service: `best-effort`, or the code point's name.
+    /// The class of service: its name, or that of the code point.
     pub service: String,
+    /// Further keys of what was requested, with their values.
+    pub settings: Vec<(&'static str, String)>,
     /// From the first departure to the last, seconds.
     pub duration: f64,
     /// How much faster the receiver's clock runs, parts in a million, as it was taken out of the log.
@@ -145,6 +147,9 @@ impl Statistics {
             line("rate", &format!("{rate:.1}"));
         }
         line("service", &self.service);
+        for (key, value) in &self.settings {
+            line(key, value);
+        }
         line("duration", &format!("{:.6}", self.duration));
         if let Some(skew) = self.skew_ppm {
             line("skew ppm", &format!("{skew:.4}"));

@@ -68,12 +68,13 @@ mod tests {
         let trials = trials.into_iter().map(|(repeat, cause)| trial(repeat, cause)).collect();
         let event =
             |kind: &str| BenchmarkEvent { at_ns: 0, kind: kind.into(), text: String::new(), dropped: None };
-        let events_of = ["trial-repeated", "clock-set", "tester-overloaded"].map(event).into();
+        let events_of = ["trial-repeated", "clock-set", "tester-overloaded", "port-down"].map(event).into();
         let document = Benchmark { trials, events: events_of, ..Benchmark::default() };
         assert_eq!(
             discarded(&document).as_deref(),
             Some("4 of 6 trials discarded (tester stalled 2, tester dropped frames 2); 3 repeated")
         );
-        assert_eq!(events(&document).map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["clock-set"]);
+        let told: Vec<&str> = events(&document).map(|event| event.kind.as_str()).collect();
+        assert_eq!(told, ["clock-set", "port-down"]);
     }
 }

@@ -14,10 +14,10 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     for case in &cases {
         let of = format!("More figures of case {case}");
         let mut push = |figure, leads| all.push((figure, of.clone(), leads));
-        push(lines(document, case, &sizes, "carried_percent", "received load, % of the line", true), true);
+        push(lines(document, case, &sizes, "forwarded_percent", "received load, % of the line", true), true);
         push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, µs", false), true);
         let payload = "received payload, % of the line";
-        push(lines(document, case, &sizes, "carried_payload_percent", payload, false), false);
+        push(lines(document, case, &sizes, "forwarded_payload_percent", payload, false), false);
         push(rates(document, case, &sizes), false);
         let jitter = "jitter (maximum minus minimum latency), µs";
         push(lines(document, case, &sizes, "jitter_peak_to_peak_ns", jitter, false), false);
@@ -31,7 +31,7 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     if cases.len() > 1 {
         for size in &sizes {
             let of = || format!("Cases compared, {}", size_words(*size));
-            let load = overlaid(document, &cases, *size, "carried_percent", "received load, % of the line");
+            let load = overlaid(document, &cases, *size, "forwarded_percent", "received load, % of the line");
             all.push((load, of(), false));
             all.push((overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, µs"), of(), false));
             for (method, quantity) in METHODS {
@@ -158,7 +158,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> BenchmarkFi
     let mut series: Vec<Series> = sizes
         .iter()
         .map(|size| {
-            let here = series(document, case, *size, "carried_pps");
+            let here = series(document, case, *size, "forwarded_pps");
             let mut points: Vec<Mark> = here
                 .filter_map(|result| {
                     Some(Mark { x: result.theoretical?, y: result.mean?, range: result.interval })
@@ -255,10 +255,10 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigu
     for class in 0..count {
         let Some((_, first)) = of(class).next() else { continue };
         let octets = first.frame_octets.map_or_else(String::new, |octets| format!(", {octets:.0} B"));
-        let carried = of(class).map(|(load, one)| (load, one.carried_l2_bps / 1e6));
+        let forwarded = of(class).map(|(load, one)| (load, one.forwarded_l2_bps / 1e6));
         series.push(Series {
             name: format!("stream {}{octets}", first.name.chars().take(15).collect::<String>()),
-            points: gathered(carried, mean),
+            points: gathered(forwarded, mean),
             dashed: false,
             twin: false,
         });

@@ -18,7 +18,7 @@ pub use figures::figures;
 pub use page::page;
 pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
-pub use streams::{StreamRow, markings, streams};
+pub use streams::{StreamRow, markings, not_dropped, streams};
 pub use words::{
     amount, difference_words, label, limit_words, mean_words, overall_words, verdict_words, warnings,
 };

@@ -32,9 +32,9 @@ const COLUMNS: [(&str, &str, Shown); 14] = [
     ("recovery_ns", "recovery time", Shown::Time),
     ("reset_by_loss_ns", "reset time by loss", Shown::Time),
     ("reset_by_times_ns", "reset time by time stamps", Shown::Time),
-    ("carried_pps", "forwarded, frames/s", Shown::Whole),
-    ("carried_percent", "Mbit/s", Shown::Bits),
-    ("carried_percent", "% of line", Shown::Percent),
+    ("forwarded_pps", "forwarded, frames/s", Shown::Whole),
+    ("forwarded_percent", "Mbit/s", Shown::Bits),
+    ("forwarded_percent", "% of line", Shown::Percent),
     ("loss_ratio", "loss", Shown::Ratio),
     ("latency_mean_ns", "mean latency", Shown::Time),
     ("latency_p99_ns", "p99 latency", Shown::Time),
@@ -53,7 +53,7 @@ impl<'a> Row<'a> {
 
     /// The load that was forwarded, or the throughput, percent of the line.
     fn of_line(&self) -> Option<f64> {
-        ["throughput_percent", "carried_percent"]
+        ["throughput_percent", "forwarded_percent"]
             .iter()
             .find_map(|name| self.result(name))
             .and_then(|one| one.mean)
@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
 
     /// What bounds the result, or whether frames were lost; whether that is loss.
     fn verdict(&self) -> (String, bool) {
-        let leads = ["throughput_pps", "carried_pps", "reset_by_loss_ns"];
+        let leads = ["throughput_pps", "forwarded_pps", "reset_by_loss_ns"];
         let lead = leads.iter().find_map(|name| self.result(name)).unwrap_or(self.first);
         let loss = self.result("loss_ratio").and_then(|loss| loss.mean);
         match (&lead.bounded_by, lead.mean, loss) {
@@ -228,6 +228,10 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             })
             .collect();
         let (verdict, is_loss) = row.verdict();
+        let not_dropped = super::streams::not_dropped(document, row.first);
+        let is_bad = is_loss || !not_dropped.is_empty();
+        let verdict: Vec<String> =
+            Some(verdict).filter(|verdict| !verdict.is_empty()).into_iter().chain(not_dropped).collect();
         let bar = if has_loads {
             String::new()
         } else {
@@ -237,8 +241,8 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             "<tr><th>{}</th><td>{}</td>{load}{cells}{bar}<td{}>{}</td></tr>\n",
             markup(&row.first.case),
             size_words(row.first.frame_size),
-            if is_loss { " class=\"bad\"" } else { "" },
-            markup(&verdict)
+            if is_bad { " class=\"bad\"" } else { "" },
+            markup(&verdict.join("; "))
         ));
     }
     html.push_str("</tbody></table></div>\n");
@@ -378,8 +382,8 @@ mod tests {
                 [10.0, 90.0].into_iter().flat_map(move |load| {
                     let lost = if size == 64 && load > 50.0 { 0.25 } else { 0.0 };
                     [
-                        result("none", size, Some(load), "carried_pps", 1_000.0),
-                        result("none", size, Some(load), "carried_percent", load),
+                        result("none", size, Some(load), "forwarded_pps", 1_000.0),
+                        result("none", size, Some(load), "forwarded_percent", load),
                         result("none", size, Some(load), "loss_ratio", lost),
                         result("none", size, Some(load), "latency_mean_ns", f64::from(size) * 100.0),
                     ]

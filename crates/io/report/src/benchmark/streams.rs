@@ -1,9 +1,9 @@
 //! Loss, latency and markings of each stream, over all valid trials of a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use romer_record::benchmark::{Benchmark, Trial};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
 use romer_units::{Duration, counted};
 
 use crate::escape::markup;
@@ -21,7 +21,7 @@ pub struct StreamRow {
     /// Frames that were sent.
     pub offered: u64,
     /// Of these, those that came.
-    pub carried: u64,
+    pub forwarded: u64,
     /// Further copies.
     pub duplicated: u64,
     /// Frames that came after one of their flow that was sent later.
@@ -35,20 +35,21 @@ pub struct StreamRow {
 impl StreamRow {
     /// Frames that did not come and were to.
     pub const fn lost(&self) -> u64 {
-        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.carried) }
+        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.forwarded) }
     }
 
     /// In a line.
     pub fn text(&self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
-        let Self { name, case, carried, .. } = self;
+        let Self { name, case, forwarded, .. } = self;
         let offered = counted(self.offered, "frame");
         let mut words = if self.expect_drop {
-            format!("stream {name}, {case}: expected drop, {carried} of {offered} received")
+            let not = if *forwarded > 0 { ", NOT dropped" } else { "" };
+            format!("stream {name}, {case}: expected drop, {forwarded} of {offered} received{not}")
         } else {
             format!(
-                "stream {name}, {case}: {carried} of {offered} received, {} lost ({share:.3} %)",
+                "stream {name}, {case}: {forwarded} of {offered} received, {} lost ({share:.3} %)",
                 self.lost()
             )
         };
@@ -71,6 +72,24 @@ fn valid(document: &Benchmark) -> impl Iterator<Item = &Trial> {
     document.trials.iter().filter(|trial| trial.invalid.is_none())
 }
 
+/// The streams that the device was to drop and forwarded, at the case, frame size and load of a result; in words for its verdict.
+pub fn not_dropped(document: &Benchmark, result: &BenchmarkResult) -> Vec<String> {
+    /// Percent. Loads are computed the same way on both sides.
+    const SAME_LOAD: f64 = 1e-6;
+    let is_at = |trial: &&Trial| {
+        let load = trial.requested_load.map(|load| load.percent).zip(result.load_percent);
+        trial.case == result.case
+            && trial.frame_size == result.frame_size
+            && load.is_none_or(|(trial, result)| (trial - result).abs() < SAME_LOAD)
+    };
+    let streams = valid(document).filter(is_at).flat_map(|trial| &trial.per_stream);
+    let names: BTreeSet<&str> = streams
+        .filter(|stream| stream.expect_drop && stream.forwarded > 0)
+        .map(|stream| stream.name.as_str())
+        .collect();
+    names.into_iter().map(|name| format!("stream {name} NOT dropped")).collect()
+}
+
 /// Each stream in each case, in the order of the cases' first trials.
 pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
     let mut rows: Vec<(StreamRow, Vec<f64>)> = Vec::new();
@@ -89,7 +108,7 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
             });
             let (row, medians) = &mut rows[place];
             row.offered = row.offered.saturating_add(stream.offered);
-            row.carried = row.carried.saturating_add(stream.carried);
+            row.forwarded = row.forwarded.saturating_add(stream.forwarded);
             row.duplicated = row.duplicated.saturating_add(stream.duplicated);
             row.reordered = row.reordered.saturating_add(stream.reordered);
             row.corrupted = row.corrupted.saturating_add(stream.corrupted);
@@ -163,7 +182,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
             markup(&row.case),
             markup(&row.name),
             count(row.offered),
-            count(row.carried),
+            count(row.forwarded),
             count(row.lost()),
             count(row.duplicated),
             count(row.reordered),
@@ -174,4 +193,38 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         );
     }
     html.push_str("</tbody></table></div></section>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::benchmark::{RequestedLoad, StreamResult};
+
+    use super::*;
+
+    /// A stream that was to be dropped and came is named at the load at which it did, and in the line of its stream.
+    #[test]
+    fn forwarded_stream_is_named() {
+        let trial = |percent, forwarded| Trial {
+            case: "baseline".into(),
+            requested_load: Some(RequestedLoad { percent, pps: 1e3 }),
+            per_stream: vec![StreamResult {
+                name: "udp".into(),
+                expect_drop: true,
+                offered: 50,
+                forwarded,
+                ..StreamResult::default()
+            }],
+            ..Trial::default()
+        };
+        let document = Benchmark { trials: vec![trial(10.0, 0), trial(20.0, 7)], ..Benchmark::default() };
+        let at = |load_percent| BenchmarkResult {
+            case: "baseline".into(),
+            load_percent: Some(load_percent),
+            ..BenchmarkResult::default()
+        };
+        assert_eq!(not_dropped(&document, &at(10.0)), [""; 0]);
+        assert_eq!(not_dropped(&document, &at(20.0)), ["stream udp NOT dropped"]);
+        let row = &streams(&document)[0];
+        assert_eq!(row.text(), "stream udp, baseline: expected drop, 7 of 100 frames received, NOT dropped");
+    }
 }

@@ -24,7 +24,7 @@ pub(super) fn document() -> Benchmark {
     let mut results = Vec::new();
     for case in ["none", "<script>"] {
         for load in [10.0, 50.0, 90.0] {
-            results.push(result(case, load, "carried_percent", load));
+            results.push(result(case, load, "forwarded_percent", load));
             results.push(result(case, load, "latency_mean_ns", load * 1_000.0));
             for (_, quantity) in METHODS {
                 results.push(result(case, load, quantity, load * 100.0));
@@ -110,10 +110,10 @@ fn every_figure_has_its_lines_and_none_is_empty() {
 
 /// A trial in which large frames of the second class carry more than they are owed.
 fn classes(load: f64) -> Trial {
-    let stream = |name: &str, octets: f64, carried: f64, owed: f64| StreamResult {
+    let stream = |name: &str, octets: f64, forwarded: f64, owed: f64| StreamResult {
         name: name.into(),
         frame_octets: Some(octets),
-        carried_l2_bps: carried,
+        forwarded_l2_bps: forwarded,
         expected_l2_bps: Some([owed, owed]),
         ..StreamResult::default()
     };
@@ -228,10 +228,10 @@ fn the_table_has_every_result() {
     assert_eq!(table.lines().count(), document.results.len() + 1);
     let columns = table.lines().next().unwrap().split(',').count();
     assert!(table.lines().skip(1).all(|line| line.split(',').count() == columns), "{table}");
-    assert!(table.contains("none,64,10,carried_percent,3,10,,9,11,,,,,\n"), "{table}");
+    assert!(table.contains("none,64,10,forwarded_percent,3,10,,9,11,,,,,\n"), "{table}");
     document.results[0].case = "with \"RED\", full".into();
     assert!(
-        csv(&document).contains("\n\"with \"\"RED\"\", full\",64,10,carried_percent,3,"),
+        csv(&document).contains("\n\"with \"\"RED\"\", full\",64,10,forwarded_percent,3,"),
         "{}",
         csv(&document)
     );
@@ -285,7 +285,7 @@ fn each_stream_and_every_marking_is_on_the_page() {
         let stream = StreamResult {
             name: "<voice>".into(),
             offered: 100,
-            carried: 100 - lost,
+            forwarded: 100 - lost,
             lost,
             latency_ns,
             ..StreamResult::default()
@@ -352,7 +352,7 @@ fn an_amount_has_the_unit_of_its_quantity() {
     for (quantity, value, shown) in [
         ("latency_p99_ns<=1us", 40_136.12, "40.1 µs"),
         ("latency_median_ns", -811.8, "-812 ns"),
-        ("carried_percent >= 99", 52.36, "52.36 %"),
+        ("forwarded_percent >= 99", 52.36, "52.36 %"),
         ("loss_ratio <= 1%", 0.1, "10.0 %"),
         ("latency.max<1ms", 2_500_000.0, "2.50 ms"),
         ("latency_mean_ns.max < 1ms", 2_500_000.0, "2.50 ms"),

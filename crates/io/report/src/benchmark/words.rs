@@ -98,7 +98,7 @@ pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning>
 
 /// A claim, whether it holds, and what was found.
 pub fn verdict_words(one: &Judgement) -> String {
-    let Judgement { case, subject, expected, found, .. } = one;
+    let Judgement { case, subject, expected, observed: found, .. } = one;
     format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.passed))
 }
 

@@ -1,6 +1,7 @@
 //! Why clocks could not be related, as text.
 
-use romer_record::warning::{EarlyArrivals, OneWayContradiction, SkewUnknown};
+use romer_record::document::ProbeDirection;
+use romer_record::warning::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
 use romer_units::{Duration, counted};
 
 use crate::sentence::{heading, length, share};
@@ -82,6 +83,24 @@ pub(super) fn one_way_refused(found: &OneWayContradiction) -> String {
     format!(
         "no one-way delays are given: {those}{clocks}. The difference of the clocks is not known well enough to be removed; the \
          responder's time in round trips is by its own clock"
+    )
+}
+
+/// Why two clocks do not count as synchronised.
+pub(super) fn synchronisation_contradicted(bound_ns: i64, found: &SynchronisationContradiction) -> String {
+    let why = match found {
+        SynchronisationContradiction::ArrivalBeforeDeparture { direction, max_ns } => {
+            let way = if *direction == ProbeDirection::Reverse { "in reverse" } else { "forward" };
+            format!("packets {way} arrived up to {} before they left", length(*max_ns))
+        }
+        SynchronisationContradiction::OffsetMoved { movement_ns } => {
+            format!("the offset of the clocks moved by {} during the run", length(*movement_ns))
+        }
+        SynchronisationContradiction::ClockSet => "the responder's clock was set during the run".to_owned(),
+    };
+    format!(
+        "the clocks are not synchronised to within {}, as stated: {why}; one-way delays are differences from the smallest one",
+        length(bound_ns)
     )
 }
 

@@ -78,10 +78,10 @@ pub(super) fn text(warning: &Warning) -> String {
             "the file does not end with a line end, and the last field of its last line ({line}) is empty: it counts as a missing \
              time stamp, but the file may be truncated there"
         ),
-        Warning::ClockSteppedBack { side, line, size_ns } => format!(
+        Warning::ClockSteppedBack { location, line, size_ns } => format!(
             "the {} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such steps; without it the \
              latencies on both sides of that line do not compare",
-            if *side == EventLocation::Sender { "sender's" } else { "receiver's" },
+            if *location == EventLocation::Sender { "sender's" } else { "receiver's" },
             length(*size_ns)
         ),
         Warning::DummyEntries { entries } => format!(
@@ -121,6 +121,12 @@ pub(super) fn text(warning: &Warning) -> String {
                  units of {unit} and not of 100 ns; `--unit {unit}` states that"
             )
         }
+        Warning::TimeUnitSuspected { interval_ns, round_trip_ns } => format!(
+            "the file has a packet every {}, with round trips of {}, which no hosts have: its times seem to be in milliseconds or \
+             microseconds, and not in nanoseconds; convert the columns to nanoseconds",
+            length(*interval_ns),
+            length(*round_trip_ns)
+        ),
         Warning::TimeUnitAssumed { interval_ns } => format!(
             "assuming time stamps in units of 100 ns, a packet was sent every {}; for another unit, use --unit",
             length(*interval_ns)

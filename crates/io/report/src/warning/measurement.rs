@@ -2,14 +2,14 @@
 
 use romer_record::document::{MissingStamps, ProbeDirection};
 use romer_record::event::EventLocation;
-use romer_record::manifest::{CutShort, EntryKind, NotLogged};
+use romer_record::manifest::{EarlyEnd, EntryKind, NotLogged};
 use romer_record::warning::{
     AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning as Warning, Numbering,
     ReplyLosses, ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
 };
 use romer_units::{counted, counted_as, saturating_sum, was};
 
-use super::clock::{early, one_way_refused, skew_unknown};
+use super::clock::{early, one_way_refused, skew_unknown, synchronisation_contradicted};
 use super::file;
 use crate::event::router_report;
 use crate::replies;
@@ -23,7 +23,7 @@ impl Text for Warning {
     fn text(&self) -> String {
         match self {
             Self::NothingMeasured { reason } => format!("nothing was measured: {reason}"),
-            Self::RunCutShort { cause } => cut_short(*cause),
+            Self::RunCutShort { cause } => early_end(*cause),
             Self::NoProbeSent => "no probe was sent: there are no statistics".into(),
             Self::EntriesNotLogged { entries } => not_logged(entries),
             Self::StampReflectorOnly { address, port } => {
@@ -53,8 +53,8 @@ impl Text for Warning {
                  counted, and the probes count as lost",
                 counted_as(*datagrams, "datagram arrived", "datagrams arrived")
             ),
-            Self::ReceiveBufferOverflow { side, while_stopped, while_running } => {
-                overflow(*side, *while_stopped, *while_running)
+            Self::ReceiveBufferOverflow { location, while_stopped, while_running } => {
+                overflow(*location, *while_stopped, *while_running)
             }
             Self::NextHopUnresolved { probes } => format!(
                 "this host dropped {} after it had accepted them: ARP or neighbour discovery for the next hop failed",
@@ -69,10 +69,10 @@ impl Text for Warning {
                     report.as_ref().map_or_else(String::new, |report| format!(": {}", router_report(report)));
                 format!("the path reported {} (ICMP) about the probes{report}", counted(*errors, "error"))
             }
-            Self::PathMtuIgnored { side, ip_no_pmtu_disc, replies } => format!(
+            Self::PathMtuIgnored { location, ip_no_pmtu_disc, replies } => format!(
                 "{} ignores the ICMP messages of routers that drop IPv4 packets as too long (net.ipv4.ip_no_pmtu_disc is \
                  {ip_no_pmtu_disc}): some of the losses may be {} that are too long for the path",
-                host(*side),
+                host(*location),
                 packets(*replies)
             ),
             Self::AllPacketsLost {
@@ -106,13 +106,13 @@ impl Text for Warning {
                     heading(*direction)
                 )
             }
-            Self::PacketsNotSent { side, packets, replies } => {
+            Self::PacketsNotSent { location, packets, replies } => {
                 let (one, others) = if *replies { ("reply", "replies") } else { ("probe", "probes") };
                 let they = if *packets == 1 { "it counts" } else { "they count" };
                 format!(
                     "{} did not leave {}: {they} neither as sent nor as lost",
                     counted_as(*packets, one, others),
-                    host(*side)
+                    host(*location)
                 )
             }
             Self::DscpRewritten { direction, from, to, packets, received } => {
@@ -145,10 +145,10 @@ impl Text for Warning {
             Self::TimeStampsMissing(missing) => {
                 format!("{}; the packets may have been lost", missing_stamps(missing, ""))
             }
-            Self::InterruptCoalescing { side, packets, arrivals, longest_ns } => format!(
+            Self::InterruptCoalescing { location, packets, arrivals, longest_ns } => format!(
                 "the network card of {} delayed {packets} of {arrivals} packets by up to {} and delivered them together, as its \
                  own time stamps show (interrupt coalescing): kernel time stamps of them are late by that",
-                host(*side),
+                host(*location),
                 length(*longest_ns)
             ),
             Self::DelayMissing { direction, packets, arrived, live, uneven } => {
@@ -241,17 +241,17 @@ impl Text for Warning {
                 "{packets} round trips are below zero, which no path can be: a clock was set, or the time stamps are not of the \
                  moments that they are taken for; they are in the statistics"
             ),
-            Self::DepartureHeldByHost { side, late_ns } => format!(
+            Self::DepartureHeldByHost { location, late_ns } => format!(
                 "a packet left {} after its program had sent it, and those sent in the meantime left in a burst with it: {} queued \
                  them, as during ARP or neighbour discovery",
                 length(*late_ns),
-                host(*side)
+                host(*location)
             ),
-            Self::DepartureLate { side, late_ns } => format!(
+            Self::DepartureLate { location, late_ns } => format!(
                 "a packet left {} late, and those due in the meantime left in a burst with it: {} was stopped, or its host had no \
                  processor for it",
                 length(*late_ns),
-                if *side == EventLocation::Responder { "the responder" } else { "this program" }
+                if *location == EventLocation::Responder { "the responder" } else { "this program" }
             ),
             Self::ResponderSlow { probes, longest_ns, sequence, sent_ns, cause, stopped_ns, same_host } => {
                 let when = sent_ns.map_or_else(String::new, |sent| {
@@ -277,6 +277,9 @@ impl Text for Warning {
             ),
             Self::ClockOffsetUnknown => {
                 "the offset of the two clocks is unknown: one-way delays are differences from the smallest one".into()
+            }
+            Self::SynchronisationContradicted { bound_ns, contradiction } => {
+                synchronisation_contradicted(*bound_ns, contradiction)
             }
             Self::ClockSkewIncluded => {
                 "the skew of the two clocks (tens of microseconds a second between free-running clocks) could not be removed from \
@@ -317,12 +320,12 @@ impl Text for Warning {
                 early(found)
             ),
             Self::OneClockContradicted(found) => format!(
-                "--one-clock is not used: the time stamps are not of one clock: by them, {}; the clocks are treated as two with \
+                "--clocks shared is not used: the time stamps are not of one clock: by them, {}; the clocks are treated as two with \
                  an unknown difference",
                 early(found)
             ),
             Self::OneClockPossible => {
-                "the time stamps of the two files do not contradict a common clock; if one host took both, --one-clock gives absolute \
+                "the time stamps of the two files do not contradict a common clock; if one host took both, --clocks shared gives absolute \
                  one-way delays"
                     .into()
             }
@@ -412,16 +415,16 @@ const fn packets(replies: bool) -> &'static str {
     if replies { "replies" } else { "probes" }
 }
 
-fn cut_short(cause: CutShort) -> String {
+fn early_end(cause: EarlyEnd) -> String {
     let why = match cause {
-        CutShort::Interrupted | CutShort::Killed => "",
-        CutShort::ResponderLost => {
+        EarlyEnd::Interrupted | EarlyEnd::Killed => "",
+        EarlyEnd::ResponderLost => {
             ". The connection to the responder was lost: what it had not reported by then is unknown"
         }
-        CutShort::ResponderFault => {
+        EarlyEnd::ResponderFault => {
             ". The responder broke the control protocol, and its connection was closed: what it had not sent by then is unknown"
         }
-        CutShort::NoRoute => {
+        EarlyEnd::NoRoute => {
             ". This host had no route to the responder at the end: what that had not reported by then is unknown"
         }
     };
@@ -539,8 +542,8 @@ fn log_incomplete(one_way: bool, reasons: &[String]) -> String {
     format!("the responder's log is incomplete{why}: {what}")
 }
 
-fn overflow(side: EventLocation, while_stopped: u64, while_running: u64) -> String {
-    let (program, own) = match side {
+fn overflow(location: EventLocation, while_stopped: u64, while_running: u64) -> String {
+    let (program, own) = match location {
         EventLocation::Responder => ("the responder", "that host"),
         _ => ("this program", "this host"),
     };
@@ -550,14 +553,14 @@ fn overflow(side: EventLocation, while_stopped: u64, while_running: u64) -> Stri
         sentences.push(format!(
             "the kernel of {} dropped {} unread while {program} was stopped or had no processor: {arrived}; see that nothing stops \
              it, and that {own} is not suspended",
-            host(side),
+            host(location),
             counted(while_stopped, "datagram")
         ));
     }
     if while_running > 0 {
         sentences.push(format!(
             "{program} was too slow: the kernel of {} dropped {} unread; {arrived}; send more slowly, or leave {own} more time",
-            host(side),
+            host(location),
             counted(while_running, "datagram")
         ));
     }

@@ -103,7 +103,8 @@ fn every_event_has_a_text() {
     let details = schemas.details.to_value();
     let with = |code: Value, fields: Value| {
         let mut event = fields;
-        let common = json!({"code": code, "side": "responder", "at_ns": 1, "until_ns": null, "clock_ns": 1});
+        let common =
+            json!({"code": code, "location": "responder", "at_ns": 1, "until_ns": null, "clock_ns": 1});
         event.as_object_mut().unwrap().extend(common.as_object().unwrap().clone());
         let read: Event =
             serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{error}: {event:#}"));
@@ -127,7 +128,7 @@ fn every_event_has_a_text() {
 fn fields_are_shown() {
     use romer_record::document::ProbeDirection;
     use romer_record::event::EventLocation;
-    use romer_record::manifest::{CutShort, EntryKind, NotLogged};
+    use romer_record::manifest::{EarlyEnd, EntryKind, NotLogged};
     use romer_record::warning::{ReplyLosses, ResponderDelayCause, SkewUnknown, Uneven};
 
     let entries = vec![
@@ -147,7 +148,7 @@ fn fields_are_shown() {
     };
     for (warning, parts) in [
         (
-            MeasurementWarning::RunCutShort { cause: CutShort::ResponderLost },
+            MeasurementWarning::RunCutShort { cause: EarlyEnd::ResponderLost },
             &["the run ended early", "connection to the responder was lost"][..],
         ),
         (
@@ -155,7 +156,11 @@ fn fields_are_shown() {
             &["25 entries of this host's packet log were not stored (20 for arrivals at this host, 5 for"],
         ),
         (
-            MeasurementWarning::PacketsNotSent { side: EventLocation::Sender, packets: 1, replies: false },
+            MeasurementWarning::PacketsNotSent {
+                location: EventLocation::Sender,
+                packets: 1,
+                replies: false,
+            },
             &["1 probe did not leave this host: it counts neither as sent nor as lost"],
         ),
         (

@@ -193,7 +193,7 @@ fn document(path: &Path) -> Measurement {
         started: "2026-11-07T10:11:12.345Z".into(),
         ended: Some("2026-11-07T10:11:44.345Z".into()),
         partial: false,
-        cut_short: None,
+        early_end: None,
         responder_log_complete: Some(true),
         not_logged: Vec::new(),
         traffic: Traffic {

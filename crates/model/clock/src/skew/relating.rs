@@ -535,6 +535,7 @@ pub fn state(
     let method = method_of(request);
     let clock = ClockState {
         method: shown(method),
+        synchronisation: None,
         calibration_packets: request.calibration.filter(|_| method.takes_calibration()),
         identifiable: estimate.skew.is_some(),
         skew_ppm: estimate.skew.map(|skew| skew.ppm),

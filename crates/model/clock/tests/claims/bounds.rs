@@ -54,7 +54,12 @@ impl Run {
             reverse.push(singleton(number.into(), responder(again), sender(back)));
             number += 1;
         }
-        let request = SkewRequest { method: method.into(), calibration, path_minimum_ns: None };
+        let request = SkewRequest {
+            method: method.into(),
+            calibration,
+            path_minimum_ns: None,
+            ..SkewRequest::default()
+        };
         let (estimate, _) = usable(&request, &forward, &reverse, &InTurn);
         let least = [
             correct(&mut forward, Direction::Forward, &estimate, &InTurn),

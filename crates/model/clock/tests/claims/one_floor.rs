@@ -41,7 +41,7 @@ fn the_rate_is_told_by_the_direction_that_has_a_floor() {
             let skew = found.skew.unwrap_or_else(|| panic!("S{number}, seed {seed}: {:?}", found.why_not));
             held += usize::from(skew.interval_ppm[0] <= truth && truth <= skew.interval_ppm[1]);
             let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
-            assert!(half < 1.0, "S{number}, seed {seed}: an interval of {half} ppm either side");
+            assert!(half < 1.0, "S{number}, seed {seed}: an interval of {half} ppm either location");
             let moves = matches!(found.remarks.first(), Some(MeasurementWarning::SkewByOneDirection {
                 direction, ..
             }) if *direction == full.into());
@@ -288,5 +288,5 @@ fn a_full_queue_that_moves_tells_whose_a_step_was_or_leaves_it_open() {
         }
     }
     assert!(told >= 20, "{told} of 24 steps are told");
-    assert!(wrong_side <= 2, "{wrong_side} packets are on the wrong side of {told} steps");
+    assert!(wrong_side <= 2, "{wrong_side} packets are on the wrong location of {told} steps");
 }

@@ -43,8 +43,8 @@ fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() 
     assert_eq!(watch.look(reading(3_605_100 * MS, -7 * MS, 3_600_000 * MS)), []);
 }
 
-fn event(side: EventLocation, step: ClockStep) -> Event {
-    Event { step: Some(step), ..Event::new(EventKind::ClockStep, side, 0, step.after_ns) }
+fn event(location: EventLocation, step: ClockStep) -> Event {
+    Event { step: Some(step), ..Event::new(EventKind::ClockStep, location, 0, step.after_ns) }
 }
 
 /// A clock that steps by `size` at the true time `at`.
@@ -63,7 +63,7 @@ impl Stepping {
         Stamps { nic: None, kernel: stamp(kernel), user: stamp(user), told: None }
     }
     /// As one who looks every 20 ms notices it.
-    fn event(self, side: EventLocation) -> Event {
+    fn event(self, location: EventLocation) -> Event {
         let (before, after) = (self.at - 13 * MS, self.at + 7 * MS);
         let step = ClockStep {
             size_ns: self.size,
@@ -71,7 +71,7 @@ impl Stepping {
             before_ns: self.read(before),
             after_ns: self.read(after),
         };
-        event(side, step)
+        event(location, step)
     }
 }
 
@@ -111,11 +111,11 @@ fn stamps_around_a_step_of_either_clock_are_put_right_or_left_out_and_those_far_
     for size in [1, -1, 3, -3, 12, -12, 40, -40, 700, -700, 2_000, -2_000, 86_400_000] {
         for shift in [0, 3, 9, 11, 19] {
             let step = Stepping { at: 3_000 * MS + shift * MS + 1, size: size * MS };
-            for (near, far, side) in
+            for (near, far, location) in
                 [(step, never, EventLocation::Sender), (never, step, EventLocation::Responder)]
             {
                 let (mut rows, truths) = stream(near, far);
-                let left_out = undo_steps(&mut rows, &[step.event(side)], ClockRelation::Unknown);
+                let left_out = undo_steps(&mut rows, &[step.event(location)], ClockRelation::Unknown);
                 let mut missing = 0;
                 for (row, truth) in rows.iter().zip(&truths) {
                     let found = [

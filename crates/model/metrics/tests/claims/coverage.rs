@@ -321,6 +321,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
         complete: true,
         lost: None,
         ordered: true,
+        copies_attributed: true,
         not_sent: Some(0),
         dscp_sent: None,
         ecn_sent: None,

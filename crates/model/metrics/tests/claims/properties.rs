@@ -16,6 +16,7 @@ const CONTEXT: DirectionContext = DirectionContext {
     complete: true,
     lost: None,
     ordered: true,
+    copies_attributed: true,
     not_sent: Some(0),
     dscp_sent: Some(Dscp::EF),
     ecn_sent: Some(Ecn::Ect0),

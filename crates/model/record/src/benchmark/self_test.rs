@@ -60,7 +60,7 @@ pub struct SelfTestItem {
     /// Requirement, as text.
     pub requested: String,
     /// Observed result, as text.
-    pub found: String,
+    pub observed: String,
     /// Gaps between departures, or latency, nanoseconds.
     pub values_ns: Summary,
 }

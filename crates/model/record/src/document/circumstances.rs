@@ -58,6 +58,26 @@ pub struct ClockSync {
     pub chrony: Option<Chrony>,
 }
 
+impl ClockSync {
+    /// Daemons that tell the kernel, or `romer`, an error bound that includes that of their reference. Others steer a clock and
+    /// state none: the kernel's maximum error then starts at 0.
+    const BOUNDING: [&'static str; 3] = ["chronyd", "ntpd", "ntpd-rs"];
+
+    /// Bound of the clock's error, nanoseconds; `None` if the host states none. It is chrony's, if it follows a reference, or else
+    /// the maximum error of the kernel.
+    pub fn error_bound_ns(&self) -> Option<i64> {
+        let is_kept = self.synchronised == Some(true) && self.state.as_deref() != Some("error");
+        let by_chrony =
+            || Some(self.chrony.as_ref()?).filter(|chrony| chrony.stratum > 0).map(|chrony| chrony.bound_ns);
+        let states_bound = || self.sync_daemons.iter().any(|name| Self::BOUNDING.contains(&name.as_str()));
+        let by_kernel = || self.maximum_error_ns.filter(|_| states_bound());
+        if !is_kept {
+            return None;
+        }
+        by_chrony().or_else(by_kernel).filter(|bound| *bound > 0)
+    }
+}
+
 /// State of the clock as reported by chrony.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chrony {
@@ -91,4 +111,40 @@ pub struct HopAnswer {
     pub address: String,
     /// Whether the address is the target: the path ends here.
     pub target: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bound is that of chrony, or of the kernel if a daemon runs that tells it one; not of a clock that nobody keeps, and not of
+    /// daemons that tell the kernel 0.
+    #[test]
+    fn a_bound_is_stated_by_daemons_that_know_it() {
+        let kept = |daemon: &str, maximum_error_ns: i64| ClockSync {
+            synchronised: Some(true),
+            state: Some("ok".into()),
+            maximum_error_ns: Some(maximum_error_ns),
+            sync_daemons: vec![daemon.into()],
+            ..ClockSync::default()
+        };
+        let chrony = |stratum| Some(Chrony { stratum, bound_ns: 700_000, ..Chrony::default() });
+        assert_eq!(kept("ntpd", 9_000_000).error_bound_ns(), Some(9_000_000));
+        assert_eq!(
+            ClockSync { chrony: chrony(3), ..kept("chronyd", 40_000_000) }.error_bound_ns(),
+            Some(700_000)
+        );
+        assert_eq!(
+            ClockSync { chrony: chrony(0), ..kept("chronyd", 40_000_000) }.error_bound_ns(),
+            Some(40_000_000)
+        );
+        assert_eq!(kept("systemd-timesyncd", 500_000).error_bound_ns(), None);
+        assert_eq!(kept("ntpd", 0).error_bound_ns(), None);
+        assert_eq!(ClockSync { synchronised: Some(false), ..kept("ntpd", 9_000_000) }.error_bound_ns(), None);
+        assert_eq!(
+            ClockSync { state: Some("error".into()), ..kept("ntpd", 9_000_000) }.error_bound_ns(),
+            None
+        );
+        assert_eq!(ClockSync::default().error_bound_ns(), None);
+    }
 }

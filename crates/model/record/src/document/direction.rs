@@ -73,7 +73,8 @@ pub struct Packets {
     /// Lower bound of the lost packets, if `lost` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at_least: Option<u64>,
-    /// Duplicates that arrived.
+    /// Duplicates that arrived; `null` in forward and reverse direction if replies arrived twice that have
+    /// neither time stamps nor numbers of the responder: the direction in which they were copied is unknown.
     pub duplicated: Option<u64>,
     /// Packets that arrived after one with a higher sequence number (RFC 4737); `null` if the time stamps
     /// that give the order are missing or rejected.

@@ -461,7 +461,7 @@ mod tests {
         let event = Event { mtu: Some(1_400), ..Event::with(detail, EventLocation::Responder, 5, 7) };
         let written = serde_json::to_value(&event).unwrap();
         let expected = serde_json::json!({
-            "code": "not-sent", "severity": "warning", "side": "responder", "at_ns": 5, "until_ns": null, "clock_ns": 7,
+            "code": "not-sent", "severity": "warning", "location": "responder", "at_ns": 5, "until_ns": null, "clock_ns": 7,
             "detail": "too-long", "packets": 3, "replies": true, "target": "198.18.0.1", "host_limit": false, "mtu": 1400
         });
         assert_eq!(written, expected);

@@ -102,6 +102,26 @@ pub struct OneWayContradiction {
     pub resolution_ns: Option<i64>,
 }
 
+/// How the time stamps contradict the synchronisation of the clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum SynchronisationContradiction {
+    /// A packet arrived before it left by more than the bound.
+    ArrivalBeforeDeparture {
+        /// Direction.
+        direction: ProbeDirection,
+        /// Largest time between arrival and later departure, nanoseconds.
+        max_ns: i64,
+    },
+    /// The offset of the clocks moved during the run by more than both bounds allow.
+    OffsetMoved {
+        /// Movement, without the error of its estimate, nanoseconds.
+        movement_ns: i64,
+    },
+    /// The responder's clock was set during the run.
+    ClockSet,
+}
+
 /// Packets whose arrival precedes their departure, by the time stamps of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlyArrivals {

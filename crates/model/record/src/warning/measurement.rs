@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
+use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
 use super::stamps::{Contradiction, DepartureBasis, FalseUnit, StampMoment, StampsRemedy, Uneven};
 use crate::document::replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected};
 use crate::event::{EventLocation, RouterReport};
-use crate::incomplete::{CutShort, NotLogged};
+use crate::incomplete::{EarlyEnd, NotLogged};
 use crate::note::LogGap;
 use crate::probe_direction::ProbeDirection;
 
@@ -23,7 +23,7 @@ MeasurementWarning {
     /// The run ended early. Its statistics cover a part of it.
     Warning RunCutShort {
         /// Reason.
-        cause: CutShort,
+        cause: EarlyEnd,
     },
     /// No probe was sent. There are no statistics.
     Error NoProbeSent,
@@ -84,7 +84,7 @@ MeasurementWarning {
     /// A kernel dropped datagrams that arrived while romer was stopped or had no processor. They are no losses of the path.
     Warning ReceiveBufferOverflow {
         /// Host that dropped them.
-        side: EventLocation,
+        location: EventLocation,
         /// Number of datagrams dropped while the program got no processor time.
         while_stopped: u64,
         /// Number of datagrams dropped because the program was too slow.
@@ -111,7 +111,7 @@ MeasurementWarning {
     /// A host ignores or limits path MTU discovery, and long packets were lost. Some may be too long for the path.
     Warning PathMtuIgnored {
         /// Host.
-        side: EventLocation,
+        location: EventLocation,
         /// Value of `net.ipv4.ip_no_pmtu_disc` on that host.
         ip_no_pmtu_disc: u32,
         /// Whether that host sends replies; otherwise probes.
@@ -137,7 +137,7 @@ MeasurementWarning {
     /// A host did not send packets. They count neither as sent nor as lost.
     Warning PacketsNotSent {
         /// Host.
-        side: EventLocation,
+        location: EventLocation,
         /// Number of packets that were not sent.
         packets: u64,
         /// Whether they are replies; otherwise probes.
@@ -186,7 +186,7 @@ MeasurementWarning {
     /// A network card delayed packets and delivered them together (interrupt coalescing). Their kernel time stamps are late.
     Warning InterruptCoalescing {
         /// Receiving host.
-        side: EventLocation,
+        location: EventLocation,
         /// Number of delayed packets.
         packets: u64,
         /// Number of packets that arrived.
@@ -282,14 +282,14 @@ MeasurementWarning {
     /// Packets sent meanwhile left in a burst.
     Warning DepartureHeldByHost {
         /// Sending host.
-        side: EventLocation,
+        location: EventLocation,
         /// Time between sending and departure, nanoseconds.
         late_ns: i64,
     },
     /// A packet was sent long after its scheduled time. Packets scheduled meanwhile left in a burst.
     Warning DepartureLate {
         /// Sending host.
-        side: EventLocation,
+        location: EventLocation,
         /// Time after the schedule, nanoseconds.
         late_ns: i64,
     },
@@ -325,6 +325,15 @@ MeasurementWarning {
     // Clocks.
     /// The offset of the two clocks is unknown. One-way delays are differences from the smallest one.
     Note ClockOffsetUnknown,
+    /// The clocks are stated to be synchronised, and the time stamps contradict it. One-way delays are differences from the smallest
+    /// one.
+    Warning SynchronisationContradicted {
+        /// Stated bound of the difference of the clocks, nanoseconds.
+        bound_ns: i64,
+        /// Contradiction.
+        #[serde(flatten)]
+        contradiction: SynchronisationContradiction,
+    },
     /// The skew of the two clocks is unknown and not removed from one-way delays.
     Warning ClockSkewIncluded,
     /// The skew of the two clocks could not be estimated.
@@ -380,9 +389,9 @@ MeasurementWarning {
     Error CalibrationLeavesNothing,
     /// By one clock some packets arrived before they left. These have no one-way delay.
     Warning EarlyArrivalsDiscarded(EarlyArrivals),
-    /// `--one-clock` is not used: by one clock many packets arrived before they left.
+    /// `--clocks shared` is not used: by one clock many packets arrived before they left.
     Warning OneClockContradicted(EarlyArrivals),
-    /// The time stamps of both files may be of one clock. `--one-clock` gives absolute one-way delays.
+    /// The time stamps of both files may be of one clock. `--clocks shared` gives absolute one-way delays.
     Note OneClockPossible,
     /// More calibration packets are requested than were sent. All packets are used.
     Warning CalibrationPacketsMissing {
@@ -564,7 +573,7 @@ MeasurementWarning {
     /// The clock of a host was set back. The step remains in the time stamps.
     Warning ClockSteppedBack {
         /// Host.
-        side: EventLocation,
+        location: EventLocation,
         /// Line of the step.
         line: u64,
         /// Size of the step, nanoseconds.
@@ -621,6 +630,14 @@ MeasurementWarning {
     Note TimeUnitAssumed {
         /// Packet interval with that unit, nanoseconds.
         interval_ns: i64,
+    },
+    /// Packets and round trips of a table are closer together than those of any hosts: its times are probably in
+    /// milliseconds or microseconds, not in nanoseconds.
+    Warning TimeUnitSuspected {
+        /// Mean interval between departures in the stated unit, nanoseconds.
+        interval_ns: i64,
+        /// Mean round trip in the stated unit, nanoseconds.
+        round_trip_ns: i64,
     },
     /// The `.sta` file does not count missing numbers as losses.
     Note MissingNotLost {

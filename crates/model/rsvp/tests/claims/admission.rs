@@ -2,7 +2,7 @@
 
 use romer_rsvp::message::{Flow, Forwarded};
 use romer_rsvp::{
-    Adspec, Breaks, ErrorCode, Filter, Flowspec, Hop, Message, Packet, PathReport, QosService,
+    Adspec, Breaks, End, ErrorCode, Filter, Flowspec, Hop, Message, Packet, PathReport, QosService,
     ReceiverAction, ReceiverConfig, RefreshPeriod, RouterAction, RouterConfig, SenderAction, SenderConfig,
     Tspec,
 };

@@ -4,9 +4,9 @@ use core::net::Ipv4Addr;
 
 use romer_rsvp::message::View;
 use romer_rsvp::{
-    Adspec, Arrival, Filter, Flowspec, Hop, Interface, Moment, Outgoing, Packet, PayloadTraffic, QosService,
-    Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Router, RouterAction, RouterConfig, Sender,
-    SenderAction, SenderConfig, Session, Tspec,
+    Adspec, Arrival, End, Filter, Flowspec, Hop, Interface, Moment, Outgoing, Packet, PayloadTraffic,
+    QosService, Receiver, ReceiverAction, ReceiverConfig, RefreshPeriod, Router, RouterAction, RouterConfig,
+    Sender, SenderAction, SenderConfig, Session, Tspec,
 };
 use romer_units::Duration;
 use romer_units::random::Seed;

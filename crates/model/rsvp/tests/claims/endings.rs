@@ -1,7 +1,7 @@
 //! Teardowns, timeouts and missing answers.
 
 use romer_rsvp::{
-    ReceiverAction, RefreshPeriod, RouterAction, RouterConfig, SenderAction, SenderConfig, lifetime,
+    End, ReceiverAction, RefreshPeriod, RouterAction, RouterConfig, SenderAction, SenderConfig, lifetime,
 };
 use romer_units::Duration;
 

@@ -3,7 +3,7 @@
 use romer_rsvp::message::{Forwarded, SenderDescriptor};
 use romer_rsvp::object::class;
 use romer_rsvp::{
-    Adspec, Discard, ErrorCode, ErrorSpec, Filter, Hop, Message, Outgoing, Packet, ReceiverAction,
+    Adspec, Discard, End, ErrorCode, ErrorSpec, Filter, Hop, Message, Outgoing, Packet, ReceiverAction,
     RefreshPeriod, RouterAction, SenderAction, Session,
 };
 

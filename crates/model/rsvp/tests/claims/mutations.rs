@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use romer_rsvp::object::class;
-use romer_rsvp::{Arrival, Packet, Receiver, Router, Sender};
+use romer_rsvp::{Arrival, End, Packet, Receiver, Router, Sender};
 
 use crate::common::{
     BANDWIDTH, PORT, SEED, at, objects, receiver_config, router_config, sealed, sender_config, with_objects,

@@ -11,8 +11,8 @@ use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use romer_rsvp::{
-    Arrival, ErrorCode, FlowKey, Message, Moment, Outgoing, Packet, Receiver, ReceiverAction, ReceiverConfig,
-    RefreshPeriod, Router, RouterAction, RouterConfig, Sender, SenderAction, SenderConfig,
+    Arrival, End, ErrorCode, FlowKey, Message, Moment, Outgoing, Packet, Receiver, ReceiverAction,
+    ReceiverConfig, RefreshPeriod, Router, RouterAction, RouterConfig, Sender, SenderAction, SenderConfig,
 };
 use romer_units::Duration;
 use romer_units::random::{RandomStream, Seed};

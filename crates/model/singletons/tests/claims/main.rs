@@ -7,5 +7,6 @@ mod quick;
 mod rejected;
 mod relate;
 mod set_back;
+mod synchronised;
 mod under_step;
 mod unsent;

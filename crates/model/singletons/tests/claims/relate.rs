@@ -581,3 +581,33 @@ fn of_a_far_end_that_stamps_nothing_the_round_trip_is_the_whole_time_away_and_it
     assert_eq!(fates(&found.reverse), [(0, Arrived), (1, Lost), (3, Arrived)]);
     assert_eq!((found.missing.responder_arrival, found.missing.responder_departure), (0, 0));
 }
+
+/// Of a reply that comes twice, equal stamps of the responder or equal numbers of its count show that it was copied on the way
+/// back. Without either, neither direction has the copy.
+#[test]
+fn unstamped_copies_have_no_direction() {
+    let attributed = |told: Option<i64>, numbers: [u32; 2]| {
+        let entries = [0_u64, 1].map(|sequence| {
+            let t1 = 1_000_000_000 + i64::try_from(sequence).unwrap() * INTERVAL;
+            let number = numbers[usize::try_from(sequence).unwrap()];
+            let reply = |t4: i64| {
+                let mut entry = returned(sequence, t1 + 1_000, t1 + 2_000, t4);
+                if let Entry::Returned { told_t2_ns, told_t3_ns, reply_number, .. } = &mut entry {
+                    (*told_t2_ns, *told_t3_ns) =
+                        (told.map(|more| t1 + 1_000 + more), told.map(|_| t1 + 2_000));
+                    *reply_number = Some(number);
+                }
+                entry
+            };
+            let sent = Entry::Sent { sequence, size: 44, wake_error_ns: 7, user_ns: t1 };
+            [sent, reply(t1 + 9_000), reply(t1 + 9_500)]
+        });
+        let rows = assemble(&entries.concat());
+        let found = related(&rows, ClockRelation::Unknown, ResponderLog::None);
+        assert_eq!(count(&found.round_trip, |one| one.copy == 1), 2);
+        found.copies_attributed
+    };
+    assert!(attributed(Some(0), [0, 1]), "by stamps");
+    assert!(attributed(None, [7, 8]), "by numbers");
+    assert!(!attributed(None, [0, 1]), "by neither");
+}

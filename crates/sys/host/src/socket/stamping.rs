@@ -209,6 +209,22 @@ impl StampingSocket {
         Ok(value)
     }
 
+    /// Gives what is sent from now on this code point, without ECN, and this priority within the host. A datagram that
+    /// [brings its own class octet](super::Outgoing::tos) is not concerned.
+    ///
+    /// # Errors
+    /// A priority of 7 and above takes `CAP_NET_ADMIN`.
+    pub fn mark(&self, dscp: Dscp, priority: u8) -> Result<(), HostError> {
+        let class = i32::from(dscp.tos() | Ecn::NotEct.bits());
+        let (level, name) = match self.local {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        };
+        set_option(self.as_fd(), level, name, class, "set the service class")?;
+        // The service class, which sets a priority as well, comes before.
+        set_priority(self.as_fd(), priority)
+    }
+
     /// Asks for so many octets of receive buffer from here on, as [`SocketOptions::receive_buffer`] does at first.
     ///
     /// # Errors
@@ -246,11 +262,13 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
     // The service class, which sets a priority as well, comes before.
     match options.priority {
         None => Ok(()),
-        Some(priority) => {
-            let priority = i32::from(priority);
-            set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, priority, "set the priority of packets")
-        }
+        Some(priority) => set_priority(socket, priority),
     }
+}
+
+fn set_priority(socket: BorrowedFd<'_>, priority: u8) -> Result<(), HostError> {
+    let operation = "set the priority of packets";
+    set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, i32::from(priority), operation)
 }
 
 fn bind_to_interface(socket: BorrowedFd<'_>, interface: &str) -> Result<(), HostError> {

@@ -89,10 +89,10 @@ fn translating_device_is_told() {
     );
     let found = document(bench(&lab, &[&LOAD[..], &["--trial", "300ms"]].concat()));
     let trial = trials(&found).last().unwrap();
-    let [offered, carried] = ["/offered/frames", "/carried/frames"].map(|what| count(trial, what));
-    assert_eq!(at(trial, "/other_headers")["source address 203.0.113.7"], carried, "{trial:#}");
+    let [offered, forwarded] = ["/offered/frames", "/forwarded/frames"].map(|what| count(trial, what));
+    assert_eq!(at(trial, "/other_headers")["source address 203.0.113.7"], forwarded, "{trial:#}");
     if is_valid(trial) {
-        assert_eq!(offered, carried);
+        assert_eq!(offered, forwarded);
     }
     assert!(at(&found, "/warnings").to_string().contains("headers-changed"), "{found:#}");
 }

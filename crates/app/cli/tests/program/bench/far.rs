@@ -84,7 +84,7 @@ fn a_stream_that_the_router_does_not_forward_is_told_beside_one_that_it_does() {
     let trial = &trials(&found)[0];
     if is_valid(trial) {
         let of = |place: usize, what: &str| count(trial, &format!("/per_stream/{place}/{what}"));
-        assert_eq!((of(0, "carried"), of(1, "lost")), (0, 0), "{trial:#}");
+        assert_eq!((of(0, "forwarded"), of(1, "lost")), (0, 0), "{trial:#}");
         assert!(asked.stdout.contains("event: stream lost: none of "), "{}", asked.stdout);
         let event = &at(&found, "/events")[0];
         assert_eq!(event["kind"], "stream-silent", "{event}");

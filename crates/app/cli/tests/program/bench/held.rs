@@ -75,14 +75,15 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
     // The streams have sizes of their own, so that there is one trial and not one for each size that others would have.
     assert!(trials(&found).iter().all(|trial| trial["mixture"] == "of streams"), "{found:#}");
     assert_eq!(trials(&found).iter().filter(|trial| is_valid(trial)).count().max(1), 1);
-    let carried = |trial: &Value, place: usize| number(trial, &format!("/per_stream/{place}/carried_l2_bps"));
+    let forwarded =
+        |trial: &Value, place: usize| number(trial, &format!("/per_stream/{place}/forwarded_l2_bps"));
     if let Some(trial) = first_valid(&found) {
         // 200, 150 and 1,518 octets in a pass.
-        assert!(carried(trial, 2) > 3.0 * carried(trial, 0), "{:#}", trial["per_stream"]);
+        assert!(forwarded(trial, 2) > 3.0 * forwarded(trial, 0), "{:#}", trial["per_stream"]);
         let verdicts = at(&found, "/verdicts").as_array().unwrap();
         let weights = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("weights"));
         assert!(
-            weights.is_some_and(|one| one["found"].as_str().unwrap().contains("figure 1-5")),
+            weights.is_some_and(|one| one["observed"].as_str().unwrap().contains("figure 1-5")),
             "{verdicts:#?}"
         );
         assert!(
@@ -91,7 +92,7 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
     }
     let fair = judged("weighted");
     if let Some(trial) = first_valid(&fair) {
-        assert!(carried(trial, 0) > 1.5 * carried(trial, 2), "{:#}", trial["per_stream"]);
+        assert!(forwarded(trial, 0) > 1.5 * forwarded(trial, 2), "{:#}", trial["per_stream"]);
     }
 }
 
@@ -123,7 +124,7 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
         all.into_iter().find(|one| one["subject"] == "classes first and second" && one["passed"].is_null())
     };
     if trials(&sound).iter().all(is_valid) {
-        let found = open(&sound).unwrap()["found"].as_str().unwrap().to_owned();
+        let found = open(&sound).unwrap()["observed"].as_str().unwrap().to_owned();
         assert!(found.starts_with("not tested: at these loads "), "{found}");
         assert!(found.contains(" of the capacity in total (--loads "), "{found}");
         // Who wants verdicts is told that this is none.
@@ -179,7 +180,7 @@ fn a_router_that_carries_nothing_now_and_then_has_no_scheduler_that_fails_for_it
         assert_eq!(trials(&found).len(), 3, "two were made in vain: {found:#}");
         let verdicts = at(&found, "/verdicts").as_array().unwrap();
         let first = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("class first"));
-        let told = first.unwrap()["found"].as_str().unwrap();
+        let told = first.unwrap()["observed"].as_str().unwrap();
         assert!(told.contains("inconclusive: the device or its host stalled for"), "{told}");
         assert!(verdicts.iter().all(|one| one["passed"] != false), "{verdicts:#?}");
     }
@@ -204,9 +205,9 @@ fn a_router_whose_queues_hold_all_that_is_too_much_carries_its_line_and_no_more(
     let of = |trial: &Value, place: usize, what: &str| number(trial, &format!("/per_stream/{place}/{what}"));
     for trial in trials(&found) {
         assert_eq!(count(trial, "/lost"), 0, "all comes in the end: {trial:#}");
-        let sum: f64 = (0..3).map(|place| of(trial, place, "carried_l2_bps")).sum();
+        let sum: f64 = (0..3).map(|place| of(trial, place, "forwarded_l2_bps")).sum();
         assert!(sum < 1.05e6, "{:#}", trial["per_stream"]);
-        assert!(of(trial, 2, "carried_l2_bps") < 0.5 * of(trial, 2, "offered_l2_bps"), "{trial:#}");
+        assert!(of(trial, 2, "forwarded_l2_bps") < 0.5 * of(trial, 2, "offered_l2_bps"), "{trial:#}");
     }
     if trials(&found).iter().any(is_valid) {
         assert_ne!(ended.code, Some(6), "{:#}", found["verdicts"]);

@@ -23,7 +23,7 @@ pub(super) fn joined(events: Vec<Event>) -> Vec<Event> {
 
 fn is_alike(one: &Event, other: &Event) -> bool {
     let is_told_in_parts =
-        |event: &Event| event.kind == EventKind::NotSent && event.side == EventLocation::Responder;
+        |event: &Event| event.kind == EventKind::NotSent && event.location == EventLocation::Responder;
     is_told_in_parts(one) && is_told_in_parts(other) && one.mtu == other.mtu
 }
 
@@ -86,7 +86,7 @@ mod tests {
             event(probes, 3_941, 3_950),
             event(late, 3_941, 3_950),
             Event { mtu: Some(900), ..event(too_long(5), 3_941, 3_950) },
-            Event { side: EventLocation::Sender, ..event(too_long(5), 3_941, 3_950) },
+            Event { location: EventLocation::Sender, ..event(too_long(5), 3_941, 3_950) },
         ] {
             let both = vec![whole.clone(), apart];
             assert_eq!(joined(both.clone()), both);
