@@ -165,7 +165,8 @@ impl Receiver {
     }
 
     /// Whether the sender ended the test before it had sent what it announced: the packets, or with a time a packet after the calibration.
-    /// Without an announcement, that is the receiver's own number of calibration packets.
+    /// Without an announcement, that is the receiver's own number of calibration packets. A sender with a service that sends no packet at all
+    /// only held its reservation.
     pub fn is_cut_short(&self) -> bool {
         let announced = match self.offer {
             Some(TestOffer { calibration, quota: Quota::Packets(packets), .. }) => {
@@ -175,7 +176,8 @@ impl Receiver {
             None => self.plan.calibration.saturating_add(1),
         };
         let is_ended_by_sender = self.drain.is_some_and(|drain| takes_packets(drain.end));
-        is_ended_by_sender && self.total.is_some_and(|total| total < announced)
+        let held_only = |total: u64| total == 0 && self.offer.is_some_and(|offer| offer.service.is_some());
+        is_ended_by_sender && self.total.is_some_and(|total| total < announced && !held_only(total))
     }
 
     /// The number after the last packet that should have arrived: what the sender says, if it ended the test; else what the packets
@@ -428,6 +430,11 @@ mod tests {
             receiver.is_cut_short()
         };
         assert_eq!([Some(3), None].map(done), [true, false]);
+        let mut holding = Receiver::new(plan());
+        let service = Some(QosService::Guaranteed);
+        holding.offered(TestOffer { service, ..offer() }, at(0));
+        holding.message(&SenderMessage::Done { packets: Some(0) }, at(1));
+        assert!(!holding.is_cut_short(), "a reservation alone");
         let mut own = with(ReceiverPlan { quota: Quota::Packets(3), ..plan() }, 0..3);
         assert!(!own.is_cut_short());
         own.packet(&termination(3), at(1));
