@@ -1,4 +1,4 @@
-//! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, two streams from the other, the
+//! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, voice streams from the other, the
 //! report, a comparison of the scenario with the measurement, and the closed loop of one stream.
 
 use std::fs;
@@ -23,9 +23,9 @@ use crate::failure::Failure;
 use crate::measure::{exit_code, location, with_progress};
 use crate::{closed_loop, model, output, report, signals};
 
-/// Time between the packets of the second stream: a quarter of the correlation time of the emulated delays, so that a few seconds of it show
-/// the process and its quantiles.
-const DENSE_INTERVAL: Duration = Duration::from_millis(5);
+/// The second voice stream: one packet each 20 ms, as G.711 sends them. That is also the correlation time of the delays of the preset, so
+/// that a few seconds of packets decide the verdict of the loop.
+const VOICE_INTERVAL: Duration = Duration::from_millis(20);
 /// The stream of which the loop is closed: the second.
 const LOOP_STREAM: u16 = 1;
 /// What the prefix of a demonstration's lab begins with; its process number follows.
@@ -61,7 +61,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     path.emulate("--preset", PRESET.as_ref(), &scratch.file(EMULATED), None)?;
     say("2. Emulation: a congested mobile network (romer emulate --preset demo).");
     say(
-        "3. Measurement: two streams, forward and reverse: MELP speech, 14 bytes every 45 ms, and one packet every 5 ms.",
+        "3. Measurement: two voice streams, forward and reverse: MELP, 14 bytes every 45 ms, and one packet every 20 ms.",
     );
     let options = |command: &mut Command| {
         command.args(["demo", "--inside", FAR, "--hand-over"]).arg(scratch.file(MEASURED));
@@ -78,7 +78,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     }
     let closed = (exit == Exit::Success).then(|| {
         say(
-            "4. Closed loop: the stream of one packet every 5 ms is modelled, emulated, and measured again (romer loop).",
+            "4. Closed loop: the stream of one packet every 20 ms is modelled, emulated, and measured again (romer loop).",
         );
         close(arguments, &mut path, &measured.folder, &interrupted)
     });
@@ -205,7 +205,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         size: ProbeSize::Natural,
     };
     let streams =
-        vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(DENSE_INTERVAL))];
+        vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))];
     let command = format!("romer demo --duration {}", arguments.duration);
     let location = location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?;
     let options = MeasureOptions {

@@ -41,7 +41,7 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
     assert_eq!(at(&document, "/measurement/measurements/0/traffic/model"), "melp");
     assert_eq!(count(&document, "/measurement/measurements/0/traffic/payload_octets"), 14);
     for direction in ["forward", "reverse"] {
-        for (stream, packets) in [(0, 23), (1, 200)] {
+        for (stream, packets) in [(0, 23), (1, 50)] {
             let sent = format!("/measurement/measurements/{stream}/{direction}/packets/sent");
             assert_eq!(count(&document, &sent), packets, "{sent}");
         }
@@ -52,9 +52,9 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         let lost = at(&document, &format!("/emulation/{way}/lost")).as_object().unwrap().values();
         let lost: u64 = lost.map(|value| value.as_u64().unwrap()).sum();
         assert_eq!(of("received") + of("duplicates_created"), of("transmitted") + of("queued") + lost);
-        assert!(of("received") >= 223, "{document:#}");
+        assert!(of("received") >= 73, "{document:#}");
         let compared = |name: &str| at(&document, &format!("/comparison/directions/{place}/{name}")).clone();
-        assert_eq!(compared("packets"), 223);
+        assert_eq!(compared("packets"), 73);
         assert_ne!(compared("verdict"), "too_few");
         // No packet was faster than asked for, and the asked-for median is that of the preset (the least delay is 25
         // and 15 ms), whatever the machine added to the measured one.
@@ -68,7 +68,7 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
     schema::assert_valid(&closed, "loop");
     assert_eq!(
         (count(&closed, "/stream"), count(&closed, "/directions/0/autocorrelation/0/lag_ns")),
-        (1, 5_000_000)
+        (1, 20_000_000)
     );
     assert!(home.path().join("run-loop/loop.html").exists());
     let named = at(&document, "/closed_loop");
