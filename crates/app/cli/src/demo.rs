@@ -23,14 +23,13 @@ use crate::failure::Failure;
 use crate::measure::{exit_code, location, with_progress};
 use crate::{closed_loop, model, output, report, signals};
 
-/// The second voice stream: one packet each 20 ms, as G.711 sends them. That is also the correlation time of the delays of the preset, so
-/// that a few seconds of packets decide the verdict of the loop.
+/// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
 /// The stream of which the loop is closed: the second.
 const LOOP_STREAM: u16 = 1;
 /// What the prefix of a demonstration's lab begins with; its process number follows.
 const PREFIX: &str = "rdemo";
-/// What the emulator does.
+/// What the emulator does. Its delays vary so little that some seconds of packets decide the verdict of the loop.
 const PRESET: &str = "demo";
 /// What this machine may add to every delay around the emulator; it is reported.
 const AROUND: Duration = Duration::from_millis(5);
