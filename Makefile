@@ -17,6 +17,7 @@ FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
 PLAYS ?= 2000
 LONG_FUZZ_SECONDS ?= 600
+HOLD_SECONDS ?= 600
 LONG_API_CASES ?= 1000
 
 # How long `make fuzz` searches each target.
@@ -45,7 +46,7 @@ demo: build ## build, measure between two network namespaces of this machine, an
 	@$(TARGET)/release/romer demo
 
 test: ## run all tests; as root, those that use the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl
+	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
@@ -66,7 +67,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS
 	@ROMER_FUZZ_SEED=$(FUZZ_SEED) $(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_SECONDS)
 
 bench: ## measure romer's own error and its maximum rates, next to other tools (results in validation/)
-	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
+	@scripts/need linker ip ethtool nft ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer
@@ -94,12 +95,14 @@ audit: ## check the dependencies against the RustSec advisories, and run cargo-d
 	@scripts/cargo-deny check --hide-inclusion-graph
 
 soak: ## run the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
-	@scripts/need linker c++ ip ethtool nft ping setpriv
+	@scripts/need linker c++ ip ethtool nft ping setpriv tshark
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'the coverage of the clocks'"'"' intervals' $(CARGO) run --release --locked --package romer-validation -- clock --plays $(PLAYS) --out validation/results/soak
+	@$(CARGO) build --release --locked --package romer
+	@$(TIMED) 'two hundred reservations' $(CARGO) run --release --locked --package romer-validation -- hold --hold $(HOLD_SECONDS) --out validation/results/soak
 	@$(TIMED) 'fuzzing' scripts/fuzz $(LONG_FUZZ_SECONDS)
 	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 

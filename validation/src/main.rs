@@ -13,6 +13,8 @@ mod machine;
 mod page;
 mod parameters;
 mod peers;
+mod reflect;
+mod reservation;
 mod results;
 mod romer_runner;
 mod scale;
@@ -51,6 +53,10 @@ const PROBES: u64 = 1_000;
 const PLAYS: u32 = 200;
 /// Packets of a run that is analysed.
 const PACKETS: u64 = 10_000_000;
+/// Seconds for which reservations are held: 20 refresh periods.
+const HOLD: u64 = 600;
+/// Probes to each of two responders, one of which answers in the kernel.
+const REFLECTED: u64 = 1_000_000;
 const RESULTS: &str = "validation/results";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
@@ -82,6 +88,9 @@ struct Arguments {
     /// Packets of a run that is analysed.
     #[arg(long, default_value_t = PACKETS, value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
     packets: u64,
+    /// For how many seconds reservations are held.
+    #[arg(long, default_value_t = HOLD, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    hold: u64,
     /// Folder of recorded links in mahimahi's format (`*.up`, `*.down`), for the closed loop.
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
@@ -120,18 +129,29 @@ enum SuitePart {
     Bench,
     /// How well the emulator holds packets, at which rates: Pham 2004's tables 7.2 to 7.7.
     Emulate,
+    /// Replies from the kernel, beside those of the responder's thread.
+    Reflect,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,
     /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
     Analyse,
     /// The closed loop: paths are measured, modelled, emulated and compared at other packet spacings: no packet is sent.
     Loop,
+    /// A call with and without a reservation on the lab's router (Qtcp, appendix D), and the spacing of shaped streams.
+    Reserve,
+    /// Two hundred reservations that are refreshed: a part of `make soak`, and not of everything.
+    Hold,
 }
 
 impl SuitePart {
     /// Whether it is computed, and needs no host.
     const fn is_computed(self) -> bool {
         matches!(self, Self::Clock | Self::Analyse | Self::Loop)
+    }
+
+    /// Whether it makes its hosts itself, by `romer lab`.
+    const fn has_own_hosts(self) -> bool {
+        matches!(self, Self::Reserve | Self::Hold)
     }
 }
 
@@ -171,7 +191,11 @@ fn run(arguments: &Arguments) -> Result<u8> {
         flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for signals")?;
     }
     let started_unix_s = unix_time();
-    let mut results = if computed { Results::default() } else { measured(arguments, &interrupted)? };
+    let mut results = if computed || arguments.part.has_own_hosts() {
+        Results::default()
+    } else {
+        measured(arguments, &interrupted)?
+    };
     if matches!(arguments.part, SuitePart::All | SuitePart::Clock) {
         let wanted = clock::Wanted {
             plays: arguments.plays as usize,
@@ -193,7 +217,31 @@ fn run(arguments: &Arguments) -> Result<u8> {
     if matches!(arguments.part, SuitePart::All | SuitePart::Loop) {
         results.loops = Some(closed_loop::run(arguments.traces.as_deref(), &interrupted, &say)?);
     }
+    reserve(arguments, &interrupted, &mut results)?;
     conclude(arguments, &results, started_unix_s)
+}
+
+/// What is measured on the lab's router.
+fn reserve(arguments: &Arguments, interrupted: &AtomicBool, results: &mut Results) -> Result<()> {
+    let reserves = matches!(arguments.part, SuitePart::All | SuitePart::Reserve);
+    let holds = arguments.part == SuitePart::Hold;
+    if !reserves && !holds {
+        return Ok(());
+    }
+    let Some(program) = program() else {
+        say(
+            "note: there is no romer beside this program (cargo build --release -p romer): reservations are left out",
+        );
+        return Ok(());
+    };
+    if reserves {
+        results.reservations = Some(reservation::run(&program, arguments.runs, interrupted, &say)?);
+    }
+    if holds {
+        let length = StdDuration::from_secs(arguments.hold);
+        results.held = Some(reservation::hold(&program, length, interrupted, &say)?);
+    }
+    Ok(())
 }
 
 /// What is measured between two hosts.
@@ -208,7 +256,11 @@ fn measured(arguments: &Arguments, interrupted: &Arc<AtomicBool>) -> Result<Resu
         say("note: there is no stamp-suite (scripts/peers builds it): it is left out");
     }
     let hosts = Hosts::make()?;
-    suite::carry_out(&plan, &hosts, interrupted, &say)
+    let mut results = suite::carry_out(&plan, &hosts, interrupted, &say)?;
+    if matches!(arguments.part, SuitePart::All | SuitePart::Reflect) {
+        results.reflected = reflect::run(&hosts, REFLECTED, interrupted, &say)?;
+    }
+    Ok(results)
 }
 
 fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Result<u8> {
@@ -255,8 +307,10 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
         arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
         arguments.packets >= PACKETS
-    } else if group == "loop" {
+    } else if matches!(group, "loop" | "reflect") {
         true
+    } else if group == "hold" {
+        arguments.hold >= HOLD
     } else {
         arguments.runs >= RUNS && arguments.probes >= PROBES
     };

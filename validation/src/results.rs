@@ -1,12 +1,14 @@
 //! What was measured, and what it says of the claims.
 
 pub(crate) mod emulated;
+pub(crate) mod reservation;
 
 use romer_record::benchmark::Overall;
 use romer_units::Duration;
 use serde::Serialize;
 
 pub(crate) use emulated::{Emulation, middle, target};
+use reservation::{Held, Reservations};
 
 use crate::analyse::Analysed;
 use crate::circumstances::Circumstances;
@@ -14,6 +16,7 @@ use crate::clock::Clocks;
 use crate::closed_loop::Loops;
 use crate::figures::{Figures, Lateness, median};
 use crate::parameters::{ACCURACY, PEER_SIZE};
+use crate::reflect::Reflected;
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
 use crate::scale::many::Many;
@@ -41,6 +44,10 @@ pub(crate) const MOST_LATENESS_P99_NS: f64 = 20_000.0;
 /// Most that the analysis of ten million packets takes: 2 GB.
 pub(crate) const MOST_ANALYSIS_SECONDS: f64 = 10.0;
 pub(crate) const MOST_ANALYSIS_KIB: f64 = 2e9 / 1_024.0;
+
+/// Most of the round trip with a reply from the kernel: its median, and that divided by the median with a reply of the thread.
+pub(crate) const MOST_KERNEL_P50_NS: f64 = 25_000.0;
+pub(crate) const MOST_KERNEL_RATIO: f64 = 0.25;
 
 /// The longest sweep.
 pub(crate) const MOST_SWEEP_SECONDS: f64 = 1_800.0;
@@ -198,8 +205,14 @@ pub(crate) struct Results {
     pub(crate) clocks: Option<Clocks>,
     /// Runs that were analysed.
     pub(crate) analysed: Vec<Analysed>,
+    /// Replies from the kernel; `None` where they were not measured.
+    pub(crate) reflected: Option<Reflected>,
     /// The closed loop; `None` where it was not made.
     pub(crate) loops: Option<Loops>,
+    /// Calls with and without reservations, and shaped streams; `None` where they were not made.
+    pub(crate) reservations: Option<Reservations>,
+    /// Reservations that were held; `None` where they were not.
+    pub(crate) held: Option<Held>,
 }
 
 impl Results {
@@ -223,7 +236,10 @@ impl Results {
             ("emulate", Self { emulation: self.emulation.clone(), ..Self::default() }),
             ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
             ("loop", Self { loops: self.loops.clone(), ..Self::default() }),
+            ("reflect", Self { reflected: self.reflected.clone(), ..Self::default() }),
             ("analyse", Self { analysed: self.analysed.clone(), ..Self::default() }),
+            ("reserve", Self { reservations: self.reservations.clone(), ..Self::default() }),
+            ("hold", Self { held: self.held, ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
     }
@@ -340,7 +356,24 @@ impl Results {
         claims.extend(self.clocks.iter().flat_map(Clocks::claims));
         claims.extend(self.loops.iter().flat_map(Loops::claims));
         self.claim_analysed(&mut claims);
+        claims.extend(self.reservations.iter().flat_map(Reservations::claims));
+        claims.extend(self.held.iter().flat_map(Held::claims));
+        self.claim_reflected(&mut claims);
         claims
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
+    fn claim_reflected(&self, claims: &mut Vec<Claim>) {
+        let Some(run) = &self.reflected else { return };
+        let subject = || run.mode.clone();
+        let claim =
+            "reflection in the kernel: median round trip of a user, beside that with the responder's thread";
+        claims.push(Claim::at_most(claim, subject(), run.ratio(), MOST_KERNEL_RATIO).in_units("ratio"));
+        let claim = "reflection in the kernel: median round trip of a user";
+        claims.push(Claim::at_most(claim, subject(), run.kernel.p50_ns, MOST_KERNEL_P50_NS));
+        let claim = "reflection in the kernel: replies that the program did not send";
+        let missing = run.probes.saturating_sub(run.counted);
+        claims.push(Claim::at_most(claim, subject(), missing as f64, 0.0).in_units("count"));
     }
 
     #[expect(clippy::cast_precision_loss, reason = "octets of memory are below 2^53")]

@@ -1,7 +1,8 @@
 //! No sentences in `model/` and `engine/` besides errors: they give typed values, and `romer-report` has the words.
 //!
-//! An error has a sentence: in its `Display`, in the arguments of its constructor, and in what becomes the `Err` of a result. Files that
-//! still have other sentences are listed in `xtask/sentences.txt`, which can only shrink.
+//! An error has a sentence: in its `Display`, in the arguments of its constructor, and in what becomes the `Err` of a result, directly or
+//! by the name that it is bound to. Byte strings are data. Files that still have other sentences are listed in `xtask/sentences.txt`,
+//! which can only shrink.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,8 @@ use crate::literals::{Literal, literals};
 const FOLDERS: [&str; 2] = ["crates/model/", "crates/engine/"];
 /// Files that still have sentences, a path a line.
 const LIST: &str = "xtask/sentences.txt";
+/// Crates that only tests use. Their texts are for developers.
+const FOR_TESTS: [&str; 2] = ["crates/model/sim/", "crates/model/testing/"];
 /// So many words in a row make a sentence.
 const WORDS: usize = 3;
 /// What may stand before a literal that is for developers or an error.
@@ -46,6 +49,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
     let mut findings = Vec::new();
     let sources = files.iter().filter(|file| {
         FOLDERS.iter().any(|folder| file.path.starts_with(folder))
+            && !FOR_TESTS.iter().any(|folder| file.path.starts_with(folder))
             && file.path.contains("/src/")
             && file.extension() == "rs"
             && !file.path.ends_with("_tests.rs")
@@ -137,27 +141,83 @@ fn is_error_call(path: &str) -> bool {
 
 /// The sentences in the code of a file with their lines, without its tests and its errors.
 fn sentences(file: &Text, errors: &BTreeSet<String>) -> Vec<(usize, String)> {
+    let code = file.before_tests();
     let sentence = |literal: Literal<'_>| {
         let text = literal.text.replace("\\\n", "");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse))
-            || literal.within.iter().any(|head| makes_error(head, errors));
+            || literal.within.iter().any(|head| makes_error(head, errors))
+            || is_bytes(&literal.before)
+            || becomes_error(&literal, code);
         (is_sentence(&words) && !is_excused).then_some((literal.line, words))
     };
     literals(file).into_iter().filter_map(sentence).collect()
 }
 
-/// Whether so many words stand in it with a space between them.
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether the literal after this code, which has no spaces, is a byte string.
+fn is_bytes(before: &str) -> bool {
+    before.strip_suffix('b').is_some_and(|rest| !rest.ends_with(is_of_name))
+}
+
+/// Whether a literal is bound to a name, alone or in a closure, that becomes an error: `let wrong = || "..."; x.ok_or_else(wrong)`.
+fn becomes_error(literal: &Literal<'_>, code: &str) -> bool {
+    let before = literal.before.strip_suffix("||").unwrap_or(&literal.before);
+    let alone = before.strip_suffix('=').and_then(|rest| rest.rsplit(|c: char| !is_of_name(c)).next());
+    let alone = alone.and_then(|name| name.strip_prefix("let")).map(str::to_owned);
+    let within = literal.within.iter().filter_map(|head| head.strip_prefix("let ")).map(first_name);
+    let mut names = within.chain(alone).filter(|name| !name.is_empty());
+    names.any(|name| ERROR_CALLS.iter().any(|call| is_called_with(code, call, &name)))
+}
+
+/// Whether `call` has the argument `name`, or begins with it.
+fn is_called_with(code: &str, call: &str, name: &str) -> bool {
+    let argument = format!("{call}({name}");
+    code.match_indices(&argument).any(|(at, found)| {
+        !code[..at].ends_with(is_of_name) && !code[at + found.len()..].starts_with(is_of_name)
+    })
+}
+
+/// Whether so many words stand in it with a space between them. A placeholder is not a word: its value has the text.
 fn is_sentence(text: &str) -> bool {
     let is_word = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         word.len() > 1 && word.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '-')
     };
+    let text = without_placeholders(text);
     let mut run = 0;
     text.split(' ').any(|word| {
         run = if is_word(word) { run + 1 } else { 0 };
         run >= WORDS
     })
+}
+
+/// A literal with 0, which is no word, in the place of each of its placeholders. Braces that are written twice stand for themselves.
+fn without_placeholders(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(at);
+        kept.push_str(before);
+        let placeholder = from.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        rest = match placeholder {
+            Some((inner, after)) if !inner.contains(['{', ' ']) => {
+                kept.push('0');
+                after
+            }
+            _ => {
+                let twice = from.starts_with("{{") || from.starts_with("}}");
+                let (brace, after) = from.split_at(if twice { 2 } else { 1 });
+                kept.push_str(brace);
+                after
+            }
+        };
+    }
+    kept.push_str(rest);
+    kept
 }
 
 #[cfg(test)]
@@ -182,6 +242,11 @@ mod tests {
         let of = |content: &str| texts(&file("a.rs", content), &BTreeSet::new());
         assert_eq!(of(content), ["all of them came", "and \"this one\" too"]);
         assert_eq!(of("const A: &str = \"two words\"; const B: &str = \"{} {} a\";"), [""; 0]);
+        assert_eq!(of("const A: &str = \"{who} {what} {loss:.1}, {when}\";"), [""; 0]);
+        assert_eq!(
+            of("const A: &str = \"one {{ two three four }}\"; const B: &str = \"{a} that was lost\";"),
+            ["one {{ two three four }}", "{a} that was lost"]
+        );
     }
 
     /// What an error type displays, what it is made of and what becomes an `Err` are errors; values beside them are not.
@@ -199,6 +264,9 @@ mod tests {
             "fn f() { g.ok_or_else(|| \"all of them came\".into())?; }",
             "fn f() { Broken::Late { why: \"all of them came\".into() } }",
             "impl fmt::Display for Torn {\n fn fmt() { f.write(\"all of them came\") } }",
+            "fn f() { let wrong = || format!(\"all of them {came}\"); g.ok_or_else(wrong)? }",
+            "fn f() { let form = \"all of them came\"; if g { return Err(form.into()); } }",
+            "const LABEL: &[u8] = b\"all of them came\";",
         ] {
             assert_eq!(of(excused), [""; 0], "{excused}");
         }
@@ -206,6 +274,8 @@ mod tests {
             "fn f() { Ok(\"all of them came\") }",
             "fn f() { Other::Late { why: \"all of them came\" } }",
             "fn f() { Broken::Late(1); g(\"all of them came\") }",
+            "fn f() { let form = \"all of them came\"; Err(formed) }",
+            "fn f() { let form = || g(\"all of them came\"); Ok(form()) }",
             "impl fmt::Display for Whole {\n fn fmt() { f.write(\"all of them came\") } }",
         ] {
             assert_eq!(of(counted), ["all of them came"], "{counted}");
@@ -242,13 +312,14 @@ crates/model/a/src/c.rs
         assert_eq!(found("", &report), 0);
     }
 
-    /// A module that is declared for tests has no sentences that count.
+    /// A module that is declared for tests, and a crate that only tests use, have no sentences that count.
     #[test]
     fn test_modules_do_not_count() {
         let files = [
             file("crates/engine/a/src/lib.rs", "#[cfg(test)]\nmod made_up;\n"),
             file("crates/engine/a/src/made_up.rs", "fn f() { g(\"all of them came\"); }\n"),
             file("crates/engine/a/src/made_up/more.rs", "fn f() { g(\"all of them came\"); }\n"),
+            file("crates/model/sim/src/faults.rs", "fn f() { g(\"all of them came\"); }\n"),
         ];
         assert_eq!(check(&files), []);
     }

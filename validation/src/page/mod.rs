@@ -4,6 +4,8 @@ pub(crate) mod analyse;
 pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
+pub(crate) mod reflect;
+pub(crate) mod reservation;
 mod scale;
 mod table;
 
@@ -107,9 +109,16 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     if let Some(clocks) = &results.clocks {
         clock::clocks(&mut out, clocks);
     }
+    reflect::reflected(&mut out, results.reflected.as_ref());
     analyse::analysed(&mut out, &results.analysed);
     if let Some(loops) = &results.loops {
         closed_loop::loops(&mut out, loops);
+    }
+    if let Some(found) = &results.reservations {
+        reservation::reservations(&mut out, found);
+    }
+    if let Some(held) = &results.held {
+        reservation::held(&mut out, held);
     }
     gaps(&mut out, results);
     out

@@ -25,7 +25,7 @@ const POLL_INTERVAL: StdDuration = StdDuration::from_millis(250);
 
 /// A process that ends when this is dropped.
 #[derive(Debug)]
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl AsRef<Child> for Running {
     fn as_ref(&self) -> &Child {

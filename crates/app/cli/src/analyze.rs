@@ -132,8 +132,9 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
             }
         }
     }
-    let found =
-        concatenation::concatenate(&subject(&a), &subject(&b), measured.as_ref().map(subject).as_ref());
+    let measured = measured.as_ref().map(subject);
+    let quantity = arguments.of.unwrap_or_default().into();
+    let found = concatenation::concatenate(&subject(&a), &subject(&b), measured.as_ref(), quantity);
     let Some(found) = found else {
         return Err(Failure::with_exit(
             Exit::BadData,
@@ -184,6 +185,7 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
             .then(|| clocks.stated.statement())
             .transpose()?,
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
+        stamp: arguments.stamp.map(Into::into),
     };
     let mut reported = ReportInput::read_run(input, &otherwise)?;
     if let Some((statement, offset)) = otherwise.clocks {
@@ -213,6 +215,12 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
 }
 
 fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure> {
+    if arguments.stamp.is_some() {
+        return Err(Failure::usage(format!(
+            "--stamp is for runs, which have several time stamps for each packet ({}): a packet log or a capture has one; leave it out",
+            romer_report::escape::terminal(&input.to_string_lossy())
+        )));
+    }
     let clocks = &arguments.clocks;
     let (one_clock, synchronisation) = clocks.stated.of_log()?;
     if one_clock
@@ -283,7 +291,8 @@ fn write_log(reported: &ReportInput, file: &str, arguments: &AnalyzeArgs) -> Res
     })?;
     if !arguments.output.quiet {
         for note in outcome.notes {
-            output::eprint_line(&format!("note: {}: {note}", romer_report::escape::terminal(file)));
+            let file = romer_report::escape::terminal(file);
+            output::eprint_line(&format!("note: {file}: {}", note.text()));
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ use romer_bench::limits::ResultLimit;
 use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_record::Exit;
-use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
+use romer_record::benchmark::{Benchmark, BenchmarkEntry, BenchmarkEventKind, Judgement};
 use romer_report::warning::Text;
 use romer_server::PlanFault;
 use romer_store::StoreError;
@@ -185,30 +185,31 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         )));
     }
     // One that was mended, and has gone on to its end, is whole.
-    let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
-    if let Some(gone) = gone {
+    let last = |is_end: fn(&BenchmarkEventKind) -> bool| {
+        document.events.iter().rfind(|event| document.partial && is_end(&event.kind))
+    };
+    if let Some(gone) = last(|kind| matches!(kind, BenchmarkEventKind::DeviceGone { .. })) {
         return Err(Failure::with_exit(
             Exit::Unreachable,
             format!(
                 "the benchmark ended early (device): {}; check the device, and continue with --resume {}",
-                gone.text,
+                gone.text(),
                 kept.folder().display()
             ),
         ));
     }
     // The tester's own end, with what there is to do.
-    let ends = [
-        ("port-gone", "port", ""),
-        ("tester-limit", "tester", "; use an idle host, a lower --line-rate or lower --loads"),
-    ];
-    let last = |kind| document.events.iter().rfind(|event| document.partial && event.kind == kind);
-    let end = ends.into_iter().find_map(|(kind, what, remedy)| Some((last(kind)?, what, remedy)));
+    let port = last(|kind| matches!(kind, BenchmarkEventKind::PortGone { .. }));
+    let limit = last(|kind| matches!(kind, BenchmarkEventKind::TesterLimit { .. }));
+    let end = port
+        .map(|end| (end, "port", ""))
+        .or_else(|| Some((limit?, "tester", "; use an idle host, a lower --line-rate or lower --loads")));
     if let Some((end, what, remedy)) = end {
         return Err(Failure::with_exit(
             Exit::Environment,
             format!(
                 "the benchmark ended early ({what}): {}{remedy}, or continue with --resume {}",
-                end.text,
+                end.text(),
                 kept.folder().display()
             ),
         ));

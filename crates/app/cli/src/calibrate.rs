@@ -2,11 +2,14 @@
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_calibrate::{CalibrateError, CalibrationOptions, ClockOptions, choose, this_machine, unreadable};
+use romer_calibrate::{
+    CalibrateError, CalibrationOptions, ClockOptions, RunAtRate, choose, this_machine, unreadable,
+};
 use romer_clock::SimulatedClock;
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, LabGuard, Running, Topology};
@@ -18,6 +21,7 @@ use romer_store::CalibrationFile;
 use romer_units::Duration;
 
 use crate::args::CalibrateArgs;
+use crate::compare::with_packets;
 use crate::failure::Failure;
 use crate::{output, signals};
 
@@ -64,10 +68,41 @@ pub(crate) fn run(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if arguments.clock {
         return clock(arguments);
     }
+    if let Some([one, other]) = arguments.rates.as_deref() {
+        return rates(arguments, [one, other]);
+    }
     match &arguments.inside {
         Some(prefix) => inside(arguments, prefix),
         None => outside(arguments),
     }
+}
+
+/// Computes the constant error of a network card from two runs at two rates.
+fn rates(arguments: &CalibrateArgs, given: [&(PathBuf, u64); 2]) -> Result<Exit, Failure> {
+    output::read_from(given.iter().map(|(run, _)| run.as_path()));
+    let one = |run: &Path| {
+        let mut streams = with_packets(run)?;
+        match streams.len() {
+            1 => Ok(streams.swap_remove(0)),
+            count => Err(Failure::usage(format!(
+                "too many streams (--rates {}): it has {count}, and a run of one stream is needed",
+                run.display()
+            ))),
+        }
+    };
+    let [slow, fast] = given.map(|(run, _)| run.as_path());
+    let runs = [one(slow)?, one(fast)?];
+    let at = |place: usize| RunAtRate { run: &runs[place], bits_per_second: given[place].1 };
+    let found = romer_calibrate::two_runs([at(0), at(1)]).map_err(|error| {
+        Failure::with_exit(Exit::BadData, format!("no error can be computed (--rates): {error}"))
+    })?;
+    if !arguments.output.quiet {
+        output::print_summary(&romer_report::calibration::two_rates_text(
+            &found,
+            &output::style(arguments.output.color),
+        ));
+    }
+    Ok(Exit::Success)
 }
 
 /// Proves that a clock's error is found.
@@ -94,7 +129,10 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let proof = romer_calibrate::prove_clock(&options, &stop)?;
     let quiet = arguments.output.quiet || arguments.output.json.as_deref() == Some("-");
     if !quiet {
-        output::print_summary(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
+        output::print_summary(&romer_report::calibration::clock_text(
+            &proof,
+            &output::style(arguments.output.color),
+        ));
     }
     output::write_json(arguments.output.json.as_deref(), &proof, arguments.output.force)?;
     Ok(if proof.passed { Exit::Success } else { Exit::LimitFailed })
@@ -114,7 +152,10 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;
     if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
-        output::print_summary(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
+        output::print_summary(&romer_report::calibration::text(
+            &record,
+            &output::style(arguments.output.color),
+        ));
         let shown = romer_report::escape::terminal(&file.path().to_string_lossy());
         output::eprint_line(&format!("Saved to {shown}; later measurements report it"));
     }

@@ -1,7 +1,7 @@
 //! `romer compare`.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use romer_analyze::analysis::{self, Analysis};
 use romer_analyze::evaluate::Evaluated;
@@ -46,11 +46,18 @@ impl LoadedRun {
 
 /// Compares two measurements, and gives the exit code.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
-    output::read_from([arguments.a.as_path(), arguments.b.as_path()]);
+    let captures = arguments.reference.as_deref().unwrap_or_default();
+    let others = captures.iter().chain(&arguments.b);
+    output::read_from(std::iter::once(&arguments.a).chain(others.clone()).map(PathBuf::as_path));
     arguments.output.check()?;
-    let names = [&arguments.a, &arguments.b].map(|path| path.to_string_lossy().into_owned());
+    let other = others.map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(", ");
+    let names = [arguments.a.to_string_lossy().into_owned(), other];
     let a = one_of(load(&arguments.a)?, arguments, &names[0])?;
-    let b = one_of(load(&arguments.b)?, arguments, &names[1])?;
+    let b = match (captures, &arguments.b) {
+        ([sender, responder], _) => reference(sender, responder)?,
+        // clap sees to it that there is one of the two.
+        (_, b) => one_of(load(b.as_deref().unwrap_or(Path::new("")))?, arguments, &names[1])?,
+    };
     let compared = comparison::compare(
         &Subject { name: &names[0], stream: a.stream() },
         &Subject { name: &names[1], stream: b.stream() },
@@ -80,6 +87,15 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
         Some(format!("the difference B - A is {}", comparison::limit_difference(limit)?))
     };
     report::hold(&compared.limits, shown, report::UNKNOWN)
+}
+
+/// The measurement of the flow in two captures.
+fn reference(sender: &Path, responder: &Path) -> Result<LoadedRun, Failure> {
+    let captures = Analysis {
+        capture_b: Some(responder.to_path_buf()),
+        ..Analysis::new(sender, crate::command::as_given())
+    };
+    Ok(LoadedRun::Whole(Box::new(analysis::analyze(&captures)?)))
 }
 
 /// The stream that is asked for.

@@ -1,7 +1,7 @@
 //! `romer emulate`.
 
-mod document;
 mod follow;
+mod impairments;
 mod offline;
 mod run_folder;
 mod samples;
@@ -11,26 +11,23 @@ mod text;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_emulate::Opened;
 use romer_emulate::live::{Control, LiveBridge, LiveError, LiveOptions, Recorder};
 use romer_host::ending::{self, Stage};
-use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
-use romer_impair::{Config, Decision, Path};
+use romer_impair::Config;
 use romer_port::{PortError, PortName};
 use romer_record::Exit;
 use romer_record::warning::RefitEvent;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_server::Server;
+use romer_units::Duration;
 use romer_units::random::Seed;
-use romer_units::{Duration, Layer};
 
-use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs, PortArgument};
+use crate::args::{DataPlane, EmulateArgs, PortArgument};
 use crate::failure::Failure;
-use crate::measure::random_seed;
 use crate::tui::{self, EmulationPicture, Screen};
 use crate::{console, output, signals};
 
@@ -42,6 +39,10 @@ const RENEW: StdDuration = StdDuration::from_secs(1);
 pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if arguments.files.list_presets {
         return offline::list();
+    }
+    if arguments.files.print_scenario {
+        output::print(&scenario(arguments)?.text);
+        return Ok(Exit::Success);
     }
     let files = &arguments.files;
     output::read_from([&files.scenario, &files.arrivals].into_iter().flatten().map(PathBuf::as_path));
@@ -210,42 +211,21 @@ fn ports(given: &[PortArgument]) -> Result<[PortName; 2], Failure> {
     Ok([of(0, 'a')?, of(1, 'b')?])
 }
 
-/// The scenario that is named, else what the single options say; with a seed.
+/// The scenario that is named, with the impairments of the command line, and with a seed.
 fn scenario(arguments: &EmulateArgs) -> Result<Opened, Failure> {
-    let files = &arguments.files;
-    if files.scenario.is_none() && files.preset.is_none() {
-        let config = config(&arguments.impairments);
-        let text = document::scenario(&config);
-        return Ok(Opened { text, ..config.into() });
+    let (files, given) = (&arguments.files, &arguments.impairments);
+    let is_named = files.scenario.is_some() || files.preset.is_some();
+    let mut opened = if is_named { offline::open(arguments)? } else { Opened::from(Config::default()) };
+    if given.is_any() || !is_named {
+        let text = impairments::apply(&opened.text, given)?;
+        opened = romer_emulate::read_scenario(&text, "the options")?;
     }
-    let mut opened = offline::open(arguments)?;
-    opened.scenario.config.seed = Some(offline::seed(arguments, &opened)?);
+    let seed = offline::seed(arguments, &opened)?;
+    if !is_named {
+        opened.text = run_folder::seeded(&opened.text, seed);
+    }
+    opened.scenario.config.seed = Some(seed);
     Ok(opened)
-}
-
-/// The same for both directions.
-fn config(arguments: &ImpairmentArgs) -> Config {
-    let loss = arguments.loss.filter(|loss| *loss > 0.0);
-    let path = Path {
-        loss: loss
-            .map_or_else(Model::default, |probability| Model::Plain(Decision::Bernoulli { probability })),
-        delay: Model::Plain(Delay {
-            fixed: arguments.delay.map_or(0, |delay| delay.as_nanos()),
-            variable: None,
-        }),
-        rate: arguments.rate.map(|limit| RateLimit {
-            limit,
-            layer: Layer::L2,
-            queue: DEFAULT_QUEUE,
-            discipline: Discipline::TailDrop,
-        }),
-        flush: DEFAULT_FLUSH,
-        ..Path::default()
-    };
-    let path = Arc::new(path);
-    let mut config = Config { seed: Some(arguments.seed.unwrap_or_else(random_seed)), ..Config::default() };
-    config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
-    config
 }
 
 impl From<DataPlane> for romer_emulate::live::DataPlane {

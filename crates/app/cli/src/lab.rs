@@ -1,14 +1,19 @@
 //! `romer lab`.
 
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use romer_lab::case::Case;
+use romer_lab::rsvp_router::{self, ROUTER_GUARD_ARGUMENT, RouterEvent, router_guard_main};
 use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Lab, LabError, Mode, Topology, guard_main, holder_main};
 use romer_record::Exit;
+use romer_rsvp::{FlowKey, Flowspec};
+use romer_units::LineRate;
 
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
-use crate::output;
+use crate::measure::random_seed;
+use crate::{output, signals};
 
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
@@ -23,22 +28,29 @@ pub(crate) fn holder() -> Option<ExitCode> {
     (only == HOLDER_ARGUMENT).then(holder_main)
 }
 
-/// Takes down the lab whose owner was killed, if this process was started for that.
+/// Takes down the lab whose owner was killed, or removes the queues of its router, if this process was started for that.
 pub(crate) fn guard() -> Option<ExitCode> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let [guard, prefix] = arguments.as_slice() else { return None };
-    (guard == GUARD_ARGUMENT).then(|| guard_main(&prefix.to_string_lossy()))
+    match arguments.as_slice() {
+        [guard] if guard == ROUTER_GUARD_ARGUMENT => {
+            router_guard_main();
+            Some(ExitCode::SUCCESS)
+        }
+        [guard, prefix] if guard == GUARD_ARGUMENT => Some(guard_main(&prefix.to_string_lossy())),
+        _ => None,
+    }
 }
 
 /// Does what a lab does, and gives the exit code.
 pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
     match &arguments.command {
-        LabCommand::Up { kind, prefix } => up(*kind, prefix),
+        LabCommand::Up { kind, emulators, prefix } => up(*kind, *emulators, prefix),
         LabCommand::Down { prefix } => {
             Lab::down(prefix)?;
             Ok(Exit::Success)
         }
-        LabCommand::Case { case, prefix, rate } => {
+        LabCommand::Case { case: LabCase::Rsvp, rate, here: true, .. } => route(*rate),
+        LabCommand::Case { case, prefix, rate, .. } => {
             let case = match case {
                 LabCase::None => Case::None,
                 LabCase::Classify => Case::Classify,
@@ -47,6 +59,7 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
                 LabCase::Weighted => Case::Weighted(*rate),
                 LabCase::SmallPasses => Case::SmallPasses(*rate),
                 LabCase::Police => Case::Police,
+                LabCase::Rsvp => return Err(route_there(prefix, *rate)),
             };
             romer_lab::case::set(prefix, case)?;
             Ok(Exit::Success)
@@ -68,10 +81,65 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
-    let kind = match kind {
-        LabKind::Path => Topology::Path,
-        LabKind::Router => Topology::Router,
+/// Runs this program on the lab's router, in place of this process. Returns only when that fails.
+fn route_there(prefix: &str, rate: LineRate) -> Failure {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::environment(format!("cannot run on the router (system): {error}; see `romer doctor`"))
+    };
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return failed(&error),
+    };
+    match romer_lab::case::reserving(prefix, program) {
+        Ok(mut command) => {
+            let rate = format!("{}bit", rate.bits());
+            failed(&command.args(["lab", "case", "rsvp", "--here", "--rate", &rate]).exec())
+        }
+        Err(error) => error.into(),
+    }
+}
+
+/// Reserves until it is ended, on the router whose namespace this process is in.
+fn route(rate: LineRate) -> Result<Exit, Failure> {
+    let ending = signals::ending()?;
+    let report = &mut |event| output::print(&described(rate, &event));
+    rsvp_router::route(rate, random_seed(), &|| ending.has_come(), report)?;
+    Ok(ending.exit())
+}
+
+fn described(rate: LineRate, event: &RouterEvent) -> String {
+    let flow = |flow: &FlowKey| {
+        let (destination, _, port) = flow.session;
+        format!("{}:{} > {destination}:{port}", flow.source.address(), flow.source.port())
+    };
+    let request = |flowspec: &Flowspec| format!("{}, {} bytes/s", flowspec.service(), flowspec.rate());
+    match event {
+        RouterEvent::Ready => {
+            format!("reserving by RSVP: {}bit of IP packets in each direction\n", rate.bits())
+        }
+        RouterEvent::Reserved(one) => format!("reserved: {}: {}\n", flow(&one.flow), request(&one.flowspec)),
+        RouterEvent::Removed(one) => format!("removed: {}: {}\n", flow(&one.flow), request(&one.flowspec)),
+        RouterEvent::Refused { flow: refused, flowspec, code } => {
+            format!("refused: {}: {}: {code}\n", flow(refused), request(flowspec))
+        }
+    }
+}
+
+fn up(kind: LabKind, emulators: Option<u8>, prefix: &str) -> Result<Exit, Failure> {
+    let kind = match (kind, emulators) {
+        (LabKind::Path, None) => Topology::Path,
+        (LabKind::Router, None) => Topology::Router,
+        (LabKind::Chain, Some(emulators)) => Topology::Chain { emulators },
+        (LabKind::Chain, None) => {
+            return Err(Failure::usage(
+                "missing argument (lab up chain N): a chain needs the number of its emulators; e.g. romer lab up chain 2",
+            ));
+        }
+        (LabKind::Path | LabKind::Router, Some(number)) => {
+            return Err(Failure::usage(format!(
+                "an argument does not apply ({number}): only a chain has a number of emulators; write romer lab up chain {number}"
+            )));
+        }
     };
     let lab = Lab::up(kind, prefix)?;
     let place = match lab.mode() {
@@ -80,12 +148,17 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
     };
     // Benchmark addresses (RFC 2544 and RFC 5180), as the lab's own documentation has them.
     let far_v6 = match kind {
-        Topology::Path => "2001:2:0:18::3",
+        Topology::Path | Topology::Chain { .. } => "2001:2:0:18::3",
         Topology::Router => "2001:2:0:19::2",
     };
     let (far, picture) = match kind {
         Topology::Path => {
             ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {prefix}E - 198.18.0.3 {prefix}B/t1"))
+        }
+        Topology::Chain { .. } => {
+            let between = kind.between().into_iter().map(|host| host.namespace(prefix));
+            let between = between.collect::<Vec<_>>().join(" - ");
+            ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {between} - 198.18.0.3 {prefix}B/t1"))
         }
         Topology::Router => {
             ("198.19.0.2", format!("{prefix}A/t0 198.18.0.2 - {prefix}R - 198.19.0.2 {prefix}B/t1"))
@@ -96,6 +169,11 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
         Topology::Path => {
             format!("  romer lab run{option} E -- romer emulate --port a=e0 --port b=e1 --delay 20ms\n")
         }
+        Topology::Chain { emulators } => (1..=emulators)
+            .map(|number| {
+                format!("  romer lab run{option} E{number} -- romer emulate --port a=e0 --port b=e1 --delay 20ms\n")
+            })
+            .collect(),
         Topology::Router => String::new(),
     };
     output::print(&format!(

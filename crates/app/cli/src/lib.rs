@@ -5,6 +5,7 @@
 //! usage; 3 bad data in a file; 4 environment or permission; 5 the other end refused or cannot be reached; 6 a
 //! stated limit is broken; 130 interrupted.
 
+mod after;
 mod analyze;
 mod args;
 mod bench;
@@ -51,7 +52,7 @@ use args::{Command, Invocation};
 /// Runs the program with the arguments of this process.
 pub fn run() -> ExitCode {
     // These must come first: they may not have threads when they make their namespaces.
-    if let Some(code) = lab::holder().or_else(lab::guard).or_else(doctor::probe) {
+    if let Some(code) = lab::holder().or_else(lab::guard).or_else(marks::guard).or_else(doctor::probe) {
         return code;
     }
     std::panic::set_hook(Box::new(failure::report_panic));

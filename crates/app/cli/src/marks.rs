@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 
+use romer_endpoint::remarking::{REMARKING_GUARD_ARGUMENT, remarking_guard_main};
 use romer_record::Exit;
 use romer_record::service::{MarkTable, Marks, Service};
 use romer_scenario::nearest;
@@ -33,6 +35,16 @@ pub(crate) fn marks(service: Service, file: Option<&Path>) -> Result<Marks, Fail
 /// As of [`marks`].
 pub(crate) fn table(file: Option<&Path>) -> Result<MarkTable, Failure> {
     Ok(file.map(read).transpose()?.unwrap_or_default())
+}
+
+/// Removes the rules that mark packets, if this process was started for that.
+pub(crate) fn guard() -> Option<ExitCode> {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let [guard, table] = arguments.as_slice() else { return None };
+    (guard == REMARKING_GUARD_ARGUMENT).then(|| {
+        remarking_guard_main(&table.to_string_lossy());
+        ExitCode::SUCCESS
+    })
 }
 
 fn read(path: &Path) -> Result<MarkTable, Failure> {

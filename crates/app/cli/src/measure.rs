@@ -7,11 +7,12 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions, TrafficControl};
+use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, TrafficControl};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_record::service::Service;
 use romer_report::replies;
 use romer_report::warning::Text;
 use romer_store::{Location, Runs, document_of};
@@ -25,7 +26,7 @@ use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::repeat::RepeatSchedule;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
-use crate::{command, marks, output, report, signals};
+use crate::{after, command, marks, output, report, signals};
 
 impl From<DirectionOption> for ProbeDirection {
     fn from(direction: DirectionOption) -> Self {
@@ -80,11 +81,18 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     let mut turns = RepeatSchedule::new(&arguments.turns, arguments.output.quiet)?;
     // Once for all runs, and while a signal still ends the program: a pipe may never have a writer.
     let trace = crate::traffic::trace(&arguments.traffic)?;
-    if arguments.turns.start.is_some() {
+    if arguments.turns.start.is_some() || arguments.turns.after.is_some() {
         // What cannot be is told now, and not when the time has come.
         options(arguments, trace.clone())?;
     }
     let interrupted = signals::interruption()?;
+    if let Some(test) = &arguments.turns.after {
+        let family = family(arguments.ipv4, arguments.ipv6);
+        let is_ended = || interrupted.load(Ordering::Acquire);
+        if !after::wait(test, family, arguments.output.quiet, &is_ended)? {
+            return Ok(Exit::Interrupted);
+        }
+    }
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(Exit::Interrupted), |at| {
             let (outcome, skipped_lines) = once(arguments, trace, at, &interrupted)?;
@@ -319,6 +327,10 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     let marked =
         arguments.service.map(|service| marks::marks(service, arguments.marks.as_deref())).transpose()?;
+    let in_profile = |bucket| -> Result<Profile, Failure> {
+        Ok(Profile { bucket, marks: marks::marks(Service::NonConforming, arguments.marks.as_deref())? })
+    };
+    let profile = arguments.profile.map(in_profile).transpose()?;
     let (stated, clock_offset) = arguments.clocks.stated.statement()?;
     Ok(MeasureOptions {
         clocks: stated,
@@ -336,6 +348,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
             shaper: arguments.shape,
             service: arguments.service,
             priority: marked.map(|marks| marks.priority),
+            profile,
         },
         source: arguments.source,
         interface: arguments.interface.clone(),

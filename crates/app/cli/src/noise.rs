@@ -13,7 +13,7 @@ use romer_units::{Duration, Layer, Rate, counted};
 use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::measure::{family, random_seed};
-use crate::{output, signals, traffic};
+use crate::{after, output, signals, traffic};
 
 /// Sends or receives, and gives the exit code.
 pub(crate) fn run(arguments: &NoiseArgs) -> Result<Exit, Failure> {
@@ -62,6 +62,11 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         seed,
     };
     let ending = signals::ending()?;
+    if let Some(test) = &arguments.after
+        && !after::wait(test, family, arguments.output.is_silent(), &|| ending.has_come())?
+    {
+        return Ok(ending.exit());
+    }
     if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", rate_text(arguments.rate)));
     }

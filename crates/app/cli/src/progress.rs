@@ -182,7 +182,9 @@ impl Observer for ProgressPrinter {
         let follower = self.follower.as_mut();
         let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
         if self.talk.stream {
-            let [forward, reverse] = live.as_ref().map(LiveStream::to_stream).unwrap_or_default();
+            let of_log = live.as_ref().map(LiveStream::to_stream);
+            let [forward, reverse] =
+                of_log.unwrap_or_else(|| [interval.forward.clone(), interval.reverse.clone()]);
             self.write_line(StreamLine::Interval(Box::new(StreamInterval {
                 forward,
                 reverse,

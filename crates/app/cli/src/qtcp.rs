@@ -1,5 +1,6 @@
 //! `romer qtcp`.
 
+mod flows;
 mod live;
 mod summary;
 
@@ -13,6 +14,7 @@ use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, VariableTable};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, summary as runs, unit};
 use romer_record::Exit;
+use romer_record::warning::QtcpNote;
 use romer_report::escape;
 use romer_report::warning::Text;
 use romer_scenario::nearest;
@@ -35,11 +37,14 @@ pub(crate) fn run(arguments: &QtcpArgs) -> Result<Exit, Failure> {
             "option not supported (-a): the documentation of Qtcp names it and does not state its meaning; remove it",
         ));
     }
+    if arguments.flows {
+        return flows::list();
+    }
     match (&arguments.transmit, &arguments.prefix, &arguments.folder) {
         (Some(target), ..) => live::transmit(target, arguments),
         (None, Some(prefix), _) => convert(prefix, arguments),
         (None, None, Some(folder)) => collate(folder, arguments),
-        // clap ensures that one of the four is given.
+        // clap ensures that one of the five is given.
         (None, None, None) => live::run_receiver(arguments),
     }
 }
@@ -117,7 +122,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
             notes.take_steps();
         }
         let mut words: Vec<String> = notes.warnings().iter().chain(&doubt).map(Text::text).collect();
-        words.extend(outcome.notes);
+        words.extend(outcome.notes.iter().map(Text::text));
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));
         }
@@ -190,10 +195,7 @@ fn without_skew<R: BufRead>(
             if stepped && method != Method::LeastAbsoluteJumps =>
         {
             let mut outcome = conversion.plan(Method::None, 0, false)?;
-            outcome.notes.push(format!(
-                "the step is no skew, though a line through both its sides rises by {ppm:.1} ppm: nothing was taken out, and the \
-                 latencies on one side of the step are not valid beside those on the other"
-            ));
+            outcome.notes.push(QtcpNote::StepNotSkew { ppm });
             Ok(outcome)
         }
         other => other,

@@ -11,6 +11,7 @@ use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Limit, Measurement, ProbeDirection};
 use romer_record::manifest::ClockRelation;
 use romer_report::comparison::Subject;
+use romer_report::warning::Text as _;
 use romer_report::{html, svg, text};
 use romer_units::counted;
 
@@ -274,8 +275,9 @@ fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> R
         let way_name = if way == ProbeDirection::Reverse { "reverse" } else { "forward" };
         // Names are given twice, moments are not.
         let run = format!("{}/{number}/{way_name}", reported.name());
-        if let Some(words) = missing.text().filter(|_| !arguments.output.quiet) {
-            output::eprint_line(&format!("note: {}: {words}", romer_report::escape::terminal(&raw_file)));
+        if let Some(note) = missing.note().filter(|_| !arguments.output.quiet) {
+            let raw_file = romer_report::escape::terminal(&raw_file);
+            output::eprint_line(&format!("note: {raw_file}: {}", note.text()));
         }
         let statistics = qtcp::statistics(stream, run, &raw, missing, &outcome);
         if arguments.normalised {
@@ -324,7 +326,7 @@ fn skew_words(
         Some(skew) => format!("the run itself has {} ({})", ppm(skew), clock.method),
         None => format!("the run itself has none ({})", clock.method),
     };
-    let notes: String = outcome.notes.iter().map(|note| format!("; {note}")).collect();
+    let notes: String = outcome.notes.iter().map(|note| format!("; {}", note.text())).collect();
     format!(
         "note: {}: {taken_out}, and {own}{notes}; -k chooses another way, and `romer analyze RUN --log FILE` writes what the run has",
         romer_report::escape::terminal(log_file)

@@ -40,6 +40,11 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             )));
         }
     }
+    if arguments.in_kernel && arguments.listen.iter().any(|address| address.ip().is_unspecified()) {
+        return Err(Failure::usage(
+            "no single address (--in-kernel): --listen has a wildcard; give the addresses of the interfaces that are to reflect",
+        ));
+    }
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let ending = signals::ending()?;
     let asked = signals::asking()?;
@@ -60,6 +65,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             TimestampsArg::Ptp => ReplyFormat::Ptp,
             TimestampsArg::AsRequested => ReplyFormat::AsRequested,
         },
+        in_kernel: arguments.in_kernel,
         symmetric_only: arguments.symmetric_only,
     })?;
     if !arguments.quiet {
@@ -74,6 +80,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             list(responder.test_addresses()),
             list(responder.control_addresses())
         ));
+        for (interface, mode) in responder.kernel_interfaces() {
+            output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
+        }
     }
     while !ending.has_come() {
         if responder.has_failed() {
@@ -135,21 +144,26 @@ fn write_totals(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
 fn totals_text(totals: &Totals) -> String {
     let counts = &totals.reflector;
     let probes = &totals.probes;
+    let in_kernel = &totals.in_kernel;
     let held_back = probes.over_packets + probes.over_network_bits + probes.over_total_bits;
     let mut text = format!(
         "{} probes received, {} reflected, {} ({})",
-        counts.received.saturating_sub(counts.associations) + totals.one_way.received,
-        counts.reflected,
+        counts.received.saturating_sub(counts.associations)
+            + totals.one_way.received
+            + in_kernel.reflected
+            + in_kernel.rate_limited,
+        counts.reflected + in_kernel.reflected,
         counted(totals.sessions, "session"),
         counted(counts.associations, "association packet")
     );
     for (count, what) in [
+        (in_kernel.reflected, "reflected in the kernel"),
         (counts.too_short, "too short"),
         (counts.bad_source, "with an invalid source address"),
         (counts.looped, "looped back"),
         (counts.not_request, "replies, not requests"),
         (counts.not_allowed, "not allowed"),
-        (counts.rate_limited, "over the rate limit"),
+        (counts.rate_limited + in_kernel.rate_limited, "over the rate limit"),
         (counts.nonzero_mbz, "with nonzero reserved bytes"),
         (counts.bad_error_estimate, "with an invalid error estimate"),
         (counts.below_min_ttl, "below the minimum TTL"),

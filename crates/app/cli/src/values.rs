@@ -397,6 +397,31 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A run and the rate of its link in bits a second, as `RUN@10Mbit`.
+pub(crate) fn run_at_rate(text: &str) -> Result<(PathBuf, u64), String> {
+    let parts = text.rsplit_once('@').filter(|(run, _)| !run.is_empty());
+    let (run, rate) = parts.ok_or_else(|| format!("{} has no rate; write RUN@10Mbit", shown(text)))?;
+    match parsed::<Rate>(rate)? {
+        Rate::Bits(bits) => Ok((run.into(), bits)),
+        Rate::Packets(_) => Err(format!("{} is not a rate in bits; write RUN@10Mbit", shown(rate))),
+    }
+}
+
+/// The emulators of a chain.
+pub(crate) fn emulators(text: &str) -> Result<u8, String> {
+    let most = romer_lab::MOST_EMULATORS;
+    parse_integer(text, 1, most.into()).map(|number| u8::try_from(number).unwrap_or(most))
+}
+
+/// The size of an emulated queue.
+pub(crate) fn queue(text: &str) -> Result<u64, String> {
+    let octets = bytes(text)?;
+    let is_possible = (64..=1 << 32).contains(&octets);
+    is_possible
+        .then_some(octets)
+        .ok_or_else(|| format!("{} is out of range; write from 64B to 4GiB", shown(text)))
+}
+
 pub(crate) fn size(text: &str) -> Result<u32, String> {
     u32::try_from(bytes(text)?).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
         format!(

@@ -8,8 +8,12 @@ use romer_bench::limits::ResultLimit;
 use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_host::clock::rfc3339;
-use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Judgement, Trial};
+use romer_record::benchmark::{
+    BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkEvent, BenchmarkEventKind, BenchmarkPlan, Judgement,
+    Trial,
+};
 use romer_record::document;
+use romer_report::warning::Text as _;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use romer_units::Duration;
 use schemars::JsonSchema;
@@ -397,8 +401,11 @@ impl TrialObserver<'_> {
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<TrialPoint> = document.trials.iter().map(TrialPoint::from).collect();
         let failed_limits = broken(&document.verdicts, &document.limits, document.partial);
-        let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
-        let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
+        let is_gone = |event: &&BenchmarkEvent| {
+            document.partial && matches!(event.kind, BenchmarkEventKind::DeviceGone { .. })
+        };
+        let gone = document.events.iter().rfind(is_gone);
+        let error = gone.map(|event| event.text()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
         self.hand.set_result(document);
         self.hand.change(|job| {

@@ -82,7 +82,7 @@ macro_rules! warned {
     };
 }
 warned! {
-    Benchmark: warnings;
+    Benchmark: warnings, events;
     ClosedLoop: model_warnings, warnings;
     Comparison: warnings;
     Emulation: warnings;

@@ -2,6 +2,25 @@
 //!
 //! [`evaluate`] makes the document of a stream from its manifest and its rows, the same at the end of a run and whenever the run
 //! is read again ([`reading`]); [`analysis`] does so for captures and for files of other tools; [`qtcp`] converts the files of Qtcp.
+//!
+//! ```
+//! use romer_analyze::analysis::{Analysis, analyze};
+//!
+//! // A packet every 20 ms, each of which takes 5 ms; one does not arrive.
+//! let mut log = String::from("sequence,size,sent_ns,received_ns\n");
+//! for number in 0..100_i64 {
+//!     let sent = 1_700_000_000_000_000_000 + number * 20_000_000;
+//!     let received = if number == 50 { String::new() } else { (sent + 5_000_000).to_string() };
+//!     log.push_str(&format!("{number},172,{sent},{received}\n"));
+//! }
+//! let file = std::env::temp_dir().join(format!("romer-analyze-{}.csv", std::process::id()));
+//! std::fs::write(&file, log)?;
+//! let evaluated = analyze(&Analysis::new(&file, "romer analyze".into()));
+//! std::fs::remove_file(&file)?;
+//! let packets = evaluated?.measurement.forward.packets;
+//! assert_eq!((packets.received, packets.lost), (Some(99), Some(1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod analysis;
 pub mod call;

@@ -331,6 +331,7 @@ mod tests {
                 delay_and_loss: None,
             },
             jitter_buffers: Vec::new(),
+            adaptive: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use romer_record::RoundTrip;
-use romer_record::manifest::{ClockStatement, SkewRequest, Status, Stream};
+use romer_record::manifest::{ClockStatement, SkewRequest, StampRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
 use romer_singletons::Selection;
 use romer_store::{Finished, Rows, RowsFile, Run, State, StoreError};
@@ -57,6 +57,8 @@ pub struct AnalysisOverrides {
     pub clocks: Option<(ClockStatement, Duration)>,
     /// What is stated of the call that the stream is.
     pub voice: Option<VoiceRequest>,
+    /// Which time stamps the delays are of, where packets have several.
+    pub stamp: Option<StampRequest>,
 }
 
 /// The same, computed in another way than during the run. What is in the folder stays as it is.
@@ -116,6 +118,7 @@ fn requested_streams(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
             clock_relation,
             skew: SkewRequest { synchronisation, ..skew(&stream.skew) },
             voice: otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone()),
+            stamp_request: otherwise.stamp.unwrap_or(stream.stamp_request),
             ..stream.clone()
         }
     };

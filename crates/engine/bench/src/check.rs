@@ -17,12 +17,10 @@ pub const MOST_STREAMS: usize = 64;
 /// # Errors
 /// [`BenchError::Usage`]: ports, addresses or streams that cannot be together.
 pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
-    let refuse = |text: &str| Err(BenchError::Usage(text.into()));
     if options.source.is_ipv4() != options.destination.is_ipv4() {
-        return refuse(
-            "the addresses do not match (--source, --destination): one is IPv4 and one IPv6; give two of \
-             one version",
-        );
+        return Err(BenchError::Usage(
+            "the addresses do not match (--source, --destination): one is IPv4 and one IPv6; give two of one version".into(),
+        ));
     }
     for stream in &options.streams {
         let [source, destination] = [
@@ -54,7 +52,7 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
         }
     }
     if options.streams.is_empty() || options.streams.len() > MOST_STREAMS {
-        return refuse("a benchmark has 1 to 64 streams (plan): state as many");
+        return Err(BenchError::Usage("a benchmark has 1 to 64 streams (plan): state as many".into()));
     }
     let combinations = design(options).combinations();
     if combinations > Design::MOST_COMBINATIONS {
@@ -65,10 +63,11 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
         )));
     }
     if options.streams.iter().all(|stream| stream.expect_drop) {
-        return refuse(
+        return Err(BenchError::Usage(
             "every stream is to be dropped (--stream expect=drop): nothing would show that the device is there; add a stream that it \
-             carries",
-        );
+             carries"
+                .into(),
+        ));
     }
     // Tests of the tester are as long as there is room for.
     if options.name == SELF_TEST { Ok(()) } else { volume::check(options) }

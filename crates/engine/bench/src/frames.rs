@@ -195,7 +195,7 @@ pub(crate) fn form(options: &BenchOptions, stream: &StreamOptions, macs: [MacAdd
         source: source.first(),
         destination: destination.first(),
         dscp: stream.dscp,
-        ecn: romer_wire::ip::Ecn::of_tos(stream.ecn.bits()),
+        ecn: stream.ecn,
         ttl: TTL,
         carried: match stream.protocol {
             Protocol::Udp => Carried::Udp { source: ports.0, destination: ports.1 },

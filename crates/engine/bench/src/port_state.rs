@@ -6,31 +6,9 @@ use romer_host::link::{Link, Network};
 use romer_host::netns::with_namespace;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_port::PortName;
-
-/// Why a port carries no frames, or may carry others than it was opened for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortState {
-    /// It was switched off on this host.
-    Down,
-    /// It is on, and has no carrier: its other end is off, or the cable is out.
-    NoCarrier,
-    /// Its interface has another name now.
-    Renamed(String),
-    /// Its interface was removed, or moved to another namespace.
-    Gone,
-}
-
-impl PortState {
-    /// Whether it came about on this host, so that it says nothing of the device.
-    pub const fn is_of_host(&self) -> bool {
-        !matches!(self, Self::NoCarrier)
-    }
-
-    /// Whether waiting may help.
-    pub(crate) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Down | Self::NoCarrier)
-    }
-}
+use romer_record::benchmark::{PortCondition, PortState};
+use romer_report::benchmark::port_remedy;
+use romer_report::warning::Text as _;
 
 /// Watches whether a port is switched off on this host.
 #[derive(Debug)]
@@ -76,30 +54,31 @@ impl PortFault {
         Some(Self { port: port.clone(), state })
     }
 
+    /// The port and its state, as documents have them.
+    pub(crate) fn condition(&self) -> PortCondition {
+        let interface = self.port.interface();
+        let command = match &self.state {
+            PortState::Down => Some(format!("link set {interface} up")),
+            PortState::NoCarrier => None,
+            PortState::Renamed { name } => Some(format!("link set {name} name {interface}")),
+            PortState::Gone => Some("link".to_owned()),
+        };
+        PortCondition {
+            port: self.port.to_string(),
+            state: self.state.clone(),
+            command: command.map(|arguments| self.port.ip(&arguments)),
+        }
+    }
+
     /// What a user can do about it.
     pub(crate) fn remedy(&self) -> String {
-        let interface = self.port.interface();
-        let ip = |arguments: String| self.port.ip(&arguments);
-        match &self.state {
-            PortState::Down => format!("switch it on with `{}`", ip(format!("link set {interface} up"))),
-            PortState::NoCarrier => "connect it, and check that its other end is up".into(),
-            PortState::Renamed(name) => {
-                format!("restore its name with `{}`", ip(format!("link set {name} name {interface}")))
-            }
-            PortState::Gone => format!("`{}` lists the interfaces", ip("link".into())),
-        }
+        port_remedy(&self.condition())
     }
 }
 
 impl fmt::Display for PortFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let port = &self.port;
-        match &self.state {
-            PortState::Down => write!(f, "the tester's port {port} is down on this host"),
-            PortState::NoCarrier => write!(f, "the tester's port {port} has no carrier"),
-            PortState::Renamed(name) => write!(f, "the tester's port {port} was renamed to {name}"),
-            PortState::Gone => write!(f, "the tester's port {port} was removed from its namespace"),
-        }
+        f.write_str(&self.condition().text())
     }
 }
 
@@ -107,7 +86,7 @@ impl fmt::Display for PortFault {
 fn state(name: &str, index: u32, links: &[Link]) -> Option<PortState> {
     let Some(link) = links.iter().find(|link| link.index == index) else { return Some(PortState::Gone) };
     if link.name != name {
-        return Some(PortState::Renamed(link.name.clone()));
+        return Some(PortState::Renamed { name: link.name.clone() });
     }
     match (link.up, link.running) {
         (_, true) => None,
@@ -143,7 +122,7 @@ mod tests {
         assert_eq!(found(&[link(7, "t0", [true, true])]), None);
         assert_eq!(found(&[link(7, "t0", [false, false])]), Some(PortState::Down));
         assert_eq!(found(&[link(7, "t0", [true, false])]), Some(PortState::NoCarrier));
-        assert_eq!(found(&[link(7, "x", [true, true])]), Some(PortState::Renamed("x".into())));
+        assert_eq!(found(&[link(7, "x", [true, true])]), Some(PortState::Renamed { name: "x".into() }));
         assert_eq!(found(&[link(8, "t0", [true, true])]), Some(PortState::Gone));
         assert_eq!(found(&[]), Some(PortState::Gone));
     }

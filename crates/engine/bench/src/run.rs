@@ -8,7 +8,10 @@ use romer_host::clock::{monotonic_now, rfc3339};
 use romer_host::ending::{self, Stage};
 use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{RemainingTrials, TrialRequest};
-use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, BenchmarkEntry, Device, InvalidCause, Trial};
+use romer_record::benchmark::{
+    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEventKind, Device, InvalidCause, ResumedFrom,
+    Trial,
+};
 use romer_units::Duration;
 
 use crate::check::check;
@@ -185,14 +188,14 @@ impl<B: TestBed> Running<'_, B> {
     /// That the benchmark goes on.
     fn resumed(&mut self, past: &Journal) -> Result<(), BenchError> {
         let last = self.kept.last().map(|kept| kept.trial.at_ns.saturating_add(kept.trial.duration_ns));
-        let away = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_secs_f64();
+        let away_ns = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_nanos();
         let proven = past.entries.iter().any(|entry| matches!(entry, BenchmarkEntry::SelfTest { .. }));
         let since = match (last, !proven) {
-            (Some(_), _) => "its last stored trial",
-            (None, false) => "its start, with the self-test",
-            (None, true) => "its start, without any stored result",
+            (Some(_), _) => ResumedFrom::Trial,
+            (None, false) => ResumedFrom::SelfTest,
+            (None, true) => ResumedFrom::Start,
         };
-        self.event("resumed", format!("the benchmark continued {away:.0} s after {since}"))
+        self.event(BenchmarkEventKind::Resumed { away_ns, since })
     }
 
     /// Tests the tester itself, where that is wanted and was not done; whether to go on.
@@ -258,7 +261,7 @@ impl<B: TestBed> Running<'_, B> {
             self.check_device(ask, &mut record, at)?;
             let unproven = self.bound_tester_loss(ask, &mut record);
             if record.clock_set {
-                self.event("clock-set", "the host's clock was set during a trial".into())?;
+                self.event(BenchmarkEventKind::ClockSet)?;
             }
             if again < AGAIN {
                 self.invalidate_if_undecided(ask, &mut record, at);
@@ -270,14 +273,16 @@ impl<B: TestBed> Running<'_, B> {
                 .keep(&BenchmarkEntry::Trial { trial: Box::new(trial.clone()), judged: !repeated })?;
             self.kept.push(CaseTrial { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial });
             match record.invalid.clone() {
-                Some(why) if repeated => {
-                    self.event("trial-repeated", format!("trial repeated: {why}"))?;
+                Some(invalid) if repeated => {
+                    self.event(BenchmarkEventKind::TrialRepeated { invalid })?;
                     again += 1;
                 }
-                Some(why) => {
-                    let away = record.figures.outcome.device_unreachable;
-                    let kind = if away { "device-unsteady" } else { "tester-overloaded" };
-                    self.event(kind, format!("trial discarded (inconclusive): {why}"))?;
+                Some(invalid) => {
+                    self.event(if record.figures.outcome.device_unreachable {
+                        BenchmarkEventKind::DeviceUnsteady { invalid }
+                    } else {
+                        BenchmarkEventKind::TesterOverloaded { invalid }
+                    })?;
                     return Ok(Some(record));
                 }
                 None => return Ok(Some(record)),
@@ -327,7 +332,7 @@ impl<B: TestBed> Running<'_, B> {
             Ok::<_, BenchError>((record, ended.map_err(BenchError::of_reset)?))
         })?;
         if !was_reset {
-            self.cut_off("the command that resets the device (--reset)")?;
+            self.event(BenchmarkEventKind::CommandEnded { case: None })?;
         }
         // What was reset may have forgotten its case.
         self.case = None;
@@ -388,10 +393,10 @@ impl<B: TestBed> Running<'_, B> {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. }
         );
         let may_end = stated || self.pace.told_nothing() && !campaign.findings().is_empty();
-        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| may_end && left > 0) else {
+        let Some(limit) = self.pace.limit(campaign.asked() + left).filter(|_| may_end && left > 0) else {
             return Ok(false);
         };
-        self.event("tester-limit", text)?;
+        self.event(limit)?;
         Ok(true)
     }
 
@@ -401,7 +406,7 @@ impl<B: TestBed> Running<'_, B> {
             let changed = self.case != Some(ask.case);
             if changed && let Some(case) = self.options.cases.get(ask.case) {
                 if !cases::set(case, self.options.case_time, self.stop)? {
-                    self.cut_off(&format!("the command of case {}", case.name))?;
+                    self.event(BenchmarkEventKind::CommandEnded { case: Some(case.name.clone()) })?;
                     return Ok(false);
                 }
                 self.case = Some(ask.case);

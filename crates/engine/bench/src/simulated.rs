@@ -13,8 +13,8 @@ use romer_method::campaign::Procedure;
 use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
-use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, SelfTest, Trial};
-use romer_record::warning::BenchmarkWarning;
+use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, PortState, SelfTest, Trial};
+use romer_record::warning::{BenchmarkWarning, Warning as _};
 use romer_sim::device::{Device, Given, Stalls};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
@@ -23,7 +23,7 @@ use romer_wire::ethernet::MacAddress;
 use crate::error::BenchError;
 use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
-use crate::port_state::{PortFault, PortState};
+use crate::port_state::PortFault;
 use crate::receive::ReceiveLog;
 use crate::recognise::OtherHeader;
 use crate::run::{Journal, Progress, Watcher, run_on};
@@ -45,6 +45,16 @@ mod selective_loss;
 
 /// 10 Mbit/s: 14,881 frames of 64 octets a second.
 const LINE: u64 = 10_000_000;
+
+/// The codes of the events.
+fn codes(document: &Benchmark) -> Vec<String> {
+    document.events.iter().map(|event| event.kind.code()).collect()
+}
+
+/// Whether there is an event with this code.
+fn has_event(document: &Benchmark, code: &str) -> bool {
+    codes(document).iter().any(|one| one == code)
+}
 
 /// A tester with a simulated device between its ports.
 #[derive(Clone)]
@@ -692,7 +702,7 @@ fn resumed_benchmarks_have_equal_results() {
             let mut hand = Hand(&mut rest.entries, &rest.stop, None);
             let more = run_on(bed(), &options, Some(past.clone()), &rest.stop, &mut hand).unwrap();
             assert_eq!(timeless(&more), timeless(&whole), "after {after}");
-            assert!(more.events.iter().any(|event| event.kind == "resumed"));
+            assert!(has_event(&more, "resumed"));
             // Another order of trials is another benchmark.
             let other = BenchOptions { frames: sizes(&[512]), ..options.clone() };
             let stop = AtomicBool::new(false);

@@ -15,7 +15,7 @@ use romer_method::{Frames, TrialRequest};
 use romer_port::{
     HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, query_link,
 };
-use romer_record::benchmark::{Gaps, InvalidCause};
+use romer_record::benchmark::{Gaps, InvalidCause, PortState};
 use romer_units::Duration;
 use romer_units::random::RandomStream;
 use romer_wire::ethernet::MacAddress;
@@ -27,7 +27,7 @@ use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::numbers::real;
 use crate::options::{AddressRange, BenchOptions};
 use crate::policed::PolicedBuckets;
-use crate::port_state::{PortFault, PortState, PortWatch};
+use crate::port_state::{PortFault, PortWatch};
 use crate::punctuality::Punctuality;
 use crate::receive::{Host, ReceiveLog, Receiving, receive};
 use crate::recognise::sent_headers;

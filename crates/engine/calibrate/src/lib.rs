@@ -11,22 +11,36 @@
 //! Everything is done once a round, and each figure is the median of the rounds'. Before each round it is seen how much
 //! time the host takes away, for that is in the figures as well.
 //!
+//! [`two_runs`] does the same with two runs of the user's own, over a link of a network card at two rates.
+//!
 //! [`prove_clock`] proves that a clock's error is found: it measures over loopback and passes the stamps of one end through
 //! a clock that lies in a known way.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use romer_calibrate::{ClockOptions, prove_clock};
+//! use romer_clock::SimulatedClock;
+//! use romer_units::Duration;
+//!
+//! let clock = SimulatedClock { skew_ppm: 50.0, ..SimulatedClock::default() };
+//! let options = ClockOptions { clock, duration: Duration::from_secs(1), interval: Duration::from_millis(10) };
+//! let proof = prove_clock(&options, &AtomicBool::new(false))?;
+//! assert_eq!(proof.probes, 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod clock;
-mod clock_text;
 mod error;
 mod gaps;
 mod machine;
 mod paths;
 mod rounds;
-mod text;
+mod two_runs;
 
 pub use clock::{ClockOptions, prove_clock};
-pub use clock_text::text as clock_text;
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};
 pub use rounds::{CalibrationOptions, calibrate};
-pub use text::text;
+pub use two_runs::{RunAtRate, TwoRunsError, two_runs};

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use romer_measure::ProbeSize;
 use romer_record::RoundTrip;
 use romer_record::SOFTWARE;
-use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, StampSourceError, TwoRates};
+use romer_record::calibration::{
+    CALIBRATION, CalibrationRecord, HostGaps, StampSourceError, TwoRates, TwoRatesMissing,
+};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_singletons::{ResponderLog, Selection, calibration as figures, relate};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
@@ -113,7 +115,7 @@ fn at_two_rates(
     let mut rounds = [[None; 2]; STAMP_SOURCES.len()];
     for (rate, which) in [RATES.0, RATES.1].into_iter().zip(0..) {
         if let Err(error) = paths.slow_down(rate, octets) {
-            found.not_slowed = Some(format!("the kernel cannot slow a link down: {error}"));
+            found.not_slowed = Some(TwoRatesMissing::NotSlowed { error: error.to_string() });
             return Ok(());
         }
         let rows = paths.measure(PathKind::Path, traffic.clone(), ProbeSize::Natural, stop)?;
@@ -152,7 +154,7 @@ struct Rates {
 struct Rounds {
     delays: [Delays; STAMP_SOURCES.len()],
     rates: [Rates; STAMP_SOURCES.len()],
-    not_slowed: Option<String>,
+    not_slowed: Option<TwoRatesMissing>,
     host_gaps: HostGaps,
 }
 
@@ -188,8 +190,8 @@ impl Rounds {
                 figures::two_rates_of(place, RATES, LONG_PACKET + ETHERNET_HEADER, &rates.rounds, counts)
             })
             .collect();
-        let no_pairs = || "this machine could not send two packets back to back".to_owned();
-        let two_rates_missing = self.not_slowed.or_else(|| two_rates.is_empty().then(no_pairs));
+        let two_rates_missing =
+            self.not_slowed.or_else(|| two_rates.is_empty().then_some(TwoRatesMissing::NoPairs));
         Ok(CalibrationRecord {
             schema: CALIBRATION.into(),
             software: SOFTWARE.into(),

@@ -7,6 +7,15 @@
 //!
 //! A fix is a command to be pasted into a shell, or a sentence where no command would help. A sentence ends with a
 //! full stop and a command never does.
+//!
+//! ```
+//! use romer_doctor::{DoctorOptions, examine};
+//!
+//! // The doctor starts its program to try a lab without root. `true` stands for a program that has no such mode.
+//! let options = DoctorOptions { datagrams: 10, program: Some("true".into()), ..DoctorOptions::default() };
+//! let doctor = examine(&options);
+//! assert!(doctor.findings.iter().any(|finding| finding.name == "nic_stamps"));
+//! ```
 #![forbid(unsafe_code)]
 
 mod clocks;

@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn the_modes_of_xdp_are_told_in_words() {
         let with = |name, native, zero_copy| Interface {
-            xdp: Some(XdpSupport { native, redirect: native, zero_copy }),
+            xdp: Some(XdpSupport { native, redirect: native, transmit: native, zero_copy }),
             ..interface(name, [None; 3], None)
         };
         let fast = with("eth0", true, true);

@@ -13,6 +13,20 @@
 //! | `link_model` | a scenario from the recorded rates of a link |
 //! | `headers` | what flows are told apart by |
 //! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use romer_emulate::{offline, random_seed, read_arrivals, read_departures, read_scenario};
+//!
+//! let scenario = read_scenario("[a_to_b.delay]\nfixed = \"12ms\"\n", "delay.toml")?;
+//! let arrivals = read_arrivals(Path::new("arrivals.csv"), "time_ns,port,size\n5,a,64\n".as_bytes())?;
+//! let mut samples = Vec::new();
+//! offline::run(&scenario.scenario, &scenario.text, random_seed()?, &arrivals, &mut samples)?;
+//! let departures = read_departures(Path::new("samples.csv"), &samples[..], 10)?;
+//! assert_eq!(departures.packets[0][0].departure_ns, Some(12_000_005));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod arrivals;
 mod departures;

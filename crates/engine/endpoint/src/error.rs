@@ -35,6 +35,14 @@ pub enum EndpointError {
         /// Why not.
         source: Box<ShaperError>,
     },
+    /// Packets beyond a profile cannot be marked.
+    #[error(
+        "cannot mark packets beyond the profile (--profile): {why}; install nftables, run as root or in a lab, or omit --profile"
+    )]
+    Remarking {
+        /// What `nft` or the system said.
+        why: String,
+    },
     /// A name has no address.
     #[error("no address ({name}): {why}; check the name, or give an address")]
     Name {
@@ -87,7 +95,10 @@ impl EndpointError {
             Self::Usage(_) => Exit::Usage,
             Self::Shaping { source, .. } if matches!(**source, ShaperError::TooDeep) => Exit::Usage,
             Self::Key { content: true, .. } => Exit::BadData,
-            Self::Host { .. } | Self::Shaping { .. } | Self::Key { content: false, .. } => Exit::Environment,
+            Self::Host { .. }
+            | Self::Shaping { .. }
+            | Self::Remarking { .. }
+            | Self::Key { content: false, .. } => Exit::Environment,
             Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => Exit::Unreachable,
             Self::Store(error) => error.exit(),
         }

@@ -1,31 +1,21 @@
-//! Events of a host, as initiator and responder detect them, and the monitor of the host of a responder.
+//! Events of a host, as initiator and responder report them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use romer_clock::steps::{ClockChange, ClockReadings, ClockWatch};
+use romer_clock::steps::{ClockChange, ClockReadings};
 use romer_host::clock;
 use romer_host::host_info::{self, PacketTooBigHandling};
-use romer_host::link::Network;
-use romer_host::watch::{NetworkChange, Watch, read_clocks};
+use romer_host::watch::read_clocks;
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation, TEXT_LENGTH_MAX, Unsent};
 use romer_record::manifest::ClockRelation;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::interface::{LinkState, LinkTransition};
-use crate::overflow::Overflow;
-use crate::queues::QueueWatch;
-use crate::scheduling_watch::SchedulingWatch;
+use crate::interface::LinkTransition;
 
-/// Events that a responder remembers: the latest.
-const MAX_STORED_EVENTS: usize = 256;
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
 pub const UNWATCHED: Duration = romer_singletons::UNWATCHED;
-/// Between two questions to an interface how it is.
-const QUESTIONS: Duration = Duration::from_millis(20);
 
-/// All clocks of this host, as a [`ClockWatch`] wants them.
+/// All clocks of this host, as a [`ClockWatch`](romer_clock::steps::ClockWatch) wants them.
 pub fn reading() -> ClockReadings {
     let clocks = read_clocks();
     ClockReadings {
@@ -105,7 +95,7 @@ pub fn clock_event(change: ClockChange, location: EventLocation, start: Timestam
 }
 
 /// What is noticed now, at a moment between these, with times from `start`.
-fn between(now: Event, between: [Timestamp<Monotonic>; 2], start: Timestamp<Monotonic>) -> Event {
+pub(crate) fn between(now: Event, between: [Timestamp<Monotonic>; 2], start: Timestamp<Monotonic>) -> Event {
     let [earliest, latest] = between.map(|at| now.at_ns.saturating_sub((at - start).as_nanos()).max(0));
     now.between(earliest, latest)
 }
@@ -152,258 +142,10 @@ pub fn reported_by_responder(
     Some(event.from_start()).filter(Event::is_plausible)
 }
 
-/// Events that are remembered: the latest, and how many there were before.
-#[derive(Clone, Debug, Default)]
-pub struct Remembered {
-    /// The latest, oldest first.
-    pub events: VecDeque<Event>,
-    /// How many earlier ones had to go.
-    pub forgotten: u64,
-}
-
-/// A happening at the responder, with the interface, the address or the destinations of the route that it is about, if it is
-/// about one.
-#[derive(Clone, Debug)]
-pub struct Occurrence {
-    /// Of this interface alone.
-    pub interface: Option<String>,
-    /// Of who reaches this host at this address alone.
-    pub address: Option<IpAddr>,
-    /// Of whom this route leads to alone.
-    pub route: Option<(IpAddr, u8)>,
-    /// What happened.
-    pub event: Event,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct WatchedInterface {
-    tidings: LinkState,
-    mtu: Option<u32>,
-}
-
-/// Monitors the host of a responder.
-#[derive(Debug)]
-pub struct ResponderHostMonitor {
-    watch: Option<Watch>,
-    clocks: ClockWatch,
-    /// Of the responder's threads: that one of them has not looked for long does not mean that it stood still.
-    pulse: Arc<SchedulingWatch>,
-    start: Timestamp<Monotonic>,
-    links: BTreeMap<String, WatchedInterface>,
-    queues: QueueWatch,
-    /// Interfaces that were used when it last looked.
-    queues_of: BTreeSet<String>,
-    remembered: Arc<Mutex<Remembered>>,
-    /// Addresses that were taken away, and when: the latest of them.
-    away: Vec<(IpAddr, Timestamp<Monotonic>)>,
-    /// The last look.
-    looked: Timestamp<Monotonic>,
-    /// How long before this look the one before it was.
-    since_look: Duration,
-    /// When interfaces are asked again.
-    next_question: Timestamp<Monotonic>,
-}
-
 /// How much later than it was what an interface did may have been noticed, `since_look` after the look before: nothing is said of
 /// little, unless it was told of together with what followed, and its moment is still to be found.
 pub fn noticed_late(deed: LinkTransition, since_look: Duration) -> Option<i64> {
     (since_look > UNWATCHED || deed.is_gathered).then_some(since_look.as_nanos())
-}
-
-impl ResponderHostMonitor {
-    /// Begins to watch the network namespace of the current thread, and the clocks. Where the system gives no watch of
-    /// the network, only the clocks are watched.
-    pub fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<SchedulingWatch>) -> Self {
-        let watch = Watch::new().ok();
-        let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
-        let links = links.into_iter().map(|link| {
-            (link.name, WatchedInterface { tidings: LinkState::unknown(link.running), mtu: Some(link.mtu) })
-        });
-        Self {
-            watch,
-            clocks: ClockWatch::new(reading()),
-            pulse,
-            start: clock::monotonic_now(),
-            links: links.collect(),
-            queues: QueueWatch::begin(),
-            queues_of: BTreeSet::new(),
-            remembered,
-            away: Vec::new(),
-            looked: clock::monotonic_now(),
-            since_look: Duration::ZERO,
-            next_question: clock::monotonic_now(),
-        }
-    }
-
-    /// What has happened since the last look. Those of the interfaces that are `used` are asked how they are, every now and then.
-    pub fn look<'a>(&mut self, used: impl Iterator<Item = &'a str>) -> Vec<Occurrence> {
-        let start = self.start;
-        let now = clock::monotonic_now();
-        self.since_look = now - std::mem::replace(&mut self.looked, now);
-        self.pulse.beat(now);
-        let changes = self.clocks.look(reading()).into_iter();
-        // By its own looks this thread cannot tell whether another has worked.
-        let mut all: Vec<Event> = changes
-            .filter(|change| !matches!(change, ClockChange::Paused(_)))
-            .map(|change| clock_event(change, EventLocation::Responder, start))
-            .collect();
-        all.extend(self.pulse.standstill().map(|[from, until]| {
-            let now = event(EventKind::Pause, EventLocation::Responder, start);
-            let pause = between(now, [from, until], start);
-            Event { duration_ns: Some((until - from).as_nanos()), ..pause }
-        }));
-        let own = |event| Occurrence { interface: None, address: None, route: None, event };
-        let mut all: Vec<Occurrence> = all.into_iter().map(own).collect();
-        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
-        if let Some(watch) = self.watch.as_ref().filter(|_| now >= self.next_question) {
-            self.next_question = now + QUESTIONS;
-            let used: BTreeSet<&str> = used.collect();
-            changes.extend(used.into_iter().filter_map(|name| watch.link(name)));
-        }
-        for change in changes {
-            match change {
-                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
-                    let tidings = LinkState { up, index: interface, changes: carrier_changes };
-                    self.link(&name, tidings, mtu, &mut all);
-                }
-                NetworkChange::Missed => {
-                    all.push(Occurrence {
-                        interface: None,
-                        address: None,
-                        route: None,
-                        event: detailed(EventDetail::NetworkChanges, EventLocation::Responder, start),
-                    });
-                }
-                NetworkChange::Address { address, added, .. } => {
-                    all.extend(self.address(address, added));
-                }
-                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
-                    all.push(self.route((to, prefix), gateway, added));
-                }
-                NetworkChange::Route { .. } => {}
-            }
-        }
-        all.iter().for_each(|occurrence| self.remember(&occurrence.event));
-        all
-    }
-
-    /// What the queues of the interfaces that are `used` have dropped since the last look, if another is due, or `now`. One that was
-    /// not used then is looked at at once, so that it is known what it had dropped before.
-    pub fn look_at_queues<'a>(&mut self, used: impl Iterator<Item = &'a str>, now: bool) -> Vec<Occurrence> {
-        let names: BTreeSet<&str> = used.collect();
-        let is_new = names.iter().any(|name| !self.queues_of.contains(*name));
-        if !now && !is_new && clock::monotonic_now() < self.queues.due() {
-            return Vec::new();
-        }
-        self.queues_of = names.iter().map(|name| (*name).to_owned()).collect();
-        let index = |name: &str| match self.watch.as_ref()?.link(name)? {
-            NetworkChange::Link { interface, .. } => Some(interface),
-            _ => None,
-        };
-        let used = names.into_iter().filter_map(|name| Some((index(name)?, name.to_owned()))).collect();
-        let drops = self.queues.look(&used).into_iter();
-        drops
-            .map(|drops| Occurrence {
-                event: drops.event(EventLocation::Responder, self.start),
-                interface: Some(drops.interface),
-                address: None,
-                route: None,
-            })
-            .collect()
-    }
-
-    /// Something else happened to this end.
-    pub fn note(&self, detail: EventDetail) -> Event {
-        self.note_over(detail, Duration::ZERO)
-    }
-
-    /// The same of what began `length` ago, and is over.
-    pub fn note_over(&self, detail: EventDetail, length: Duration) -> Event {
-        let mut event = detailed(detail, EventLocation::Responder, self.start);
-        if length > Duration::ZERO {
-            event = event.over(length.as_nanos());
-        }
-        self.remember(&event);
-        event
-    }
-
-    /// The same of what was between these moments.
-    pub fn note_between(&self, detail: EventDetail, moments: [Timestamp<Monotonic>; 2]) -> Event {
-        let event = between(detailed(detail, EventLocation::Responder, self.start), moments, self.start);
-        self.remember(&event);
-        event
-    }
-
-    /// Datagrams found a full socket of this end.
-    pub fn overflowed(&self, overflow: &Overflow) -> Event {
-        let event = overflow.event(EventLocation::Responder, self.start);
-        self.remember(&event);
-        event
-    }
-
-    /// An address that was taken away and is back is told of: what came for it meanwhile was dropped by this host.
-    fn address(&mut self, address: IpAddr, added: bool) -> Option<Occurrence> {
-        let place = self.away.iter().position(|(gone, _)| *gone == address);
-        let before = place.map(|place| self.away.remove(place).1);
-        let now = clock::monotonic_now();
-        if !added {
-            if self.away.len() >= MAX_STORED_EVENTS {
-                self.away.remove(0);
-            }
-            self.away.push((address, now));
-            return None;
-        }
-        let length = now - before?;
-        let event = detailed(EventDetail::AddressRestored { address }, EventLocation::Responder, self.start);
-        let event = Event { duration_ns: Some(length.as_nanos()), ..event.over(length.as_nanos()) };
-        Some(Occurrence { interface: None, address: Some(address), route: None, event })
-    }
-
-    /// A route of this host came or went: what is sent to where it leads goes another way from now on, or not at all.
-    fn route(&self, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> Occurrence {
-        let event =
-            detailed(route_change((to, prefix), gateway, added), EventLocation::Responder, self.start);
-        Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
-    }
-
-    fn link(&mut self, name: &str, tidings: LinkState, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
-        let known = self.links.get(name).copied();
-        let deeds = known.map(|known| tidings.deeds_since(known.tidings));
-        if deeds == Some(None) {
-            return;
-        }
-        match mtu {
-            Some(_) => drop(self.links.insert(name.to_owned(), WatchedInterface { tidings, mtu })),
-            // It is gone, and its name may be another's.
-            None => drop(self.links.remove(name)),
-        }
-        let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
-        let mut tell = |detail, detection_latency_ns| {
-            let event =
-                Event { detection_latency_ns, ..detailed(detail, EventLocation::Responder, self.start) };
-            all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
-        };
-        for deed in deeds {
-            tell(deed.detail(name), noticed_late(deed, self.since_look));
-        }
-        if let (Some(before), Some(now)) = (before.mtu, mtu)
-            && before != now
-        {
-            tell(EventDetail::InterfaceMtu { interface: name.to_owned(), mtu_before: before }, None);
-            if let Some(told) = all.last_mut() {
-                told.event.mtu = Some(now);
-            }
-        }
-    }
-
-    fn remember(&self, event: &Event) {
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.events.len() >= MAX_STORED_EVENTS {
-            remembered.events.pop_front();
-            remembered.forgotten += 1;
-        }
-        remembered.events.push_back(event.clone());
-    }
 }
 
 #[cfg(test)]
@@ -412,79 +154,6 @@ mod tests {
     use romer_record::plausible::{MOMENTS, SPANS};
 
     use super::*;
-
-    const fn tidings(up: bool, changes: u32) -> LinkState {
-        LinkState { up, index: 7, changes: Some(changes) }
-    }
-
-    fn occurrences() -> (ResponderHostMonitor, Arc<Mutex<Remembered>>) {
-        let remembered = Arc::new(Mutex::new(Remembered::default()));
-        let own = ResponderHostMonitor {
-            watch: None,
-            clocks: ClockWatch::new(reading()),
-            pulse: Arc::new(SchedulingWatch::new(clock::monotonic_now())),
-            start: clock::monotonic_now(),
-            links: BTreeMap::from([(
-                "t1".to_owned(),
-                WatchedInterface { tidings: tidings(true, 2), mtu: Some(1_500) },
-            )]),
-            queues: QueueWatch::begin(),
-            queues_of: BTreeSet::new(),
-            remembered: Arc::clone(&remembered),
-            away: Vec::new(),
-            looked: clock::monotonic_now(),
-            since_look: Duration::ZERO,
-            next_question: clock::monotonic_now(),
-        };
-        (own, remembered)
-    }
-
-    /// An address that returns is reported with the length of its absence.
-    #[test]
-    fn returned_address_states_absence() {
-        let (mut own, _) = occurrences();
-        let [one, other] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
-        assert!(own.address(one, true).is_none(), "it had not been away");
-        assert!(own.address(one, false).is_none() && own.address(other, false).is_none());
-        let back = own.address(one, true).unwrap();
-        assert_eq!((back.address, back.event.kind), (Some(one), EventKind::AddressChange));
-        assert!(back.event.until_ns.is_some_and(|until| until >= back.event.at_ns), "{back:?}");
-        assert!(own.address(one, true).is_none(), "it is told once");
-        for number in 0..2 * u32::try_from(MAX_STORED_EVENTS).unwrap() {
-            own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
-        }
-        assert!(own.away.len() <= MAX_STORED_EVENTS);
-    }
-
-    /// A late thread is no stall while another one runs.
-    #[test]
-    fn one_late_thread_is_no_stall() {
-        let (mut own, _) = occurrences();
-        let began = clock::monotonic_now() - Duration::from_secs(20);
-        let late = |own: &mut ResponderHostMonitor| {
-            let mut before = reading();
-            before.monotonic -= 8_100_000_000;
-            before.boottime -= 8_100_000_000;
-            before.realtime -= 8_100_000_000;
-            own.clocks = ClockWatch::new(before);
-            own.look(std::iter::empty())
-        };
-        own.start = began;
-        own.pulse = Arc::new(SchedulingWatch::new(began));
-        for tenths in 0..=200 {
-            own.pulse.beat(began + Duration::from_millis(100 * tenths));
-        }
-        assert!(late(&mut own).is_empty(), "the other thread ran all the time");
-        own.pulse = Arc::new(SchedulingWatch::new(began));
-        own.pulse.beat(began + Duration::from_secs(3));
-        for tenths in 30..=200 {
-            own.pulse.beat(began + Duration::from_millis(100 * tenths));
-        }
-        let all = late(&mut own);
-        let [told] = &all[..] else { panic!("{all:?}") };
-        assert_eq!((told.event.kind, told.event.duration_ns), (EventKind::Pause, Some(3_000_000_000)));
-        assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
-    }
 
     /// A prefix covers the addresses that begin with it.
     #[test]
@@ -495,83 +164,6 @@ mod tests {
         assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
         assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
         assert!(covers("198.18.0.3", 32, "198.18.0.3"));
-    }
-
-    /// A route change of the responder names where the route leads.
-    #[test]
-    fn responder_routes_name_the_target() {
-        let (own, _) = occurrences();
-        let [to, by] = ["0.0.0.0", "198.19.0.1"].map(|address| address.parse().unwrap());
-        let gone = own.route((to, 0), by, false);
-        assert_eq!((gone.route, gone.event.kind), (Some((to, 0)), EventKind::RouteChange));
-        let removed = EventDetail::RouteRemoved { prefix: "0.0.0.0/0".into(), gateway: by };
-        assert_eq!(gone.event.detail, Some(removed));
-        let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.start).unwrap();
-        assert_eq!((told.kind, told.location), (EventKind::RouteChange, EventLocation::Responder));
-    }
-
-    /// Transitions of a link are events; its first known state is not.
-    #[test]
-    fn only_link_transitions_are_events() {
-        let (mut own, _) = occurrences();
-        let mut all = Vec::new();
-        own.link("t1", tidings(true, 2), Some(1_500), &mut all);
-        own.link("new", tidings(false, 1), Some(1_500), &mut all);
-        assert!(all.is_empty(), "{all:?}");
-        own.link("t1", tidings(false, 3), Some(1_000), &mut all);
-        own.link("t1", tidings(true, 4), Some(1_000), &mut all);
-        // Told later than an answer to a question.
-        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
-        own.link("t1", LinkState { changes: None, ..tidings(false, 0) }, None, &mut all);
-        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
-        assert_eq!(
-            kinds,
-            [EventKind::LinkDown, EventKind::MtuChange, EventKind::LinkUp, EventKind::LinkDown]
-        );
-        assert!(all.iter().all(|one| one.interface.as_deref() == Some("t1")));
-        assert!(all.iter().all(|one| one.event.detection_latency_ns.is_none()), "nobody stood still");
-    }
-
-    /// Transitions between two polls state the time between them.
-    #[test]
-    fn unobserved_transitions_have_a_window() {
-        let (mut own, _) = occurrences();
-        own.looked = clock::monotonic_now() - Duration::from_secs(5);
-        own.look(std::iter::empty());
-        let mut all = Vec::new();
-        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
-        assert!(all[0].event.detection_latency_ns >= Some(5_000_000_000), "{all:?}");
-        let told = reported_by_responder(&all[0].event, ClockRelation::Shared, own.start).unwrap();
-        assert_eq!(told.detection_latency_ns, all[0].event.detection_latency_ns);
-        own.look(std::iter::empty());
-        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
-        assert_eq!(all[1].event.detection_latency_ns, None);
-    }
-
-    /// A link interruption that the kernel reports in one message is reported.
-    #[test]
-    fn merged_link_messages_are_reported() {
-        let (mut own, _) = occurrences();
-        own.looked = clock::monotonic_now() - Duration::from_millis(20);
-        own.look(std::iter::empty());
-        let mut all = Vec::new();
-        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
-        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
-        assert_eq!(kinds, [EventKind::LinkDown, EventKind::LinkUp]);
-        // When it was is found by the packets of that time.
-        assert!(all.iter().all(|one| one.event.detection_latency_ns >= Some(20_000_000)), "{all:?}");
-    }
-
-    /// The newest events are stored, the others are counted.
-    #[test]
-    fn older_events_are_counted() {
-        let (own, remembered) = occurrences();
-        for number in 0..MAX_STORED_EVENTS + 10 {
-            own.note(EventDetail::InterfaceUp { interface: number.to_string() });
-        }
-        let remembered = remembered.lock().unwrap();
-        assert_eq!((remembered.events.len(), remembered.forgotten), (MAX_STORED_EVENTS, 10));
-        assert_eq!(remembered.events[0].detail, Some(EventDetail::InterfaceUp { interface: "10".into() }));
     }
 
     /// Events of the responder are timed by this host and shortened.

@@ -1,17 +1,34 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
-//! what is known of the host's clock, the monitor that reports what happens to the host during a run, cross traffic, and ends of RSVP flows.
+//! what is known of the host's clock, the monitor that reports what happens to the host during a run, cross traffic, marks of
+//! packets beyond a traffic profile, and ends of RSVP flows.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//!
+//! use romer_endpoint::names::{Family, Target};
+//!
+//! let target: Target = "[::1]:8862".parse()?;
+//! let addresses = target.addresses(Family::Any, 862)?;
+//! assert_eq!(addresses, ["[::1]:862".parse::<SocketAddr>()?], "the port is that of the test packets");
+//! assert!(target.addresses(Family::V4, 862).is_err());
+//! assert_eq!(romer_endpoint::shell(&["measure".into(), "two words".into()]), "measure 'two words'");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod byte_stream;
 pub mod card;
 pub mod circumstances;
 mod error;
 pub mod host_events;
+pub mod host_monitor;
 pub mod interface;
 pub mod key;
 pub mod names;
 pub mod noise;
 pub mod overflow;
 pub mod queues;
+pub mod remarking;
+pub mod responder_host_monitor;
 pub mod rsvp;
 pub mod scheduling_watch;
 pub mod threads;

@@ -5,17 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use romer_host::HostError;
 use romer_host::raw_ipv4::RawIpv4Socket;
 use romer_rsvp::{Arrival, End, Moment, Outgoing, PROTOCOL};
-use romer_units::Dscp;
-use romer_wire::ip::Ecn;
 use romer_wire::ipv4;
 use thiserror::Error;
 
 use crate::error::EndpointError;
 
-/// The option Router Alert (RFC 2113).
-const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
-/// The code point of network control (RFC 4594).
-const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
 /// Packets that are read at once.
 const MOST_READ: usize = 64;
 /// The longest IPv4 packet, octets.
@@ -133,19 +127,6 @@ impl<E> AsFd for RsvpEnd<E> {
 }
 
 fn transmit(socket: &RawIpv4Socket, packet: &Outgoing) -> Result<(), RsvpFailure> {
-    let options: &[u8] = if packet.router_alert { &ROUTER_ALERT } else { &[] };
-    let header = ipv4::Repr {
-        source: packet.source,
-        destination: packet.destination,
-        dscp: NETWORK_CONTROL.unwrap_or(Dscp::DEFAULT),
-        ecn: Ecn::of_tos(0),
-        identification: 0,
-        dont_fragment: false,
-        ttl: packet.ttl,
-        protocol: PROTOCOL,
-        options: ipv4::Options::new(options).unwrap_or_default(),
-    };
-    let mut octets = vec![0; header.octets() + packet.octets.len()];
-    header.emit(&mut octets).map_err(RsvpFailure::TooLong)?.copy_from_slice(&packet.octets);
+    let octets = packet.to_ipv4().map_err(RsvpFailure::TooLong)?;
     socket.send(&octets, packet.destination).map_err(RsvpFailure::Send)
 }

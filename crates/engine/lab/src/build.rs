@@ -11,7 +11,7 @@ use romer_units::Duration;
 
 use crate::error::LabError;
 use crate::topology::{
-    Endpoint, Host, LabPort, NamespacePrefix, Topology, V4_PREFIX, V6_PREFIX, router_addresses,
+    Endpoint, Host, LabPort, NamespacePrefix, ROUTER_PORTS, Topology, V4_PREFIX, V6_PREFIX, router_addresses,
 };
 
 /// How long links and addresses may take until they carry packets.
@@ -30,41 +30,51 @@ pub(crate) fn build(kind: Topology, prefix: &NamespacePrefix) -> Result<(), LabE
         netns::create(&host.namespace(prefix.as_str()))?;
     }
     let open = |host: Host| Network::open(Some(&host.namespace(prefix.as_str())));
-    let (a, b, middle) = (open(Host::A)?, open(Host::B)?, open(kind.middle())?);
+    let (a, b) = (open(Host::A)?, open(Host::B)?);
+    let mut between = Vec::new();
+    for host in kind.between() {
+        if let Some(ports) = host.ports() {
+            between.push((host, open(host)?, ports));
+        }
+    }
     // Some kernels come without IPv6, or have it switched off; the laboratory then has IPv4 only.
     let v6 = Path::new("/proc/sys/net/ipv6/conf/all").exists();
-    for network in [&a, &b, &middle] {
+    for network in [&a, &b].into_iter().chain(between.iter().map(|(_, network, _)| network)) {
         network.set_up("lo", true)?;
         if v6 {
             quieten_v6(network)?;
         }
     }
-    // The ports of the emulator have no address of their own, not even a link-local one.
-    if v6 && kind == Topology::Path {
-        for name in ["all", "default"] {
-            middle.set_parameter(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1")?;
+    // The ports of an emulator have no address of their own, not even a link-local one.
+    if v6 && kind != Topology::Router {
+        for (_, network, _) in &between {
+            for name in ["all", "default"] {
+                network.set_parameter(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1")?;
+            }
         }
     }
+    // All ports from A to B: each two of them are the ends of a link.
+    let (Some(end_a), Some(end_b)) = (kind.endpoint(Host::A), kind.endpoint(Host::B)) else { return Ok(()) };
+    let inner = between.iter().flat_map(|(host, network, ports)| ports.map(|port| (*host, network, port)));
+    let mut ports = vec![(Host::A, &a, end_a.port)];
+    ports.extend(inner);
+    ports.push((Host::B, &b, end_b.port));
     let mark = mark(prefix, kind);
-    let middle_name = kind.middle().namespace(prefix.as_str());
-    let [towards_a, towards_b] = kind.middle_ports();
-    for (host, network, port) in [(Host::A, &a, towards_a), (Host::B, &b, towards_b)] {
-        let Some(end) = kind.endpoint(host) else { continue };
-        network.add_veth(end.port.name, port.name, Some(&middle_name))?;
-        prepare(network, end.port, &mark)?;
-        prepare(&middle, port, &mark)?;
+    for link in ports.chunks_exact(2) {
+        let [(_, network, port), (peer, peer_network, peer_port)] = link else { continue };
+        network.add_veth(port.name, peer_port.name, Some(&peer.namespace(prefix.as_str())))?;
+        prepare(network, *port, &mark)?;
+        prepare(peer_network, *peer_port, &mark)?;
     }
-    match kind {
-        Topology::Path => connect_bridge(&middle, kind)?,
-        Topology::Router => connect_router(&middle, kind, v6)?,
+    for (_, network, ports) in &between {
+        match kind {
+            Topology::Path | Topology::Chain { .. } => connect_bridge(network, ports)?,
+            Topology::Router => connect_router(network, kind, v6)?,
+        }
     }
     connect_ends(&a, &b, kind, v6)?;
-    for (network, ports) in
-        [(&a, vec!["t0"]), (&b, vec!["t1"]), (&middle, vec![towards_a.name, towards_b.name])]
-    {
-        for port in ports {
-            await_running(network, port)?;
-        }
+    for (_, network, port) in &ports {
+        await_running(network, port.name)?;
     }
     prime(kind, prefix, v6)
 }
@@ -90,10 +100,10 @@ fn prepare(network: &Network, port: LabPort, mark: &str) -> Result<(), LabError>
 }
 
 /// A bridge of the kernel in the emulator's place, so that the path carries packets without one.
-fn connect_bridge(middle: &Network, kind: Topology) -> Result<(), LabError> {
+fn connect_bridge(middle: &Network, ports: &[LabPort; 2]) -> Result<(), LabError> {
     const BRIDGE: &str = "br0";
     middle.add_bridge(BRIDGE)?;
-    for port in kind.middle_ports() {
+    for port in ports {
         middle.set_bridge(port.name, Some(BRIDGE))?;
     }
     Ok(())
@@ -109,7 +119,7 @@ fn connect_router(middle: &Network, kind: Topology, v6: bool) -> Result<(), LabE
         middle.set_parameter("net/ipv6/conf/all/forwarding", "1")?;
     }
     let ends = [Host::A, Host::B].map(|host| kind.endpoint(host));
-    for ((port, (own_v4, own_v6)), end) in kind.middle_ports().into_iter().zip(router_addresses()).zip(ends) {
+    for ((port, (own_v4, own_v6)), end) in ROUTER_PORTS.into_iter().zip(router_addresses()).zip(ends) {
         middle.add_address(port.name, own_v4.into(), V4_PREFIX)?;
         if v6 {
             middle.add_address(port.name, own_v6.into(), V6_PREFIX)?;
@@ -131,12 +141,12 @@ fn connect_ends(a: &Network, b: &Network, kind: Topology, v6: bool) -> Result<()
         }
     }
     match kind {
-        Topology::Path => {
+        Topology::Path | Topology::Chain { .. } => {
             know(a, end_a.port.name, &end_b, v6)?;
             know(b, end_b.port.name, &end_a, v6)
         }
         Topology::Router => {
-            let gateways = router_addresses().into_iter().zip(kind.middle_ports());
+            let gateways = router_addresses().into_iter().zip(ROUTER_PORTS);
             for ((network, end), ((v4_gateway, v6_gateway), port)) in
                 [(a, &end_a), (b, &end_b)].into_iter().zip(gateways)
             {

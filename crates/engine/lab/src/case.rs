@@ -3,14 +3,16 @@
 //! Its rules stand in a table of their own (`romer`) of nftables, its queues on the port towards B. What others have put
 //! there stays.
 
-use std::process::{Command, Stdio};
+use std::ffi::OsStr;
+use std::process::Command;
 
-use romer_host::netns;
 use romer_host::userns::NamespaceEntry;
+use romer_host::{netns, program};
 use romer_units::LineRate;
 
 use crate::error::LabError;
 use crate::lab::Lab;
+use crate::reserved_classes::HANDLE;
 use crate::topology::{Host, Topology};
 
 /// What the router does with what it forwards.
@@ -107,25 +109,45 @@ impl Case {
 /// laboratory too.
 ///
 /// # Errors
-/// There is no such laboratory, it has no router, or nft or tc are missing or refuse.
+/// There is no such laboratory, it has no router, a program reserves there ([`LabError::Reserving`]), or nft or tc are missing or
+/// refuse.
 pub fn set(prefix: &str, case: Case) -> Result<(), LabError> {
+    if is_reserving(prefix)? {
+        return Err(LabError::Reserving { prefix: prefix.into() });
+    }
     let nft = format!(
         "add table inet romer\ndelete table inet romer\ntable inet romer {{\n  chain forwarded {{\n    type filter hook forward \
          priority mangle; policy accept;\n{}  }}\n}}\n",
         case.rules()
     );
-    run(prefix, "nft", &["-f", "-"], Some(&nft))?;
+    run(prefix, "nft", &["-f", "-"], &nft)?;
     // There may be no queue to take away, which is no fault.
-    let _ = run(prefix, "tc", &["qdisc", "del", "dev", "r1", "root"], None);
+    let _ = run(prefix, "tc", &["qdisc", "del", "dev", "r1", "root"], "");
     for command in case.queues() {
         let words: Vec<&str> = command.split(' ').collect();
-        run(prefix, "tc", &words, None)?;
+        run(prefix, "tc", &words, "")?;
     }
     Ok(())
 }
 
+/// A command that will run `program` on the router of the laboratory of `prefix`, for a program that calls
+/// [`crate::rsvp_router::route`]. The router is out of whatever case it was in.
+///
+/// # Errors
+/// As of [`set`].
+pub fn reserving(prefix: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
+    set(prefix, Case::None)?;
+    on_router(prefix, program)
+}
+
+/// Whether a program reserves on the router.
+fn is_reserving(prefix: &str) -> Result<bool, LabError> {
+    let queues = run(prefix, "tc", &["qdisc", "show", "dev", "r1"], "")?;
+    Ok(queues.contains(&format!("qdisc htb {HANDLE} ")))
+}
+
 /// A program on the router.
-fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
+fn on_router(prefix: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
     let name = Host::R.namespace(prefix);
     // Within a laboratory of a user namespace, the namespaces are named ones.
     if netns::exists(&name).unwrap_or(false) {
@@ -138,21 +160,6 @@ fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
     lab.command(Host::R, program)
 }
 
-fn run(prefix: &str, program: &'static str, words: &[&str], input: Option<&str>) -> Result<(), LabError> {
-    use std::io::Write;
-    let failed = |why: String| LabError::Program { program, why };
-    let mut command = on_router(prefix, program)?;
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that has ended says why itself.
-        let _ = stdin.write_all(input.unwrap_or_default().as_bytes());
-    }
-    let ended = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    if ended.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-    Err(failed(line.trim().chars().take(200).collect()))
+fn run(prefix: &str, program: &'static str, words: &[&str], input: &str) -> Result<String, LabError> {
+    program::run(on_router(prefix, program)?, words, input).map_err(|why| LabError::Program { program, why })
 }

@@ -32,6 +32,15 @@ pub enum LabError {
         /// Its prefix.
         prefix: String,
     },
+    /// A program reserves bandwidth on the router.
+    #[error(
+        "the router is in use (romer lab case, --prefix {prefix}): `romer lab case rsvp` runs there; end it first, or remove the \
+         lab with: romer lab down --prefix {prefix}"
+    )]
+    Reserving {
+        /// Its prefix.
+        prefix: String,
+    },
     /// A laboratory with this prefix stands already.
     #[error(
         "the lab is already up ({prefix}, {kind}): a prefix has one lab; remove it with: romer lab down --prefix {prefix}"
@@ -121,6 +130,9 @@ pub enum LabError {
         /// What it said.
         why: String,
     },
+    /// This host cannot be the router.
+    #[error("cannot route (romer lab case rsvp): {0}; create a lab with: romer lab up router")]
+    Router(&'static str),
     /// The operating system refused something.
     #[error("the lab failed (system): {0}; see `romer doctor`")]
     Host(#[from] HostError),

@@ -73,7 +73,12 @@ impl Status {
             mode: state.mode,
             holder: state.holder.map(|holder| holder.process),
             whole: is_whole(state, prefix),
-            hosts: state.kind.hosts().map(|host| (host, host.namespace(prefix.as_str()))).to_vec(),
+            hosts: state
+                .kind
+                .hosts()
+                .into_iter()
+                .map(|host| (host, host.namespace(prefix.as_str())))
+                .collect(),
         }
     }
 }
@@ -157,7 +162,7 @@ impl Lab {
         Ok(list)
     }
 
-    /// Runs `program` on `host` (`A`, `B`, `E`, `R` or a full name) in place of this process. Returns only when
+    /// Runs `program` on `host` (`A`, `B`, `E`, `E2`, `R` or a full name) in place of this process. Returns only when
     /// that fails. In a user namespace this process must have a single thread.
     pub fn run<I: IntoIterator<Item: AsRef<OsStr>>>(
         host: &str,
@@ -309,7 +314,7 @@ fn is_whole(state: &LabState, prefix: &NamespacePrefix) -> bool {
 fn clear(folder: &Folder, prefix: &NamespacePrefix, state: &LabState) -> Result<(), LabError> {
     let mark = build::mark(prefix, state.kind);
     let names: Vec<String> =
-        state.kind.hosts().map(|host| host.namespace(prefix.as_str())).into_iter().collect();
+        state.kind.hosts().into_iter().map(|host| host.namespace(prefix.as_str())).collect();
     match state.holder {
         None => {
             for name in &names {

@@ -1,4 +1,4 @@
-//! The two laboratories: hosts, links, addresses.
+//! The laboratories: hosts, links, addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -11,6 +11,8 @@ use crate::error::LabError;
 
 /// The prefix of a laboratory whose user names none.
 pub const DEFAULT_PREFIX: &str = "romer";
+/// The most emulators of a chain.
+pub const MOST_EMULATORS: u8 = 8;
 /// How long a benchmark waits after a trial until the laboratory's router has sent on what it holds.
 pub const SETTLE: Duration = Duration::from_millis(200);
 /// Longest prefix, so that names of namespaces stay readable.
@@ -28,6 +30,11 @@ pub enum Topology {
     Path,
     /// Two hosts and a router between them.
     Router,
+    /// Two hosts and places for several emulators between them, one after the other.
+    Chain {
+        /// How many, 1 to [`MOST_EMULATORS`].
+        emulators: u8,
+    },
 }
 
 impl Topology {
@@ -36,19 +43,23 @@ impl Topology {
         match self {
             Self::Path => "path",
             Self::Router => "router",
+            Self::Chain { .. } => "chain",
         }
     }
 
-    /// The hosts: the two ends, then the one between them.
-    pub const fn hosts(self) -> [Host; 3] {
-        [Host::A, Host::B, self.middle()]
+    /// The hosts: the two ends, then those between them.
+    pub fn hosts(self) -> Vec<Host> {
+        [Host::A, Host::B].into_iter().chain(self.between()).collect()
     }
 
-    /// The host between the two ends.
-    pub const fn middle(self) -> Host {
+    /// The hosts between the two ends, from A to B.
+    pub fn between(self) -> Vec<Host> {
         match self {
-            Self::Path => Host::E,
-            Self::Router => Host::R,
+            Self::Path => vec![Host::E],
+            Self::Router => vec![Host::R],
+            Self::Chain { emulators } => {
+                (1..=emulators.clamp(1, MOST_EMULATORS)).map(Host::Emulator).collect()
+            }
         }
     }
 
@@ -56,24 +67,16 @@ impl Topology {
     pub const fn endpoint(self, end: Host) -> Option<Endpoint> {
         match (self, end) {
             (_, Host::A) => Some(Endpoint::new("t0", 0x18, 2)),
-            (Self::Path, Host::B) => Some(Endpoint::new("t1", 0x18, 3)),
+            (Self::Path | Self::Chain { .. }, Host::B) => Some(Endpoint::new("t1", 0x18, 3)),
             (Self::Router, Host::B) => Some(Endpoint::new("t1", 0x19, 2)),
             _ => None,
         }
     }
-
-    /// The ports of the host between, towards A and towards B.
-    pub(crate) const fn middle_ports(self) -> [LabPort; 2] {
-        match self {
-            Self::Path => {
-                [LabPort { name: "e0", mac: mac(0x18, 0xe0) }, LabPort { name: "e1", mac: mac(0x18, 0xe1) }]
-            }
-            Self::Router => {
-                [LabPort { name: "r0", mac: mac(0x18, 1) }, LabPort { name: "r1", mac: mac(0x19, 1) }]
-            }
-        }
-    }
 }
+
+/// The ports of the router, towards A and towards B.
+pub(crate) const ROUTER_PORTS: [LabPort; 2] =
+    [LabPort { name: "r0", mac: mac(0x18, 1) }, LabPort { name: "r1", mac: mac(0x19, 1) }];
 
 /// A host of a laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,23 +87,43 @@ pub enum Host {
     B,
     /// Where an emulator goes, in a path.
     E,
+    /// Where one of several emulators goes, in a chain: the first is next to A.
+    Emulator(u8),
     /// The router.
     R,
 }
 
 impl Host {
-    const fn letter(self) -> char {
+    /// What it is called: `A`, `E2`.
+    fn label(self) -> String {
         match self {
-            Self::A => 'A',
-            Self::B => 'B',
-            Self::E => 'E',
-            Self::R => 'R',
+            Self::A => "A".into(),
+            Self::B => "B".into(),
+            Self::E => "E".into(),
+            Self::Emulator(number) => format!("E{number}"),
+            Self::R => "R".into(),
         }
+    }
+
+    /// The ports of a host between the two ends, towards A and towards B.
+    pub(crate) const fn ports(self) -> Option<[LabPort; 2]> {
+        let number = match self {
+            Self::A | Self::B => return None,
+            Self::R => return Some(ROUTER_PORTS),
+            Self::E => 1,
+            Self::Emulator(number) => number,
+        };
+        // The emulators of a chain have addresses one after the other, as far as a byte goes.
+        let first = 0xe0_u8.wrapping_add(2_u8.wrapping_mul(number.wrapping_sub(1)));
+        Some([
+            LabPort { name: "e0", mac: mac(0x18, first) },
+            LabPort { name: "e1", mac: mac(0x18, first.wrapping_add(1)) },
+        ])
     }
 
     /// The name of this host's network namespace.
     pub fn namespace(self, prefix: &str) -> String {
-        format!("{prefix}{}", self.letter())
+        format!("{prefix}{}", self.label())
     }
 
     /// The host that `text` means (`A`, or in full `romerA`) in a laboratory of `kind`.
@@ -108,15 +131,15 @@ impl Host {
     /// # Errors
     /// There is no such host in it.
     pub fn find(text: &str, kind: Topology, prefix: &str) -> Result<Self, LabError> {
-        let found = kind
-            .hosts()
-            .into_iter()
-            .find(|host| text == host.letter().to_string() || text == host.namespace(prefix));
+        let found =
+            kind.hosts().into_iter().find(|host| text == host.label() || text == host.namespace(prefix));
         found.ok_or_else(|| LabError::UnknownHost {
             host: text.into(),
             hosts: kind
                 .hosts()
-                .map(|host| format!("{} ({})", host.letter(), host.namespace(prefix)))
+                .into_iter()
+                .map(|host| format!("{} ({})", host.label(), host.namespace(prefix)))
+                .collect::<Vec<_>>()
                 .join(", "),
         })
     }
@@ -223,13 +246,14 @@ mod tests {
 
     #[test]
     fn no_two_ports_of_a_laboratory_share_an_address() {
-        for kind in [Topology::Path, Topology::Router] {
+        let chain = Topology::Chain { emulators: MOST_EMULATORS };
+        for (kind, ports) in [(Topology::Path, 4), (Topology::Router, 4), (chain, 18)] {
             let ends = [Host::A, Host::B].map(|host| kind.endpoint(host).unwrap().port);
-            let mut macs: Vec<_> =
-                ends.into_iter().chain(kind.middle_ports()).map(|port| port.mac.0).collect();
+            let between = kind.between().into_iter().filter_map(Host::ports).flatten();
+            let mut macs: Vec<_> = ends.into_iter().chain(between).map(|port| port.mac.0).collect();
             macs.sort_unstable();
             macs.dedup();
-            assert_eq!(macs.len(), 4, "{kind:?}");
+            assert_eq!(macs.len(), ports, "{kind:?}");
         }
     }
 
@@ -238,6 +262,10 @@ mod tests {
         assert_eq!(Host::find("A", Topology::Path, "x").unwrap(), Host::A);
         assert_eq!(Host::find("xE", Topology::Path, "x").unwrap(), Host::E);
         assert_eq!(Host::find("R", Topology::Router, "x").unwrap(), Host::R);
+        let chain = Topology::Chain { emulators: 2 };
+        assert_eq!(Host::find("E2", chain, "x").unwrap(), Host::Emulator(2));
+        assert_eq!(Host::find("xE1", chain, "x").unwrap(), Host::Emulator(1));
+        assert!(Host::find("E3", chain, "x").is_err() && Host::find("E", chain, "x").is_err());
         for text in ["R", "a", "", "yA", "C"] {
             let error = Host::find(text, Topology::Path, "x").unwrap_err();
             assert!(error.is_usage() && error.to_string().contains("E (xE)"), "{error}");

@@ -204,7 +204,8 @@ fn ask(from: &str, to: &str) -> ExitCode {
 }
 
 fn carries_the_first_packet() {
-    for (kind, hops) in [(Topology::Path, "[64]"), (Topology::Router, "[63]")] {
+    let chain = Topology::Chain { emulators: 3 };
+    for (kind, hops) in [(Topology::Path, "[64]"), (Topology::Router, "[63]"), (chain, "[64]")] {
         let prefix = Prefix::new();
         let lab = Lab::up(kind, &prefix.0).unwrap();
         let (a, b) = (kind.endpoint(Host::A).unwrap(), kind.endpoint(Host::B).unwrap());

@@ -13,6 +13,18 @@
 //! | `lab_path` | the lab, with emulator and responder |
 //! | `path_model` | a scenario of a measured stream |
 //! | `plan` | the plan of a run, by which it is measured again |
+//!
+//! ```
+//! use romer_loop::LoopFolder;
+//!
+//! let place = tempfile::tempdir()?;
+//! let folder = LoopFolder::at(&place.path().join("loop"), false)?;
+//! assert!(folder.path().starts_with(folder.folder()), "the run of the path is in the folder");
+//! // The folder of something else is not used.
+//! std::fs::write(place.path().join("notes.txt"), "")?;
+//! assert!(LoopFolder::at(place.path(), true).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod closing;

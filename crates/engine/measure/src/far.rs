@@ -17,6 +17,7 @@ use romer_record::event::{Event, ProtocolFault};
 use romer_record::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::plausible::SPANS;
 use romer_report::event::protocol_fault;
+use romer_report::warning::Text as _;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, ClientHello, CodecError, ComplaintCode, Decoder, FEATURES, Granted, Inbox, KEEP_ALIVE,
@@ -136,9 +137,12 @@ fn counted(items: usize) -> u64 {
     u64::try_from(items).unwrap_or(u64::MAX)
 }
 
-/// What a far end that hangs up before its welcome may mean by it.
-const HUNG_UP: &str = "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no \
-                       romer";
+/// The error of a far end that hangs up before its welcome, with what it may mean by that.
+fn hung_up<T>() -> Result<T, Absent> {
+    Err(Absent::Foreign(
+        "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no romer".into(),
+    ))
+}
 
 /// Why there is no romer at the far end.
 #[derive(Debug)]
@@ -347,9 +351,9 @@ impl Conversation {
                 (Ok(Some(_)), _) => {
                     return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
                 }
-                (Ok(None), _) => return Err(Absent::Foreign(HUNG_UP.into())),
+                (Ok(None), _) => return hung_up(),
                 (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {
-                    return Err(Absent::Foreign(HUNG_UP.into()));
+                    return hung_up();
                 }
                 (Err(error), _) => return Err(Absent::Foreign(without_errno(&error))),
             }
@@ -393,20 +397,19 @@ impl Conversation {
                 let key = key.map(|key| unhex(&key).ok_or_else(|| self.odd())).transpose()?;
                 if one_way == key.is_some() { Ok(Grant { token, key }) } else { Err(self.odd()) }
             }
-            Ok(Some(Message::Refused(refused))) => {
-                let mend = match (refused.code, refused.retry_after_seconds, refused.granted) {
+            Ok(Some(Message::Refused(refused))) => Err(EndpointError::Refused {
+                address: with_zone(self.address),
+                why: far_words(&refused.reason.text()),
+                mend: match (refused.code, refused.retry_after_seconds, refused.granted) {
                     (_, Some(seconds), _) => format!("try again after {seconds} s"),
-                    (RefusalCode::Rate, None, Some(limit)) => slower(limit),
+                    (RefusalCode::Rate, None, Some(limit)) => {
+                        format!("use at most {limit} packets/s, for example --interval {}", slower(limit))
+                    }
                     (RefusalCode::Length, None, _) => "use a shorter --duration or --count".into(),
                     (RefusalCode::Size, None, Some(limit)) => format!("use at most --size {limit}"),
                     _ => "change the request".into(),
-                };
-                Err(EndpointError::Refused {
-                    address: with_zone(self.address),
-                    why: far_words(&refused.message),
-                    mend,
-                })
-            }
+                },
+            }),
             Ok(_) => Err(self.odd()),
             Err(error) => Err(self.lost(&error)),
         }
@@ -558,7 +561,7 @@ impl Conversation {
                 }
                 Ok((conversation, token))
             }
-            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.message))),
+            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.reason.text()))),
             _ => Err(Absent::Foreign("it does not go on with the session".into())),
         }
     }
@@ -719,24 +722,35 @@ fn timed_out(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// What to do where a responder allows at most `limit` packets a second.
-fn slower(limit: u64) -> String {
+/// The shortest interval, in whole microseconds, with at most `limit` packets per second.
+fn slower(limit: u64) -> Duration {
     let interval = 1_000_000_000_u64.div_ceil(limit.max(1)).div_ceil(1_000);
-    let interval = Duration::from_micros(i64::try_from(interval).unwrap_or(i64::MAX));
-    format!("use at most {limit} packets/s, for example --interval {interval}")
+    Duration::from_micros(i64::try_from(interval).unwrap_or(i64::MAX))
 }
 
-/// An error of the system without its number.
-fn without_errno(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens at this TCP port".into(),
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
-        io::ErrorKind::ConnectionReset => "the connection was reset".into(),
-        io::ErrorKind::UnexpectedEof => {
-            "the responder closed the connection, or sent no message of romer".into()
-        }
-        _ => error.to_string(),
+/// An error of the control connection, without the number that the system gives it.
+#[derive(Debug)]
+struct ConnectionError<'a>(&'a io::Error);
+
+impl core::fmt::Display for ConnectionError<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let text = match self.0.kind() {
+            io::ErrorKind::ConnectionRefused => "nothing listens at this TCP port",
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port",
+            io::ErrorKind::ConnectionReset => "the connection was reset",
+            io::ErrorKind::UnexpectedEof => {
+                "the responder closed the connection, or sent no message of romer"
+            }
+            _ => return core::fmt::Display::fmt(self.0, f),
+        };
+        f.write_str(text)
     }
+}
+
+impl core::error::Error for ConnectionError<'_> {}
+
+fn without_errno(error: &io::Error) -> String {
+    ConnectionError(error).to_string()
 }
 
 #[cfg(test)]

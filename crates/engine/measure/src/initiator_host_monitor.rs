@@ -10,12 +10,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use romer_clock::steps::ClockWatch;
-use romer_endpoint::host_events::{detailed, event, reading};
+use romer_endpoint::host_events::{detailed, event};
+use romer_endpoint::host_monitor::{HostMonitor, LinkNews};
 use romer_endpoint::interface::LinkState;
 use romer_endpoint::overflow;
-use romer_endpoint::queues::{self, QueueWatch};
-use romer_host::watch::{NetworkChange, Watch};
+use romer_endpoint::queues;
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_singletons::dropped::is_of_queue;
@@ -116,12 +115,9 @@ pub(super) const fn is_of_host(kind: EventKind) -> bool {
 
 /// Monitors this host for the streams of a run.
 pub(super) struct InitiatorHostMonitor {
-    watch: Option<Watch>,
-    clocks: ClockWatch,
-    start: Timestamp<Monotonic>,
+    host: HostMonitor,
     ways: Vec<WatchedPath>,
     links: Vec<WatchedInterface>,
-    queues: QueueWatch,
     events: Vec<StoredEvent>,
     /// How many of them were told.
     told: usize,
@@ -130,9 +126,6 @@ pub(super) struct InitiatorHostMonitor {
     sent: u64,
     /// The last look at the network.
     looked: Instant,
-    watched: Timestamp<Monotonic>,
-    /// How long before this look the one before it was.
-    since_look: Duration,
     doubt: Option<Doubt>,
     /// Addresses that probes left from and that were taken away, with the place of the event.
     away: BTreeMap<IpAddr, Option<usize>>,
@@ -142,21 +135,15 @@ impl InitiatorHostMonitor {
     /// Begins to watch. Where the system gives no watch of the network, only the clocks are watched. `start` is the
     /// moment from which times are told.
     pub(super) fn begin(streams: &[Arc<Shared>], start: Timestamp<Monotonic>) -> Self {
-        let watch = Watch::new().ok();
         let mut own = Self {
-            watch,
-            clocks: ClockWatch::new(reading()),
-            start,
+            host: HostMonitor::begin(EventLocation::Sender, start),
             ways: streams.iter().map(WatchedPath::new).collect(),
             links: Vec::new(),
-            queues: QueueWatch::begin(),
             events: Vec::new(),
             told: 0,
             next_drops: clock::monotonic_now() + DROPS,
             sent: 0,
             looked: Instant::now(),
-            watched: clock::monotonic_now(),
-            since_look: Duration::ZERO,
             doubt: None,
             away: BTreeMap::new(),
         };
@@ -172,10 +159,8 @@ impl InitiatorHostMonitor {
                 let mtu = host_info::interface_mtu(name).ok();
                 let mut tidings = LinkState::unknown(true);
                 let mut was_down = false;
-                if let Some(NetworkChange::Link { interface, up, carrier_changes, .. }) =
-                    self.watch.as_ref().and_then(|watch| watch.link(name))
-                {
-                    (tidings.index, tidings.changes, was_down) = (interface, carrier_changes, !up);
+                if let Some(LinkNews { state, .. }) = self.host.link(name) {
+                    (tidings.index, tidings.changes, was_down) = (state.index, state.changes, !state.up);
                 }
                 let name = name.clone();
                 self.links.push(WatchedInterface {
@@ -192,10 +177,7 @@ impl InitiatorHostMonitor {
 
     /// Waits up to `time`, or until something happens.
     pub(super) fn wait(&self, time: Duration) {
-        let waited = self.watch.as_ref().map(|watch| watch.wait(time));
-        if !matches!(waited, Some(Ok(()))) {
-            std::thread::sleep(time.to_std());
-        }
+        self.host.wait(time);
     }
 
     /// Looks for the last time, when nothing more is received.
@@ -236,12 +218,12 @@ impl InitiatorHostMonitor {
         let event = match (before, now) {
             (Some(address_before), Some(address)) if address_before != address => {
                 let detail = EventDetail::SessionMoved { address, address_before };
-                let event = detailed(detail, EventLocation::Sender, self.start).over(length.as_nanos());
+                let event = self.host.detailed(detail).over(length.as_nanos());
                 Event { duration_ns: Some(whole_ns), ..event }
             }
             _ => {
                 let duration_ns = Some(whole_ns).filter(|nanos| *nanos > 0);
-                Event { duration_ns, ..event(EventKind::Resumed, EventLocation::Path, self.start) }
+                Event { duration_ns, ..event(EventKind::Resumed, EventLocation::Path, self.host.start()) }
             }
         };
         self.keep(Some(stream), event);
@@ -249,7 +231,7 @@ impl InitiatorHostMonitor {
 
     /// The far end of stream `stream` is out of reach for good, and has been for `length`.
     pub(super) fn gone(&mut self, stream: usize, detail: EventDetail, length: Duration) {
-        let one = detailed(detail, EventLocation::Path, self.start);
+        let one = detailed(detail, EventLocation::Path, self.host.start());
         self.keep(Some(stream), one.over(length.as_nanos()));
     }
 
@@ -349,7 +331,7 @@ impl InitiatorHostMonitor {
 
     /// Notes an event, and gives its place; `None` where there are too many.
     fn note(&mut self, stream: Option<usize>, detail: EventDetail, location: EventLocation) -> Option<usize> {
-        let event = detailed(detail, location, self.start);
+        let event = detailed(detail, location, self.host.start());
         self.keep(stream, event)
     }
 
@@ -372,8 +354,7 @@ impl InitiatorHostMonitor {
             return None;
         }
         let last = self.events.len() + 1 == MAX_STORED_EVENTS;
-        let event =
-            if last { detailed(EventDetail::TooMany, EventLocation::Sender, self.start) } else { one };
+        let event = if last { self.host.detailed(EventDetail::TooMany) } else { one };
         self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), event });
         (!last).then(|| self.events.len() - 1)
     }

@@ -6,14 +6,14 @@
 use std::net::SocketAddr;
 
 use romer_endpoint::EndpointError;
-use romer_host::HostError;
 use romer_host::link::{Link, Network};
 use romer_host::route::interface_towards;
 use romer_host::shaper::{Bucket, Discipline, Flow, Shaper, ShaperError};
+use romer_host::{HostError, flows};
 use romer_record::document::ProbeDirection;
 use romer_record::manifest::StampRequest;
 use romer_record::note::Notice;
-use romer_record::service::KernelShaping;
+use romer_record::service::{KernelShaping, Service};
 use romer_session::association;
 use romer_traffic::{TokenBucket, TrafficModel};
 
@@ -114,6 +114,11 @@ pub(super) fn install(
         remote: target,
         // They would take tokens that the schedule has given to probes.
         unshaped: Some(association::FIRST_WORD),
+        service: match options.traffic_control.service {
+            Some(Service::Guaranteed) => flows::GUARANTEED,
+            Some(Service::ControlledLoad) => flows::CONTROLLED_LOAD,
+            Some(Service::BestEffort | Service::NonConforming) | None => 0,
+        },
     };
     let packet = PacketOctets {
         payload: stream.schedule.payloads(stream.floor).most.max(1),

@@ -3,6 +3,35 @@
 //! One thread keeps the schedule of all streams, others read what comes back, and what happens is handed to the
 //! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
 //! logs home, joins everything and writes the run.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use romer_endpoint::names::Target;
+//! use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, measure};
+//! use romer_respond::{RespondOptions, Responder};
+//! use romer_store::Location;
+//! use romer_traffic::{Limit, Request, TrafficModel};
+//! use romer_units::Duration;
+//!
+//! let here: SocketAddr = "127.0.0.1:0".parse()?;
+//! let respond = RespondOptions { listen: vec![here], control: vec![here], ..RespondOptions::default() };
+//! let responder = Responder::start(&respond)?;
+//!
+//! let target: Target = responder.control_addresses()[0].to_string().parse()?;
+//! let interval = Some(Duration::from_millis(2));
+//! let traffic = Request { interval, ..Request::new(TrafficModel::Periodic, Limit::Count(50)) };
+//! let stream = StreamOptions { target, traffic, size: ProbeSize::Natural };
+//! let path = std::env::temp_dir().join(format!("romer-measure-{}", std::process::id()));
+//! let location = Location::Folder { path: path.clone(), force: false };
+//! let options = MeasureOptions::new(vec![stream], "romer measure".into(), location);
+//! let outcome = measure(&options, &AtomicBool::new(false), &mut ());
+//! std::fs::remove_dir_all(&path)?;
+//! let outcome = outcome?;
+//! assert_eq!(outcome.streams[0].measurement.round_trip.packets.sent, Some(50));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod far;
 mod initiator_host_monitor;
@@ -11,10 +40,12 @@ mod live;
 mod log_retrieval;
 mod no_route;
 mod observer;
+mod one_way_so_far;
 mod options;
 mod parallel;
 mod plan;
 mod prepared;
+mod profile;
 mod reaching;
 mod receiving;
 mod resumption;
@@ -64,7 +95,7 @@ use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
 use times::{rfc3339_after, rfc3339_now};
-pub use traffic_control::{ShaperChoice, TrafficControl};
+pub use traffic_control::{Profile, ShaperChoice, TrafficControl};
 
 /// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
@@ -111,14 +142,18 @@ pub struct Gone {
     pub here: bool,
     /// What it did that it must not, so that its conversation was closed.
     pub fault: Option<ProtocolFault>,
-    /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
-    pub never: Option<String>,
+    /// There was none from the start, so that nothing left.
+    pub nothing_sent: bool,
+    /// Why nothing left, by the run's event, if there is one.
+    pub why: Option<String>,
 }
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { target, here, fault, never } = self;
-        if let Some(why) = never {
+        let Self { target, here, fault, nothing_sent, why } = self;
+        if *nothing_sent {
+            let why =
+                why.as_deref().unwrap_or("its interface was down, or it had no address or route for it");
             write!(
                 f,
                 "this host had no route to the responder ({target}): {why}, and sent nothing; fix that here and measure again"
@@ -145,6 +180,8 @@ impl core::fmt::Display for Gone {
     }
 }
 
+impl core::error::Error for Gone {}
+
 impl MeasurementOutcome {
     /// The documents, one for each stream.
     pub fn measurements(&self) -> Vec<Measurement> {
@@ -166,6 +203,7 @@ pub fn measure(
     let prepared = options.threads.prepare()?;
     let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
     let shaper = kernel_shaper::install(options, &mut streams)?;
+    let remarker = profile::install(options, &streams)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
         name: String::new(),
@@ -187,6 +225,7 @@ pub fn measure(
     let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
     let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
     let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    drop(remarker);
     if let Some(shaper) = shaper {
         shaper.end(observer);
     }
@@ -592,26 +631,21 @@ fn close_log(
     Ok((rows, outcome.error))
 }
 
-/// Why nothing at all left this host, where that is so and something was to.
-fn why_never(measurement: &Measurement) -> Option<String> {
+/// Whether nothing at all left this host though something was to, and why, if an event says so.
+fn nothing_sent(measurement: &Measurement) -> (bool, Option<String>) {
     let way = match measurement.traffic.direction {
         ProbeDirection::RoundTrip => &measurement.round_trip.packets,
-        ProbeDirection::Reverse => return None,
+        ProbeDirection::Reverse => return (false, None),
         ProbeDirection::Forward | ProbeDirection::Both => &measurement.forward.packets,
     };
-    (way.sent? == 0 && way.not_sent? > 0).then(|| {
-        let causes = [EventKind::LinkDown, EventKind::NotSent];
-        let event = |kind| {
-            measurement
-                .events
-                .iter()
-                .rfind(|event| event.kind == kind && event.location == EventLocation::Sender)
-        };
-        causes
-            .into_iter()
-            .find_map(event)
-            .map_or_else(|| "its interface was down, or it had no address or route for it".into(), Text::text)
-    })
+    if way.sent != Some(0) || way.not_sent.is_none_or(|packets| packets == 0) {
+        return (false, None);
+    }
+    let event = |kind| {
+        measurement.events.iter().rfind(|event| event.kind == kind && event.location == EventLocation::Sender)
+    };
+    let cause = [EventKind::LinkDown, EventKind::NotSent].into_iter().find_map(event);
+    (true, cause.map(Text::text))
 }
 
 fn conclude(
@@ -655,8 +689,8 @@ fn conclude(
             };
             let parts = parts.get(&number).copied().unwrap_or_default();
             let fault = parts.iter().find_map(|part| part.fault);
-            let never = if here { why_never(measurement) } else { None };
-            Some(Gone { target: manifest.target.clone(), here, fault, never })
+            let (nothing_sent, why) = if here { nothing_sent(measurement) } else { (false, None) };
+            Some(Gone { target: manifest.target.clone(), here, fault, nothing_sent, why })
         });
     let whole = !measurements.iter().any(|one| one.partial);
     let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());

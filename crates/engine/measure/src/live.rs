@@ -13,6 +13,7 @@ use romer_store::{LogThread, Watermark};
 use romer_units::{Direction, Duration, Monotonic, Timestamp, saturating_sum};
 
 use super::observer::Observer;
+use super::one_way_so_far::OneWaySoFar;
 use super::options::MeasureOptions;
 use super::prepared::Prepared;
 use super::receiving::LiveDelay;
@@ -28,6 +29,8 @@ struct Watched {
     target: String,
     delays: Vec<i64>,
     clocks: Option<Clocks>,
+    /// Of round trips.
+    one_way: Option<OneWaySoFar>,
 }
 
 /// The least and the greatest time between two estimates of a stream's clocks; between them it is a share of the time that
@@ -96,6 +99,7 @@ impl Live {
                     target: stream.manifest.target.clone(),
                     delays: Vec::new(),
                     clocks: Clocks::new(&stream.manifest, started),
+                    one_way: one_way(&stream.manifest),
                 }),
             }
         }
@@ -124,6 +128,9 @@ impl Live {
             if let Some(clocks) = &mut stream.clocks {
                 clocks.take(&seen);
             }
+            if let Some(one_way) = &mut stream.one_way {
+                one_way.take(&seen);
+            }
         }
         let now = clock::monotonic_now();
         let is_over = now >= self.next;
@@ -146,9 +153,14 @@ impl Live {
 
     /// Estimates the clocks of the stream that has waited longest for it: of one, so that this thread is soon back.
     fn estimate(&mut self, now: Timestamp<Monotonic>) {
-        let due = self.streams.iter_mut().filter_map(|stream| stream.clocks.as_mut());
-        if let Some(clocks) = due.filter(|clocks| clocks.next <= now).min_by_key(|clocks| clocks.next) {
+        let known =
+            self.streams.iter_mut().filter_map(|stream| Some((stream.clocks.as_mut()?, &mut stream.one_way)));
+        let due = known.filter(|(clocks, _)| clocks.next <= now);
+        if let Some((clocks, one_way)) = due.min_by_key(|(clocks, _)| clocks.next) {
             clocks.so_far = so_far(&clocks.estimator);
+            if let Some(one_way) = one_way {
+                clocks.so_far.revision_ns = one_way.estimate(clocks.so_far.skew_ppm);
+            }
             let share = Duration::from_nanos((now - self.started).as_nanos() / SHARE);
             clocks.next = now + share.clamp(ESTIMATED[0], ESTIMATED[1]);
         }
@@ -166,6 +178,7 @@ impl Live {
                 });
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
+            let [forward, reverse] = stream.one_way.as_mut().map(OneWaySoFar::told).unwrap_or_default();
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
             observer.on_interval(&StreamInterval {
                 settled: saturating_sum(fates.iter().map(|(settled, _)| settled.probes)),
@@ -180,13 +193,23 @@ impl Live {
                 durable_entries: self.kept.entries(),
                 durable_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
-                forward: None,
-                reverse: None,
+                forward,
+                reverse,
                 clock: stream.clocks.as_ref().map(|clocks| clocks.so_far.clone()),
             });
             stream.delays.clear();
+            // An estimate moves what was told before once.
+            if let Some(clocks) = &mut stream.clocks {
+                clocks.so_far.revision_ns = None;
+            }
         }
     }
+}
+
+/// The one-way delays of a stream of round trips.
+fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
+    let is_one_clock = stream.clock_relation != ClockRelation::Unknown;
+    (stream.traffic.direction == ProbeDirection::RoundTrip).then(|| OneWaySoFar::new(is_one_clock))
 }
 
 /// The shorter of a `look` and what is `left` of an interval, which may be over.

@@ -17,6 +17,7 @@ use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions};
 use super::parallel::side_by_side;
 use super::prepared::Prepared;
+use super::profile;
 use super::route::RouteDiscovery;
 use super::session_setup;
 
@@ -156,6 +157,7 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
 
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
     kernel_shaper::check(options)?;
+    profile::check(options)?;
     if options.direction.is_one_way() && options.stamp_only {
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \

@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use romer_host::shaper::Discipline;
-use romer_record::service::Service;
+use romer_record::service::{Marks, Service};
+use romer_traffic::TokenBucket;
 
 /// A shaper of the kernel, as for `--shape`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,15 @@ impl FromStr for ShaperChoice {
     }
 }
 
+/// The traffic profile of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The token bucket, of UDP payload.
+    pub bucket: TokenBucket,
+    /// The marks of packets beyond it.
+    pub marks: Marks,
+}
+
 /// What this host does for the packets of a run. The default is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficControl {
@@ -49,6 +59,8 @@ pub struct TrafficControl {
     pub service: Option<Service>,
     /// Priority of the packets within this host, 0 to 7.
     pub priority: Option<u8>,
+    /// Mark packets beyond this profile in the kernel.
+    pub profile: Option<Profile>,
 }
 
 #[cfg(test)]

@@ -33,6 +33,15 @@ pub enum QtcpError {
         /// Where.
         address: SocketAddr,
     },
+    /// A program that waits for the calibration of a test does not learn of it.
+    #[error(
+        "no calibration ({address}): the receiver closed the connection before the calibration was complete; start the \
+         receiver anew, of the same version, and then this program"
+    )]
+    NoCalibration {
+        /// Where.
+        address: SocketAddr,
+    },
     /// Packets were rejected before the end of the test.
     #[error(
         "network transmission rejected ({address}): {why}, after {packets} packets; start `romer qtcp -r` there, and check the packet \
@@ -97,6 +106,7 @@ impl QtcpError {
             Self::Endpoint(error) => error.exit(),
             Self::NoReceiver { .. }
             | Self::Busy { .. }
+            | Self::NoCalibration { .. }
             | Self::Rejected { .. }
             | Self::NoReservation { .. } => Exit::Unreachable,
             Self::TooLarge { .. } | Self::NobodyContinued | Self::NotReservable { .. } => Exit::Usage,

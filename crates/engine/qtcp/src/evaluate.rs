@@ -12,6 +12,7 @@ use romer_record::qtcp::{
     QtcpReservationState, QtcpStamps,
 };
 use romer_record::service::Service;
+use romer_record::warning::QtcpNote;
 
 use crate::outcome::traffic;
 use crate::receive::{Arrival, Received};
@@ -40,8 +41,10 @@ pub fn evaluate(received: &Received, method: Method, calibration: u64, user_stam
         .map(|arrival| entry(arrival, received, [departure_stamps, arrival_stamps]))
         .collect();
     let mut log = raw.clone();
-    let outcome = to_log(&mut log, method, stated(&raw, calibration), false)
-        .unwrap_or_else(|refusal| SkewOutcome { notes: vec![refusal.to_string()], ..SkewOutcome::default() });
+    let outcome = to_log(&mut log, method, stated(&raw, calibration), false).unwrap_or_else(|refusal| {
+        let notes = vec![QtcpNote::SkewNotRemoved { error: refusal.to_string() }];
+        SkewOutcome { notes, ..SkewOutcome::default() }
+    });
     let lost = lost(&raw, received.expected);
     let all = phase(&raw, &log, &lost, 0);
     let measured = phase(&raw, &log, &lost, calibration);
@@ -416,7 +419,7 @@ mod tests {
         let document = evaluate(&extreme, Method::LeastAbsoluteJumps, 100, true).document;
         assert_eq!(document.skew_ppm, None);
         assert!(
-            document.skew_notes.iter().any(|note| note.contains("go back further")),
+            matches!(&document.skew_notes[..], [QtcpNote::SkewNotRemoved { error }] if error.contains("go back further")),
             "{:?}",
             document.skew_notes
         );

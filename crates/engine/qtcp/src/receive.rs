@@ -33,6 +33,8 @@ const ROUNDS: usize = 16;
 const MAX_STRANGERS: usize = 8;
 /// How long such a connection may take.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Programs that wait for the calibration.
+const MAX_WAITING: usize = 8;
 /// New connections before anything else is looked at.
 const MAX_ACCEPTED: usize = 64;
 /// Lines of the control connection before anything else is looked at.
@@ -142,6 +144,8 @@ struct Session<'a> {
     sockets: Vec<StampingSocket>,
     listeners: Vec<TcpListener>,
     strangers: Vec<Stranger>,
+    /// Connections of programs that wait for the calibration.
+    waiting: Vec<Conversation>,
     control: Option<Conversation>,
     reservation: Option<ReceiverReservation>,
     batch: ReceiveBatch,
@@ -205,6 +209,7 @@ impl<'a> Session<'a> {
             sockets,
             listeners,
             strangers: Vec::new(),
+            waiting: Vec::new(),
             control: None,
             reservation: None,
             batch: ReceiveBatch::new(64, HEADER_LEN),
@@ -234,6 +239,7 @@ impl<'a> Session<'a> {
             self.read_packets()?;
             self.accept();
             self.read_control();
+            self.announce_calibration();
             match self.machine.poll(monotonic_now()) {
                 ReceiverStep::Wait(until) => self.wait(until)?,
                 ReceiverStep::Write(message) => {
@@ -252,9 +258,15 @@ impl<'a> Session<'a> {
         let sockets = self.sockets.iter().map(AsFd::as_fd);
         let listeners = self.listeners.iter().map(AsFd::as_fd);
         let strangers = self.strangers.iter().map(|stranger| stranger.conversation.as_fd());
+        let waiting = self.waiting.iter().map(AsFd::as_fd);
         let control = self.control.iter().map(AsFd::as_fd);
-        let all: Vec<BorrowedFd<'_>> =
-            sockets.chain(listeners).chain(strangers).chain(control).take(MAX_WAITED).collect();
+        let all: Vec<BorrowedFd<'_>> = sockets
+            .chain(listeners)
+            .chain(strangers)
+            .chain(waiting)
+            .chain(control)
+            .take(MAX_WAITED)
+            .collect();
         wait_any(&all, None, Some(left)).map_err(|error| host("wait for packets at", error))?;
         Ok(())
     }
@@ -337,7 +349,14 @@ impl<'a> Session<'a> {
                 }
                 continue;
             };
-            let Ok(SenderMessage::Test(offer)) = line.parse() else { continue };
+            let offer = match line.parse() {
+                Ok(SenderMessage::Test(offer)) => offer,
+                Ok(SenderMessage::Await) => {
+                    self.await_calibration(stranger.conversation);
+                    continue;
+                }
+                _ => continue,
+            };
             let answer = self.machine.offered(offer, now);
             if answer == ReceiverMessage::Busy {
                 stranger.conversation.write(&answer);
@@ -380,6 +399,28 @@ impl<'a> Session<'a> {
                 control.write(&ReceiverMessage::Refused(*error));
             }
             self.console.show_reservation(&event);
+        }
+    }
+
+    /// Lets a program wait for the calibration, if not too many do.
+    fn await_calibration(&mut self, mut program: Conversation) {
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.push(program);
+        } else {
+            program.write(&ReceiverMessage::Busy);
+            program.finish();
+        }
+    }
+
+    /// Answers those who wait for the calibration, once it is complete. Who writes something else or closes its connection waits no
+    /// more.
+    fn announce_calibration(&mut self) {
+        self.waiting.retain_mut(|waiting| waiting.next_line().is_none() && waiting.is_open());
+        if self.machine.is_calibrated() {
+            for mut waiting in self.waiting.drain(..) {
+                waiting.write(&ReceiverMessage::Calibrated);
+                waiting.finish();
+            }
         }
     }
 

@@ -286,6 +286,8 @@ impl Session<'_> {
                     self.wants_stamps = kernel_stamps;
                     self.machine.handle(SenderInput::Ready, now);
                 }
+                // It is no answer to a sender.
+                Ok(ReceiverMessage::Calibrated) => {}
                 Ok(ReceiverMessage::Busy) => self.machine.handle(SenderInput::Busy, now),
                 Ok(ReceiverMessage::Refused(error)) => {
                     if let Some(reservation) = &mut self.reservation

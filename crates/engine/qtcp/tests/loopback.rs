@@ -2,15 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use romer_clock::skew::Method;
 use romer_host::stream::{Origin, connect};
 use romer_qtcp::{
-    Console, Key, Notice, QtcpError, ReceiveOptions, Received, ReservationEvent, SendOptions, evaluate,
-    receive, send,
+    Console, Key, Notice, QtcpError, ReceiveOptions, Received, ReservationEvent, SendOptions,
+    await_calibration, evaluate, receive, send,
 };
 use romer_qtcp_protocol::{HEADER_LEN, Packet, PacketKind, Quota, ReceiverEnd, ReceiverPlan, SenderPlan};
 use romer_record::qtcp::{QtcpSender, QtcpSenderEnd};
@@ -243,5 +243,60 @@ fn datagrams_get_no_answer() {
         // What is sent over loopback has arrived when the call returns.
         socket.set_nonblocking(true).unwrap();
         assert_eq!(socket.recv(&mut [0; 100]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    });
+}
+
+/// A program that waits for the calibration goes on after the last calibration packet and before the first measured one: it is there
+/// before the test begins, and the sender pauses until it has gone on. One that comes later goes on at once.
+#[test]
+fn calibrations_are_awaited() {
+    let port = free_port();
+    let never = AtomicBool::new(false);
+    let address = [SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| await_calibration(&address, &|| false).unwrap());
+        let (ready, is_ready) = channel();
+        let (_silent, no_keys) = channel();
+        let mut receiver = User { keys: no_keys, notices: ready, interrupted: &never };
+        let plan = receiver_plan(200);
+        let receiver = scope.spawn(move || receive(&ReceiveOptions { port, plan }, &mut receiver).unwrap());
+        while is_ready.recv().unwrap() != Notice::WaitingForSender {}
+        let (enter, keys) = channel();
+        let (notices, seen) = channel();
+        let mut user = User { keys, notices, interrupted: &never };
+        let sender = scope.spawn(move || {
+            let plan = sender_plan(20, 200);
+            let options =
+                SendOptions { addresses: address.to_vec(), plan, compressible: false, service: None };
+            send(&options, &mut user)
+        });
+        while seen.recv().unwrap() != Notice::Prompt {}
+        assert!(waiting.join().unwrap());
+        assert!(await_calibration(&address, &|| false).unwrap(), "it is complete");
+        enter.send(Key::Line("c".into())).unwrap();
+        assert_eq!(sender.join().unwrap().unwrap().measured.packets, 200);
+        assert_eq!(receiver.join().unwrap().arrivals.len(), 220);
+    });
+}
+
+/// Who waits is ended by its user, without a receiver and with one that has no test; a receiver that ends is an error.
+#[test]
+fn waits_for_calibrations_end() {
+    let port = free_port();
+    let address = [SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
+    let looks = AtomicUsize::new(0);
+    let is_ended = || looks.fetch_add(1, Ordering::Relaxed) > 4;
+    assert!(!await_calibration(&address, &is_ended).unwrap());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    looks.store(0, Ordering::Relaxed);
+    assert!(!await_calibration(&address, &is_ended).unwrap());
+    drop(listener.accept().unwrap());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| await_calibration(&address, &|| false));
+        let (stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        assert_eq!(line, "AWAIT\n");
+        assert!(matches!(waiting.join().unwrap(), Err(QtcpError::NoCalibration { .. })));
     });
 }

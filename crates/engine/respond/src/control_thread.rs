@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::circumstances::{SyncDaemons, clock_identity, clock_sync_daemons};
-use romer_endpoint::host_events::ResponderHostMonitor;
+use romer_endpoint::responder_host_monitor::ResponderHostMonitor;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
@@ -42,6 +42,7 @@ use romer_wire::stamp::Key;
 use self::connection::{Connection, Granted, report_checksum_errors};
 use self::quotas::{Allocation, NETWORKS, Quotas};
 use self::table::Slots;
+use super::in_kernel::InKernel;
 use super::messages::{Command, ThreadEvent};
 use super::options::RespondOptions;
 use super::send_thread::{self, Listener, Pacing, ProbeSender};
@@ -95,6 +96,8 @@ pub(super) struct Links {
     pub(super) turn: Arc<Turn>,
     /// What watches the threads that send.
     pub(super) watchdog: Arc<Watchdog>,
+    /// What leaves the packets of sessions to the reflecting thread.
+    pub(super) in_kernel: Option<Arc<InKernel>>,
 }
 
 /// The control thread.
@@ -523,6 +526,11 @@ impl ControlThread {
     }
 
     fn order(&self, order: Command) {
+        match (&self.links.in_kernel, &order) {
+            (Some(in_kernel), Command::Open { session, ssid, .. }) => in_kernel.open(*session, *ssid),
+            (Some(in_kernel), Command::Close { session }) => in_kernel.close(*session),
+            _ => {}
+        }
         // The reflecting thread takes orders at every turn; waiting for it here holds up no packet.
         if self.links.commands.send(order).is_ok() {
             self.links.reflecting_waker.wake();

@@ -36,6 +36,7 @@ impl Responder {
             evicted_sessions,
             remembered,
             probes,
+            in_kernel: _,
         } = self.totals();
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
@@ -105,6 +106,7 @@ impl Responder {
                 without_slot: counts.without_place,
                 evicted: counts.evicted,
             },
+            in_kernel: self.in_kernel.as_ref().map(|reflector| reflector.document()),
             failed_iterations,
             stuck_iterations: self.watchdog.count(),
             events: in_order(happened.events.into()),

@@ -3,11 +3,31 @@
 //! The reflecting thread receives test packets, replies at once and collects the transmit time stamps from the kernel. The
 //! control thread runs the control connections. Each session in which the responder sends probes has a sending thread. They
 //! communicate through bounded queues; the reflecting thread never blocks, and events that do not fit are counted.
+//!
+//! ```
+//! use std::net::{SocketAddr, UdpSocket};
+//! use std::time::Duration;
+//!
+//! use romer_respond::{RespondOptions, Responder};
+//!
+//! let here: SocketAddr = "127.0.0.1:0".parse()?;
+//! let options = RespondOptions { listen: vec![here], control: vec![here], ..RespondOptions::default() };
+//! let responder = Responder::start(&options)?;
+//!
+//! // A STAMP packet without authentication has 44 bytes, and its reply as many.
+//! let socket = UdpSocket::bind(here)?;
+//! socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+//! socket.send_to(&[0; 44], responder.test_addresses()[0])?;
+//! let mut reply = [0; 100];
+//! assert_eq!(socket.recv(&mut reply)?, 44);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod closed_sessions;
 mod control_thread;
 mod document;
 mod event_queue;
+mod in_kernel;
 mod messages;
 mod one_way_receiver;
 mod options;
@@ -26,8 +46,9 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
-use romer_endpoint::host_events::{Remembered, ResponderHostMonitor, ip_no_pmtu_disc};
+use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
@@ -41,6 +62,7 @@ use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use self::control_thread::quotas::NETWORKS;
+use self::in_kernel::InKernel;
 pub use self::options::RespondOptions;
 use self::stats_request::StatsRequest;
 pub use self::totals::{OneWayTotals, Totals};
@@ -72,6 +94,7 @@ pub struct Responder {
     started: std::time::SystemTime,
     authenticated: bool,
     stateful: bool,
+    in_kernel: Option<Arc<InKernel>>,
 }
 
 impl Responder {
@@ -99,6 +122,8 @@ impl Responder {
             }))
             .collect();
         let listeners = control_listeners(options, &test_addresses)?;
+        let in_kernel = options.in_kernel.then(|| InKernel::start(options, &test_addresses)).transpose()?;
+        let in_kernel = in_kernel.map(Arc::new);
         let control_addresses: Vec<SocketAddr> =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let wakers = [new_waker()?, new_waker()?];
@@ -127,6 +152,7 @@ impl Responder {
                 cards: stamping,
                 pulse: Arc::clone(&pulse),
                 turn: Arc::clone(&turns[0]),
+                in_kernel: in_kernel.clone(),
             },
         );
         let send_rates = SendRates::new(options.rate, options.is_open());
@@ -155,6 +181,7 @@ impl Responder {
                 send_limit: Arc::clone(&send_limit),
                 turn: Arc::clone(&turns[1]),
                 watchdog: Arc::clone(&watchdog),
+                in_kernel: in_kernel.clone(),
             },
             ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
@@ -175,6 +202,7 @@ impl Responder {
             started: std::time::SystemTime::now(),
             authenticated: options.key.is_some(),
             stateful: options.stateful,
+            in_kernel,
         };
         responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
         responder.threads.push(spawn(CONTROL, move || controlling.run())?);
@@ -196,10 +224,18 @@ impl Responder {
         &self.control_addresses
     }
 
+    /// The interfaces on which requests are answered in the kernel, each with the place of the program: `xdp-native` or
+    /// `xdp-generic`.
+    pub fn kernel_interfaces(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let all = self.in_kernel.iter().flat_map(|reflector| reflector.interfaces());
+        all.map(|(interface, mode)| (interface, mode.name()))
+    }
+
     /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.
     pub fn totals(&self) -> Totals {
         let probes = self.send_limit.lock().unwrap_or_else(PoisonError::into_inner).counts();
-        Totals { probes, ..*self.totals.lock().unwrap_or_else(PoisonError::into_inner) }
+        let in_kernel = self.in_kernel.as_ref().map(|reflector| reflector.counters()).unwrap_or_default();
+        Totals { probes, in_kernel, ..*self.totals.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Whether a thread has ended by itself, which only a fault of romer's makes it do.

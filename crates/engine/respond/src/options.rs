@@ -35,6 +35,9 @@ pub struct RespondOptions {
     pub least_ttl: u8,
     /// In which format times are written.
     pub format: ReplyFormat,
+    /// Answer plain requests in the kernel, on the interfaces that have the addresses of `listen`, of which none is a
+    /// wildcard. Not with a key, and not with numbered replies.
+    pub in_kernel: bool,
     /// No reply is longer than its request: one below 44 octets does not get a base packet.
     pub symmetric_only: bool,
 }
@@ -61,6 +64,7 @@ impl Default for RespondOptions {
             sessions: 4_096,
             least_ttl: 0,
             format: ReplyFormat::default(),
+            in_kernel: false,
             symmetric_only: false,
         }
     }

@@ -33,6 +33,7 @@ use self::sequence::SequenceWindow;
 use self::session_lookup::Owner;
 use self::unvalidated_addresses::UnvalidatedAddresses;
 use super::event_queue::EventQueue;
+use super::in_kernel::InKernel;
 use super::messages::{Command, ThreadEvent};
 use super::one_way_receiver::{MatchedProbe, OneWaySessions};
 use super::options::RespondOptions;
@@ -69,6 +70,8 @@ pub(super) struct Links {
     pub(super) pulse: Arc<SchedulingWatch>,
     /// How long it has been at its work.
     pub(super) turn: Arc<Turn>,
+    /// What answers before packets reach the sockets.
+    pub(super) in_kernel: Option<Arc<InKernel>>,
 }
 
 struct ReflectedSession {
@@ -231,6 +234,13 @@ impl ReflectorThread {
         }
     }
 
+    /// Has the reflector in the kernel state what is known of the clock.
+    fn set_kernel_clock(&self) {
+        if let Some(in_kernel) = &self.links.in_kernel {
+            in_kernel.set_clock(self.error);
+        }
+    }
+
     pub(super) fn run(mut self) {
         let mut run = self.threads.begin(c"romer-reflect", Role::Waits);
         let mut housekeeping = clock::monotonic_now();
@@ -271,6 +281,7 @@ impl ReflectorThread {
             self.tell_refusals(now);
             self.error = clock_error();
             self.reflector.set_clock(clock_information(self.error));
+            self.set_kernel_clock();
             self.publish(asked);
         } else if self.links.stats.is_open(asked) {
             self.publish(asked);

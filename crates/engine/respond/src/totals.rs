@@ -1,5 +1,6 @@
 //! What a responder counts.
 
+use romer_bpf::reflector::KernelCounters;
 use romer_record::respond::RespondSessionsRefused;
 use romer_session::reflector::Counters;
 use romer_session::send_limit::SendCounts;
@@ -48,4 +49,6 @@ pub struct Totals {
     pub remembered: usize,
     /// Probes of the responder's own.
     pub probes: SendCounts,
+    /// Of the reflector in the kernel, whose packets `reflector` does not count.
+    pub in_kernel: KernelCounters,
 }

@@ -2,11 +2,12 @@
 
 use romer_metrics::bootstrap::{SEED, Statistic};
 use romer_metrics::concatenation::{FEWEST, RESAMPLES, Sums, independence};
-use romer_metrics::{delays, received, summary};
+use romer_metrics::{delays, ipdv, received, summary};
 use romer_record::OneWaySingleton;
 use romer_record::comparison::ComparedRun;
 use romer_record::concatenation::{
-    CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest, Independence,
+    AddedQuantity, CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest,
+    Independence,
 };
 use romer_record::document::{DelayKind, Summary};
 use romer_record::warning::ConcatenationWarning;
@@ -34,15 +35,16 @@ const SURELY: f64 = 0.001;
 /// The widest that prose is set.
 const WIDEST: usize = 110;
 
-/// Adds the delays of `a` and `b`, and compares the sums with `measured`. Directions are those that all have, with their
-/// packets; `None` where there are none.
+/// Adds the delays, or the delay variation, of `a` and `b`, and compares the sums with `measured`. Directions are those that all
+/// have, with their packets; `None` where there are none.
 pub fn concatenate(
     a: &Subject<'_>,
     b: &Subject<'_>,
     measured: Option<&Subject<'_>>,
+    quantity: AddedQuantity,
 ) -> Option<Concatenation> {
     let directions: Vec<ConcatenatedDirection> =
-        MeasuredPath::ALL.into_iter().filter_map(|way| direction(way, a, b, measured)).collect();
+        MeasuredPath::ALL.into_iter().filter_map(|way| direction(way, a, b, measured, quantity)).collect();
     if directions.is_empty() {
         return None;
     }
@@ -58,6 +60,7 @@ pub fn concatenate(
         a: side(a),
         b: side(b),
         measured: measured.map(side),
+        quantity,
         method: format!(
             "A + B is the convolution of the two samples. Independence: rank correlation of packets sent at the same time. \
              Distributions: Kolmogorov-Smirnov. Intervals: 95 %, moving-block bootstrap with {RESAMPLES} resamples (Künsch 1989; \
@@ -74,12 +77,19 @@ fn direction(
     a: &Subject<'_>,
     b: &Subject<'_>,
     c: Option<&Subject<'_>>,
+    quantity: AddedQuantity,
 ) -> Option<ConcatenatedDirection> {
     let all: Vec<&Subject<'_>> = [Some(a), Some(b), c].into_iter().flatten().collect();
-    let absolute =
-        all.iter().all(|one| way.results(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
+    // A difference of delays does not depend on the offset of the clocks.
+    let absolute = quantity == AddedQuantity::Ipdv
+        || all.iter().all(|one| way.results(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
     let values = |one: &Subject<'_>| -> Option<Vec<f64>> {
-        let delays = floats(&delays(one.stream.singletons?.singletons(way)));
+        let singletons = one.stream.singletons?.singletons(way);
+        let delays = match quantity {
+            AddedQuantity::Delay => delays(singletons),
+            AddedQuantity::Ipdv => ipdv(singletons),
+        };
+        let delays = floats(&delays);
         if delays.len() < FEWEST {
             return None;
         }
@@ -95,9 +105,13 @@ fn direction(
     // The median of a sum is not the sum of the medians: what is compared with a sample about its own median is the sum
     // about its own.
     let sums = if absolute { sums } else { sums.about_the_median() };
-    // Of delays above the median the median is nothing.
-    let shown: Vec<(&str, Statistic)> =
-        FIGURES.into_iter().filter(|(name, _)| absolute || *name != "median").collect();
+    // Of delays above the median the median is nothing; of differences the mean is nothing, too.
+    let is_shown = |name: &str| match name {
+        "mean" => quantity == AddedQuantity::Delay,
+        "median" => quantity == AddedQuantity::Delay && absolute,
+        _ => true,
+    };
+    let shown: Vec<(&str, Statistic)> = FIGURES.into_iter().filter(|(name, _)| is_shown(name)).collect();
     let statistics: Vec<Statistic> = shown.iter().map(|figure| figure.1).collect();
     let held = measured.as_ref().and_then(|measured| sums.against(measured, &statistics));
     let measured_delay = measured.as_ref().map(|measured| summary(measured));
@@ -117,7 +131,7 @@ fn direction(
             }
         })
         .collect();
-    let independence = together(way, a, b);
+    let independence = together(way, a, b, quantity);
     let test = held.map(|held| DistributionTest {
         distance: held.distance,
         p_value: held.p_value,
@@ -127,7 +141,7 @@ fn direction(
     Some(ConcatenatedDirection {
         direction: way.field().into(),
         delay_kind,
-        text: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
+        text: verdict_text((way, quantity), delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
         predicted_delay_ns: sums.summary(),
         measured_delay_ns: measured_delay,
@@ -150,8 +164,8 @@ fn floats(values: &[i64]) -> Vec<f64> {
     values.iter().map(|value| *value as f64).collect()
 }
 
-/// Delays by the moment on the measuring host's clock, in order.
-fn by_moment(subject: &Subject<'_>, way: MeasuredPath) -> Option<Vec<(i64, i64)>> {
+/// Delays, or their differences by the later packet, by the moment on the measuring host's clock, in order.
+fn by_moment(subject: &Subject<'_>, way: MeasuredPath, quantity: AddedQuantity) -> Option<Vec<(i64, i64)>> {
     let moment = |singleton: &OneWaySingleton| match way {
         MeasuredPath::Reverse => singleton.arrival.map(romer_units::Timestamp::as_nanos),
         MeasuredPath::Forward | MeasuredPath::RoundTrip => {
@@ -159,19 +173,34 @@ fn by_moment(subject: &Subject<'_>, way: MeasuredPath) -> Option<Vec<(i64, i64)>
         }
     };
     let singletons = subject.stream.singletons?.singletons(way);
-    let mut moments: Vec<(i64, i64)> = received(singletons)
-        .filter_map(|singleton| Some((moment(singleton)?, singleton.delay?.as_nanos())))
-        .collect();
+    let delay = |singleton: &OneWaySingleton| singleton.delay.map(romer_units::Duration::as_nanos);
+    let mut moments: Vec<(i64, i64)> = match quantity {
+        AddedQuantity::Delay => received(singletons)
+            .filter_map(|singleton| Some((moment(singleton)?, delay(singleton)?)))
+            .collect(),
+        AddedQuantity::Ipdv => received(singletons)
+            .zip(received(singletons).skip(1))
+            .filter(|(before, singleton)| before.sequence.checked_add(1) == Some(singleton.sequence))
+            .filter_map(|(before, singleton)| {
+                Some((moment(singleton)?, delay(singleton)?.saturating_sub(delay(before)?)))
+            })
+            .collect(),
+    };
     moments.sort_unstable();
     Some(moments)
 }
 
-/// Whether delays at the same moments depend on each other, where both were measured at the same time by one host.
-fn together(way: MeasuredPath, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
+/// Whether values at the same moments depend on each other, where both were measured at the same time by one host.
+fn together(
+    way: MeasuredPath,
+    a: &Subject<'_>,
+    b: &Subject<'_>,
+    quantity: AddedQuantity,
+) -> Option<Independence> {
     if a.stream.measurement.metadata.host != b.stream.measurement.metadata.host {
         return None;
     }
-    let (first, second) = (by_moment(a, way)?, by_moment(b, way)?);
+    let (first, second) = (by_moment(a, way, quantity)?, by_moment(b, way, quantity)?);
     let interval = |moments: &[(i64, i64)]| {
         let mut gaps: Vec<i64> = moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
         gaps.sort_unstable();
@@ -210,37 +239,46 @@ fn probability(p: f64) -> String {
     }
 }
 
+/// What the values are called, one and several of them.
+const fn names(quantity: AddedQuantity) -> [&'static str; 2] {
+    match quantity {
+        AddedQuantity::Delay => ["delay", "delays"],
+        AddedQuantity::Ipdv => ["delay variation", "delay variations"],
+    }
+}
+
 fn verdict_text(
-    way: MeasuredPath,
+    (way, quantity): (MeasuredPath, AddedQuantity),
     kind: DelayKind,
     independence: Option<&Independence>,
     test: Option<&DistributionTest>,
     figures: &[ConcatenatedFigure],
 ) -> String {
+    let [one, several] = names(quantity);
     let mut text = match independence {
         Some(found) if found.independent => format!(
-            "{}: no significant correlation of the delays of A and B (rank correlation {:.2}, {}).",
+            "{}: no significant correlation of the {several} of A and B (rank correlation {:.2}, {}).",
             way.name(),
             found.rank_correlation,
             probability(found.p_value)
         ),
         // So much one in some dozens of independent pairs shows.
         Some(found) if found.p_value >= SURELY => format!(
-            "{}: the delays of A and B may be correlated (rank correlation {:.2}, {}: expected by chance in one of {:.0} \
-             independent pairs); if they are, their convolution does not predict the delay in series.",
+            "{}: the {several} of A and B may be correlated (rank correlation {:.2}, {}: expected by chance in one of {:.0} \
+             independent pairs); if they are, their convolution does not predict the {one} in series.",
             way.name(),
             found.rank_correlation,
             probability(found.p_value),
             1.0 / found.p_value
         ),
         Some(found) => format!(
-            "{}: the delays of A and B are correlated (rank correlation {:.2}, {}), so their convolution does not predict the delay \
+            "{}: the {several} of A and B are correlated (rank correlation {:.2}, {}), so their convolution does not predict the {one} \
              in series.",
             way.name(),
             found.rank_correlation,
             probability(found.p_value)
         ),
-        None => format!("{}: the independence of the delays of A and B was not tested.", way.name()),
+        None => format!("{}: the independence of the {several} of A and B was not tested.", way.name()),
     };
     match test {
         Some(test) if test.passed => {
@@ -360,15 +398,17 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 #[cfg(test)]
 mod tests {
     use super::{MeasuredPath, apart, probability, verdict_text};
-    use romer_record::concatenation::{ConcatenatedFigure, DistributionTest, Independence};
+    use romer_record::concatenation::{AddedQuantity, ConcatenatedFigure, DistributionTest, Independence};
     use romer_record::document::DelayKind;
+
+    const FORWARD: (MeasuredPath, AddedQuantity) = (MeasuredPath::Forward, AddedQuantity::Delay);
 
     #[test]
     fn dependence_that_chance_makes_now_and_then_is_told_as_a_doubt() {
         let said = |p_value| {
             let found =
                 Independence { pairs: 500, rank_correlation: 0.04, p_value, independent: p_value >= 0.05 };
-            verdict_text(MeasuredPath::Forward, DelayKind::Variable, Some(&found), None, &[])
+            verdict_text(FORWARD, DelayKind::Variable, Some(&found), None, &[])
         };
         assert!(said(0.3).contains("no significant correlation"), "{}", said(0.3));
         assert!(said(0.021).contains("may be correlated"), "{}", said(0.021));
@@ -416,8 +456,7 @@ mod tests {
         let test = DistributionTest { distance: 0.03, p_value: 0.17, passed: true };
         let say = |interval| {
             let figures = [figure("p95", interval)];
-            verdict_text(MeasuredPath::Forward, DelayKind::Variable, None, Some(&test), &figures)
-                .replace('\u{a0}', " ")
+            verdict_text(FORWARD, DelayKind::Variable, None, Some(&test), &figures).replace('\u{a0}', " ")
         };
         assert!(
             say([141e3, 988e3]).ends_with(

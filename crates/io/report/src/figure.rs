@@ -12,6 +12,7 @@ mod distributions;
 mod drawing;
 pub(crate) mod emulated;
 mod found;
+mod histograms;
 mod laid;
 mod over_time;
 mod ranks;
@@ -61,6 +62,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
             &times,
             &[MeasuredPath::Forward, MeasuredPath::Reverse],
         ));
+        figures.extend(histograms::over_time(m, singletons, &times));
         figures.extend(strips::losses(singletons, &times));
         figures.extend(strips::order(singletons, &times));
         figures.extend(clocks::corrections(m, singletons, &times));
@@ -69,6 +71,8 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let shapes = || {
         let mut figures = Vec::new();
         figures.extend(distributions::histogram(m, &sorted));
+        figures.extend(histograms::variation(m, singletons));
+        figures.extend(histograms::intervals(&spaced));
         figures.extend(distributions::distribution(m, &sorted));
         figures.extend(shapes::tail(m, &sorted));
         // Of a long run what is not wanted any more is given back before the next is made.

@@ -208,6 +208,13 @@ impl Words {
                  a hop drops packets by length (MTU, fragments)",
                 counted(*packets, "packet", "packets"),
             ),
+            Pattern::PeriodicLoss { period_ns, period_interval_ns, groups, cycles, packets, .. } => format!(
+                "{} lost every {} ({} of {} expected groups seen)",
+                counted(*packets, "packet", "packets"),
+                with_interval(*period_ns, &Some(*period_interval_ns)),
+                count(*groups),
+                count(*cycles)
+            ),
             Pattern::CoalescedArrivals { within_ns, mean_packets, strength_ratio, .. } => format!(
                 "{} of the packets arrived within {} of the previous one, in groups of {mean_packets:.1} on average, although sent \
                  apart",
@@ -245,6 +252,7 @@ pub(crate) const fn name(pattern: &Pattern) -> &'static str {
         Pattern::SeveralRoutes { .. } => "Several routes in parallel",
         Pattern::DuplicateBurst { .. } => "Burst of duplicates",
         Pattern::LossByLength { .. } => "Loss by packet length",
+        Pattern::PeriodicLoss { .. } => "Periodic loss",
         Pattern::CoalescedArrivals { .. } => "Coalesced arrivals",
     }
 }
@@ -560,6 +568,19 @@ mod tests {
                     strength_ratio: 0.66,
                 },
                 "66.0 % of the packets arrived within 100 µs of the previous one, in groups of 3.0 on average, although sent apart",
+            ),
+            (
+                None,
+                Pattern::PeriodicLoss {
+                    period_ns: 63e9,
+                    period_interval_ns: [62.99e9, 63.01e9],
+                    phase_ns: 1e9,
+                    groups: 9,
+                    cycles: 10,
+                    packets: 41,
+                    strength_ratio: 0.9,
+                },
+                "41 packets lost every 63.00 ± 0.01 s (9 of 10 expected groups seen)",
             ),
             (
                 None,

@@ -12,6 +12,7 @@
 
 mod alike;
 pub mod benchmark;
+pub mod calibration;
 pub mod causes;
 mod chart;
 pub mod closed_loop;
@@ -30,6 +31,7 @@ mod many;
 pub mod note;
 mod number;
 pub mod path_model;
+mod refusal;
 pub mod replies;
 mod sentence;
 mod setup;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use romer_record::document::{ClockSoFar, ProbeDirection, StreamInterval};
+use romer_record::document::{ClockSoFar, DelayKind, ProbeDirection, StreamInterval};
 use romer_units::saturating_sum;
 
 use crate::escape;
@@ -201,8 +201,17 @@ impl Watched {
         if way.is_one_way() {
             return format!("{name}{}", self.one_way(&loss, style.unicode)).replace(NO_BREAK, " ");
         }
+        let one_way =
+            [("forward", &self.latest.forward), ("reverse", &self.latest.reverse)].map(|(name, way)| {
+                let delay = way.as_ref().and_then(|way| Some((way.delay_kind, way.delay_median_ns?)));
+                delay.map_or_else(String::new, |(kind, median)| {
+                    let sign = if kind == DelayKind::Variable { "+" } else { "" };
+                    format!("  {name} {sign}{}", maybe_time(Some(median), style.unicode))
+                })
+            });
+        let one_way = one_way.concat();
         format!(
-            "{name}round trip {:>8}  IQR {:>8}{loss}{}{bars}  (median, preliminary)",
+            "{name}round trip {:>8}  IQR {:>8}{loss}{one_way}{}{bars}  (median, preliminary)",
             maybe_time(self.delay.median, style.unicode),
             maybe_time(self.delay.spread, style.unicode),
             self.latest
@@ -283,7 +292,7 @@ fn painted(line: String, style: &TextStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::Summary;
+    use romer_record::document::{StreamWay, Summary};
     use romer_record::warning::SkewUnknown;
 
     use super::*;
@@ -363,6 +372,30 @@ mod tests {
         view.take(&told(Some(known)));
         let line = view.lines(&plain(120)).swap_remove(1);
         assert!(line.contains("clock skew -12.346 ± 0.050 ppm"), "{line}");
+    }
+
+    /// Round trips tell the delays of both directions, above the minimum so far where the clocks are two.
+    #[test]
+    fn round_trips_tell_both_directions() {
+        let way = |kind, median| StreamWay {
+            delay_kind: kind,
+            delays: 10,
+            delay_median_ns: Some(median),
+            delay_p99_ns: None,
+            jitter_rfc3550_ns: None,
+            sent: None,
+            arrived: None,
+        };
+        for (kind, words) in [
+            (DelayKind::Variable, "forward +1.20 ms  reverse +3.00 ms"),
+            (DelayKind::Absolute, "forward 1.20 ms  reverse 3.00 ms"),
+        ] {
+            let mut view = LiveView::new(ProbeDirection::RoundTrip, None);
+            let [forward, reverse] = [1.2e6, 3e6].map(|median| Some(way(kind, median)));
+            view.take(&StreamInterval { forward, reverse, ..interval(0, 1, 10, 10, 5e6) });
+            let line = view.lines(&plain(140)).swap_remove(1);
+            assert!(line.contains(words), "{line}");
+        }
     }
 
     #[test]

@@ -58,16 +58,18 @@ impl Words {
         of_way(m, unrated.direction, &format!("no rating: {why}"))
     }
 
-    /// What jitter buffers of several lengths make of a call; `None` where there is nothing to choose.
+    /// What jitter buffers of several lengths, and an adaptive one, make of a call; `None` where there is nothing to choose.
     pub(crate) fn jitter_buffers(self, m: &Measurement, voice: &Voice) -> Option<String> {
-        let one = |playout: &Playout| {
-            let rated = match playout.mos {
-                Some(mos) => format!("MOS {mos:.2}"),
-                None => format!("loss {}", percent(playout.loss_ratio)),
-            };
-            format!("{}: {rated}", self.nanos(playout.jitter_buffer_ns))
+        let rated = |playout: &Playout| match playout.mos {
+            Some(mos) => format!("MOS {mos:.2}"),
+            None => format!("loss {}", percent(playout.loss_ratio)),
         };
-        let each: Vec<String> = voice.jitter_buffers.iter().map(one).collect();
+        let one = |playout: &Playout| format!("{}: {}", self.nanos(playout.jitter_buffer_ns), rated(playout));
+        let adaptive = |playout: &Playout| {
+            format!("adaptive (mean {}): {}", self.nanos(playout.jitter_buffer_ns), rated(playout))
+        };
+        let constant = voice.jitter_buffers.iter().map(one);
+        let each: Vec<String> = constant.chain(voice.adaptive.iter().map(adaptive)).collect();
         (!each.is_empty()).then(|| of_way(m, voice.direction, &each.join(", ")))
     }
 

@@ -6,6 +6,7 @@ mod comparison;
 mod emulation;
 mod file;
 mod measurement;
+mod qtcp;
 mod refit;
 #[cfg(test)]
 mod tests;

@@ -186,6 +186,29 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
     assert_eq!(shape["legend"].as_array().unwrap().len(), 4, "both ends, both ways");
 }
 
+/// Delay variation keeps its sign: one packet that is 30 ms late makes one value of +30 ms and one of -30 ms, over time and in
+/// the histogram; the four histograms stand together.
+#[test]
+fn delay_variation_is_signed() {
+    let mut made = make(&good());
+    let late = Duration::from_millis(30);
+    let packet = &mut made.forward[700];
+    packet.delay = packet.delay.map(|delay| delay + late);
+    packet.arrival = packet.arrival.map(|arrival| arrival + late);
+    let figures = of(&made);
+    let ipdv = named(&figures, "ipdv").unwrap();
+    let forward = ipdv["layers"].as_array().unwrap().iter().filter(|layer| layer["ink"] == "forward");
+    let values: Vec<f64> = forward.flat_map(singles).map(|[_, y]| y).collect();
+    let [least, most] =
+        [values.iter().copied().fold(0.0, f64::min), values.iter().copied().fold(0.0, f64::max)];
+    assert!((-31.0..-28.0).contains(&least) && (28.0..31.0).contains(&most), "{least}, {most}");
+    let axis = &named(&figures, "histogram-ipdv").unwrap()["x"];
+    assert!(axis["from"].as_f64().unwrap() < 0.0 && axis["to"].as_f64().unwrap() > 0.0, "{axis}");
+    let names: Vec<&str> = figures.iter().filter_map(|figure| figure["name"].as_str()).collect();
+    let four = ["histogram", "histogram-ipdv", "histogram-departures", "histogram-arrivals"];
+    assert!(names.windows(4).any(|window| window == four), "{names:?}");
+}
+
 #[test]
 fn what_draws_some_points_for_many_tells_what_is_in_each_stretch() {
     let made = make(&common::Path { probes: 20_000, interval_ns: 200_000_000, ..bad() });
@@ -290,6 +313,7 @@ fn what_no_number_can_say_is_not_said_with_one() {
             delay_and_loss: None,
         },
         jitter_buffers: Vec::new(),
+        adaptive: None,
     }];
     m.round_trip = Default::default();
     m.reverse = Default::default();

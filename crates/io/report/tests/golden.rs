@@ -284,9 +284,14 @@ fn networks_in_series_read_as_it_is_kept() {
     let subject =
         |name, made: &'static common::Made| romer_report::comparison::Subject { name, stream: made.stream() };
     let [a, b, c] = [a, b, c].map(|made| &*Box::leak(Box::new(made)));
-    let found =
-        romer_report::concatenation::concatenate(&subject("a", a), &subject("b", b), Some(&subject("c", c)))
-            .unwrap();
+    let delay = romer_record::concatenation::AddedQuantity::Delay;
+    let found = romer_report::concatenation::concatenate(
+        &subject("a", a),
+        &subject("b", b),
+        Some(&subject("c", c)),
+        delay,
+    )
+    .unwrap();
     golden("series-80.txt", &romer_report::concatenation::text(&found, &plain(80)));
     golden("series-52.txt", &romer_report::concatenation::text(&found, &plain(52)));
 }

@@ -258,7 +258,7 @@ fn read(text: &str, path: &Path) -> Result<(Vec<BenchmarkEntry>, usize), StoreEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::benchmark::BenchmarkEvent;
+    use romer_record::benchmark::{BenchmarkEvent, BenchmarkEventKind};
 
     fn plan() -> BenchmarkPlan {
         BenchmarkPlan {
@@ -271,12 +271,10 @@ mod tests {
     }
 
     fn event(number: i64) -> BenchmarkEntry {
-        let text = format!("number {number}\nof many");
+        let stream = format!("number {number}\nof many");
         BenchmarkEntry::Event(BenchmarkEvent {
             at_ns: number,
-            kind: "device-back".into(),
-            text,
-            dropped: None,
+            kind: BenchmarkEventKind::StreamBack { stream },
         })
     }
 

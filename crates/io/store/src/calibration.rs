@@ -71,7 +71,7 @@ mod tests {
     use romer_record::Exit;
 
     use super::*;
-    use romer_record::calibration::{HostGaps, Machine};
+    use romer_record::calibration::{HostGaps, Machine, TwoRatesMissing};
 
     fn record() -> CalibrationRecord {
         CalibrationRecord {
@@ -86,7 +86,7 @@ mod tests {
             stamp_errors: Vec::new(),
             symmetry: Vec::new(),
             two_rates: Vec::new(),
-            two_rates_missing: Some("no such queue".into()),
+            two_rates_missing: Some(TwoRatesMissing::NotSlowed { error: "no such queue".into() }),
             host_gaps: HostGaps::default(),
         }
     }

@@ -103,14 +103,7 @@ pub(crate) fn rfc3550_in_order(arrived: &[&OneWaySingleton]) -> Option<f64> {
 }
 
 /// The estimator of RFC 3550 section 6.4.1, J += (|D| - J) / 16, over relative transit times in the order in
-/// which it is to see them; `None` below two.
-pub fn rfc3550_of(transits: &[i64]) -> Option<f64> {
-    let mut estimator = InterarrivalJitter::default();
-    transits.iter().for_each(|transit| estimator.take(*transit));
-    estimator.value()
-}
-
-/// The same estimator, fed as packets come.
+/// which it is given them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InterarrivalJitter {
     last: Option<i64>,

@@ -12,6 +12,8 @@ use crate::value::{SampleValues, Value, Whole, finite, real, to_usize};
 pub const SKETCH_ABOVE: usize = 10_000_000;
 /// Greatest relative error of a sketch's quantiles.
 pub const SKETCH_ERROR: f64 = 0.001;
+/// Of so many values a trimmed mean leaves out the lowest one and the highest one: 5 % at each end.
+const TRIMMED_OF: usize = 20;
 /// Values nearer to zero than this are zero to the sketch. Times are whole nanoseconds.
 const SKETCH_LEAST: f64 = 1e-3;
 /// Bins enough for every magnitude from the least value to 2^64 at the stated error, so that none are merged.
@@ -108,8 +110,7 @@ fn of_order<N: SampleValues>(series: N, order: &SortedSample<N>, of_packets: Opt
     };
     let quantile = |p: f64| order.quantile(p).and_then(finite);
     let mean = moments.and_then(|moments| finite(moments.mean));
-    let stddev = moments.filter(|_| series.count() > 1);
-    let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.count() - 1)).sqrt()));
+    let stddev = moments.and_then(|moments| moments.stddev());
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
     let made = of_packets.unwrap_or_default();
     let alone = || (Dependence::of_sharing(series, |value| value, made.lags), 1.0);
@@ -118,6 +119,10 @@ fn of_order<N: SampleValues>(series: N, order: &SortedSample<N>, of_packets: Opt
         SortedSample::Sorted(sorted) => Some(*sorted),
         SortedSample::Sketch(_) => None,
     };
+    let trimmed = sorted.and_then(|sorted| {
+        let left_out = sorted.count() / TRIMMED_OF;
+        Moments::from_values(sorted.part(left_out..sorted.count() - left_out))
+    });
     let middle = median.map(|median| Dependence::of_sides(series, median, sorted, made.lags));
     let interval = |p: f64, level: Option<f64>| {
         let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?, made)?;
@@ -129,6 +134,8 @@ fn of_order<N: SampleValues>(series: N, order: &SortedSample<N>, of_packets: Opt
         max: quantile(1.0),
         mean,
         stddev,
+        trimmed_mean: trimmed.as_ref().and_then(|moments| finite(moments.mean)),
+        trimmed_stddev: trimmed.and_then(|moments| moments.stddev()),
         median,
         iqr: p25.zip(p75).and_then(|(low, high)| finite(high - low)),
         p25,
@@ -175,6 +182,11 @@ impl Moments {
 
     pub(crate) const fn mean(&self) -> f64 {
         self.mean
+    }
+
+    /// With n - 1 in its denominator; `None` for one value.
+    fn stddev(&self) -> Option<f64> {
+        (self.count > 1).then(|| (self.squares / real(self.count - 1)).sqrt()).and_then(finite)
     }
 
     /// With the count in its denominator: that of the values themselves.
@@ -255,6 +267,19 @@ mod tests {
         assert!(((high - low) / 2.0 - 3.182_446 * (5.0_f64 / 3.0).sqrt() / 2.0).abs() < 1e-5);
         assert_eq!(found.median_interval, None, "below six values no order statistics reach 95 %");
         assert_eq!(found.quantile_error, None);
+    }
+
+    /// Of 40 values the two lowest and the two highest are left out, however far away they are; of 19 none is.
+    #[test]
+    fn trimmed_figures_leave_out_a_twentieth_at_each_end() {
+        let mut values: Vec<i64> = (0..36).map(|n| 100 + n * 7 % 36).collect();
+        values.extend([-1_000_000, 3, 50_000, 9_000_000]);
+        let (found, inner) = (summary(&values), summary(&values[..36]));
+        assert_eq!((found.trimmed_mean, found.trimmed_stddev), (inner.mean, inner.stddev));
+        let few = summary(&values[21..]);
+        assert_eq!((few.count, few.trimmed_mean, few.trimmed_stddev), (19, few.mean, few.stddev));
+        let sketched = summarise(&values, 10);
+        assert_eq!((sketched.trimmed_mean, sketched.trimmed_stddev), (None, None));
     }
 
     #[test]

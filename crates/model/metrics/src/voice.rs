@@ -21,7 +21,7 @@ use romer_record::{Fate, OneWaySingleton};
 use crate::sample::{delay, sent};
 use crate::value::{Value as _, real};
 use emodel::{best, delay_and_loss, delay_impairment, effective_impairment, mos, rating};
-use playout::{Counts, PlayoutLoss, counts};
+use playout::{Counts, PlayoutLoss, adaptive, counts};
 
 /// Packets below which a call has no rating: 2 s of speech in packets of 20 ms, of which one lost packet is 1 %.
 pub const FEWEST: usize = 100;
@@ -111,7 +111,7 @@ fn of_way(
     if counts.sent < FEWEST {
         return Err(without(UnratedReason::TooFewPackets));
     }
-    let Some((variation_basis, _)) = known else { return Err(without(UnratedReason::DelaysUnknown)) };
+    let Some((variation_basis, delays)) = known else { return Err(without(UnratedReason::DelaysUnknown)) };
     // Where nothing came, and it is not known whether this way lost it, nothing is known of this way.
     if counts.least.is_none() && counts.is_uncertain {
         return Err(without(UnratedReason::LossesUnknown));
@@ -124,6 +124,7 @@ fn of_way(
     let Some(chosen) = tried.into_iter().filter_map(of_buffer).reduce(better) else {
         return Err(without(UnratedReason::DelaysUnknown));
     };
+    let follows = counts.least.and_then(|least| adaptive(&delays, least, codec.frame_ns));
     Ok(Voice {
         direction,
         codec: codec.clone(),
@@ -134,6 +135,7 @@ fn of_way(
         variation_basis,
         playout: chosen,
         jitter_buffers: table.filter_map(of_buffer).collect(),
+        adaptive: follows.map(|(held, gaps)| played(codec, &counts, gaps, held, path_ns)),
     })
 }
 
@@ -228,6 +230,8 @@ mod tests {
         assert_eq!(found.playout.mouth_to_ear_ns, Some(35e6));
         assert_eq!((found.jitter_buffer, found.playout.jitter_buffer_ns), (BufferChoice::Optimal, 10 * MS));
         assert_eq!(found.playout.delay_and_loss, Some(DelayAndLoss::Preferred));
+        // An adaptive one has nothing to follow.
+        assert_eq!(found.adaptive, Some(found.playout));
     }
 
     /// No buffer of the whole range, in steps of 1 ms, has a higher R than the chosen one; a fixed one is used as given.
@@ -315,6 +319,7 @@ mod tests {
     fn dead_path_is_rated() {
         let found = rated(&codec("g711", 20.0), None, &singletons(&[None; 200]));
         assert_eq!((found.delay_basis, found.playout.loss_ratio), (None, 1.0));
+        assert_eq!(found.adaptive, None);
         assert!(found.playout.mos.unwrap() < 1.4, "{:?}", found.playout);
         let mut unknown = singletons(&[None; 200]);
         unknown.iter_mut().for_each(|singleton| singleton.fate = Fate::Unknown);

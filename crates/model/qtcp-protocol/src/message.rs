@@ -1,6 +1,7 @@
 //! The lines of the control connection: ASCII text, one message a line, ended by LF.
 //!
-//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`.
+//! The sender writes `TEST`, `CALIBRATED`, `MEASURING`, `STAMPS` and `DONE`; the receiver writes `READY`, `BUSY` and `ENDED`. A
+//! program that is to start after the calibration writes `AWAIT`, and the receiver `CALIBRATED`.
 //! Unknown keys of `TEST` are ignored, so that a later version can add some. Any other line ends the connection.
 
 use core::fmt;
@@ -70,6 +71,8 @@ pub enum SenderMessage {
         /// How many packets were sent, without termination packets.
         packets: Option<u64>,
     },
+    /// `AWAIT`, as the only message of a connection: this program sends no test, and waits for the calibration of the receiver's.
+    Await,
 }
 
 /// A message of the receiver.
@@ -91,6 +94,8 @@ pub enum ReceiverMessage {
         /// Packets that it received.
         received: u64,
     },
+    /// `CALIBRATED`, after `AWAIT`: the calibration of the test is complete.
+    Calibrated,
 }
 
 impl fmt::Display for SenderMessage {
@@ -119,6 +124,7 @@ impl fmt::Display for SenderMessage {
             }
             Self::Done { packets: Some(packets) } => write!(f, "DONE packets={packets}"),
             Self::Done { packets: None } => f.write_str("DONE"),
+            Self::Await => f.write_str("AWAIT"),
         }
     }
 }
@@ -134,6 +140,7 @@ impl fmt::Display for ReceiverMessage {
             }
             Self::CannotReserve => f.write_str("CANNOT-RESERVE"),
             Self::Ended { received } => write!(f, "ENDED received={received}"),
+            Self::Calibrated => f.write_str("CALIBRATED"),
         }
     }
 }
@@ -147,6 +154,7 @@ impl FromStr for SenderMessage {
             Some("TEST") => offer(&words.collect::<Vec<_>>()).map(Self::Test),
             Some("CALIBRATED") => only(words, Self::Calibrated),
             Some("MEASURING") => only(words, Self::Measuring),
+            Some("AWAIT") => only(words, Self::Await),
             Some("STAMPS") => stamps(words),
             Some("DONE") => match (words.next(), words.next()) {
                 (None, _) => Some(Self::Done { packets: None }),
@@ -170,6 +178,7 @@ impl FromStr for ReceiverMessage {
             ["READY"] | ["READY", "stamps=user"] => Ok(Self::Ready { kernel_stamps: false }),
             ["READY", "stamps=kernel"] => Ok(Self::Ready { kernel_stamps: true }),
             ["BUSY"] => Ok(Self::Busy),
+            ["CALIBRATED"] => Ok(Self::Calibrated),
             ["CANNOT-RESERVE"] => Ok(Self::CannotReserve),
             ["REFUSED", node, code, text] => {
                 refusal(node, code, text).map(Self::Refused).ok_or(MessageError::Unknown)
@@ -326,6 +335,7 @@ mod tests {
             (SenderMessage::Stamps { first: 7, offsets: vec![Some(12), None, Some(0)] }, "STAMPS 7 12 - 0"),
             (SenderMessage::Done { packets: None }, "DONE"),
             (SenderMessage::Done { packets: Some(3) }, "DONE packets=3"),
+            (SenderMessage::Await, "AWAIT"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));
@@ -337,6 +347,7 @@ mod tests {
             (ReceiverMessage::Refused(refused), "REFUSED node=198.18.0.1 code=1 value=2"),
             (ReceiverMessage::CannotReserve, "CANNOT-RESERVE"),
             (ReceiverMessage::Ended { received: 9 }, "ENDED received=9"),
+            (ReceiverMessage::Calibrated, "CALIBRATED"),
         ] {
             assert_eq!(message.to_string(), line);
             assert_eq!(line.parse(), Ok(message));

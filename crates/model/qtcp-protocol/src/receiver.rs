@@ -125,6 +125,7 @@ pub struct Receiver {
     session: Option<u64>,
     has_control: bool,
     is_done: bool,
+    is_calibrated: bool,
     numbers: Numbers,
     /// How many packets the sender sent, if it has said so.
     total: Option<u64>,
@@ -142,6 +143,7 @@ impl Receiver {
             session: None,
             has_control: false,
             is_done: false,
+            is_calibrated: false,
             numbers: Numbers::default(),
             total: None,
             measured_from: None,
@@ -157,6 +159,12 @@ impl Receiver {
     /// The session that is received, once it is known.
     pub const fn session(&self) -> Option<u64> {
         self.session
+    }
+
+    /// Whether the calibration is complete: the sender says so, or a measured packet has arrived. A test without calibration packets
+    /// begins with this.
+    pub const fn is_calibrated(&self) -> bool {
+        self.is_calibrated
     }
 
     /// What the sender said on the control connection.
@@ -223,6 +231,7 @@ impl Receiver {
     fn forget_silent(&mut self) {
         if self.numbers.count == 0 && self.drain.is_none() {
             (self.offer, self.session, self.offered_at) = (None, None, None);
+            self.is_calibrated = false;
         }
     }
 
@@ -234,6 +243,7 @@ impl Receiver {
         if self.session != Some(packet.session) || packet.sequence > MAX_PACKETS {
             return Taken::Ignored;
         }
+        self.is_calibrated |= packet.kind == PacketKind::Measured;
         if packet.kind == PacketKind::Termination {
             self.learn_total(packet.sequence);
             self.end(ReceiverEnd::Termination, now);
@@ -274,6 +284,7 @@ impl Receiver {
         if let Some(drain) = &mut self.drain {
             drain.active = now;
         }
+        self.is_calibrated |= matches!(message, SenderMessage::Calibrated | SenderMessage::Measuring);
         if let SenderMessage::Done { packets } = message {
             self.is_done = true;
             if let Some(packets) = packets {
@@ -500,6 +511,29 @@ mod tests {
             receiver.end_by(end, at(0));
             assert_eq!(announced(&mut receiver, at(0)), ReceiverStep::Ended(end));
         }
+    }
+
+    /// The calibration is complete with the sender's message or with the first measured packet, and not before; another sender begins
+    /// anew.
+    #[test]
+    fn calibrations_complete() {
+        let plan = ReceiverPlan { calibration: 2, ..plan() };
+        let mut receiver = offered(plan);
+        for number in 0..2 {
+            receiver.packet(&Packet { kind: PacketKind::Calibration, ..packet(number) }, at(0));
+        }
+        assert!(!receiver.is_calibrated());
+        let mut told = receiver.clone();
+        told.message(&SenderMessage::Calibrated, at(1));
+        assert!(told.is_calibrated());
+        receiver.packet(&Packet { session: SESSION + 1, ..packet(2) }, at(1));
+        assert!(!receiver.is_calibrated(), "it is a packet of another session");
+        receiver.packet(&packet(2), at(1));
+        assert!(receiver.is_calibrated());
+        let mut silent = offered(plan);
+        silent.message(&SenderMessage::Measuring, at(0));
+        silent.control_lost();
+        assert!(!silent.is_calibrated());
     }
 
     /// Nothing else ends a test: not the loss of the control connection, nor hours of silence.

@@ -78,6 +78,8 @@ fn run(losses: Losses, plan: ReceiverPlan, seed: u32) -> Ends {
                 }
                 Event::ToReceiver(message) => receiver.message(&message, now),
                 Event::ToSender(ReceiverMessage::Ready { .. }) => sender.handle(SenderInput::Ready, now),
+                // It answers another program.
+                Event::ToSender(ReceiverMessage::Calibrated) => unreachable!(),
                 Event::ToSender(ReceiverMessage::Busy) => sender.handle(SenderInput::Busy, now),
                 Event::ToSender(ReceiverMessage::Refused(_) | ReceiverMessage::CannotReserve) => {
                     unreachable!("no reservation is requested")

@@ -8,10 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 use crate::warning::BenchmarkWarning;
 
+mod event;
 mod forecast;
 mod invalid;
 mod self_test;
 
+pub use event::{
+    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, PortState, ResumedFrom,
+    SilentSize, SilentStream, StallEffect, TrialOutage,
+};
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
 pub use invalid::InvalidCause;
 pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
@@ -663,37 +668,4 @@ pub struct Outlier {
     pub probability: f64,
     /// Description as text.
     pub text: String,
-}
-
-/// An event during a benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BenchmarkEvent {
-    /// Time of the event, nanoseconds after the start of the benchmark.
-    pub at_ns: i64,
-    /// Kind of the event. Outages: `device-silent` (the device stopped forwarding), `device-back`,
-    /// `device-rebooted` (back after its link was down), `device-away` (outage within a trial). More outages:
-    /// `device-stalled` (short outage), `device-unsteady` (an outage in every repetition of a trial),
-    /// `device-gone` (it did not forward again). Link: `link-lost` (a reset took the link of a port of the
-    /// tester). Streams and sizes: `stream-silent` (no frame of one stream arrived), `stream-back`,
-    /// `size-silent` (no frame of one size arrived). Ports of the tester: `port-down`, `port-up`, `port-gone`
-    /// (removed, renamed, or not enabled again). Tester: `trial-repeated`, `tester-limit` (the benchmark
-    /// ended early because the tester was too slow), `tester-overloaded`, `clock-set`. Control:
-    /// `command-ended` (the command of a case or a reset was ended with the benchmark), `resumed`.
-    pub kind: String,
-    /// Description as text.
-    pub text: String,
-    /// Frames that the device dropped; of an event `size-silent` of one trial only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped: Option<DroppedFrames>,
-}
-
-/// Frames of one kind that a device drops while it forwards others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DroppedFrames {
-    /// Frame size or mixture, as text.
-    pub frames: String,
-    /// Case (device configuration).
-    pub case: String,
-    /// Requested load, percent of the line rate.
-    pub load_percent: f64,
 }

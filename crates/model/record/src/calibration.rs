@@ -33,9 +33,22 @@ pub struct CalibrationRecord {
     /// Error that does not depend on the link rate (Hershberger 2005, equations 9.1 and 9.2).
     pub two_rates: Vec<TwoRates>,
     /// Reason why `two_rates` is empty.
-    pub two_rates_missing: Option<String>,
+    pub two_rates_missing: Option<TwoRatesMissing>,
     /// Steal time during the calibration.
     pub host_gaps: HostGaps,
+}
+
+/// Reason why the test at two link rates has no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum TwoRatesMissing {
+    /// The kernel cannot limit the rate of a link.
+    NotSlowed {
+        /// The error.
+        error: String,
+    },
+    /// The host did not send pairs of packets back to back.
+    NoPairs,
 }
 
 /// Machine of a calibration. Measurements on other machines do not use it.

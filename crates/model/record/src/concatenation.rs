@@ -21,6 +21,9 @@ pub struct Concatenation {
     pub b: ComparedRun,
     /// Measurement of both in series; `null` if not given.
     pub measured: Option<ComparedRun>,
+    /// The values that are added.
+    #[serde(default)]
+    pub quantity: AddedQuantity,
     /// Methods of the prediction and of the tests, as text.
     pub method: String,
     /// Seed of the resampling, six unsigned 32-bit integers; a constant.
@@ -31,12 +34,23 @@ pub struct Concatenation {
     pub warnings: Vec<ConcatenationWarning>,
 }
 
+/// Values of packets that are added in a prediction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AddedQuantity {
+    /// Delays.
+    #[default]
+    Delay,
+    /// Signed delay variation of consecutive packets (RFC 3393). Fields with `delay` in their names have its values.
+    Ipdv,
+}
+
 /// Prediction and test of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcatenatedDirection {
     /// Direction: `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// Kind of the delays. Variable delays are relative to the median (half of them are negative), and only
+    /// Kind of the delays; `absolute` for delay variation. Variable delays are relative to the median (half of them are negative), and only
     /// the shape of their distribution is compared with the third measurement.
     pub delay_kind: DelayKind,
     /// Test whether the delays of the two networks are independent, as the prediction assumes; `null` if they

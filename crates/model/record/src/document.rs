@@ -577,26 +577,27 @@ pub struct StreamInterval {
     /// user space for the departure. The final document uses the time stamps nearest to the wire, which give
     /// lower delays.
     pub round_trip_delay_ns: Summary,
-    /// Forward results of one-way probes during the run (`--live-delays`): delays that became known within
-    /// this interval, counters since the start. Omitted if nothing is known.
+    /// Forward results during the run, of round trips, and of one-way probes with `--live-delays`: delays that
+    /// became known within this interval, counters since the start. Omitted if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<StreamWay>,
-    /// Reverse results of one-way probes during the run (`--live-delays`): delays that became known within
-    /// this interval, counters since the start. Omitted if nothing is known.
+    /// Reverse results during the run, of round trips, and of one-way probes with `--live-delays`: delays that
+    /// became known within this interval, counters since the start. Omitted if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<StreamWay>,
     /// Relation of the two clocks so far; omitted if both ends use one clock, or if it is estimated at the
     /// end only.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockSoFar>,
 }
 
-/// Results of one-way probes during the run, from the records of both hosts so far, up to one interval after
-/// their arrival.
+/// Results of one direction during the run: of one-way probes, from the records of both hosts so far, up to one
+/// interval after their arrival; of round trips, from the time stamps in the replies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamWay {
-    /// Kind of the delays: absolute, or relative to the minimum so far. Relative delays still include the
-    /// clock skew, which the final document removes.
+    /// Kind of the delays: absolute, or relative to the minimum so far. Relative delays of round trips are
+    /// without the clock skew that is estimated so far; those of one-way probes still include it. The final
+    /// document removes it.
     pub delay_kind: DelayKind,
     /// Number of delays that became known within this interval.
     pub delays: u64,
@@ -613,7 +614,7 @@ pub struct StreamWay {
 }
 
 /// What is known of two clocks while packets are measured, from the stamps that are at hand.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockSoFar {
     /// Estimation method.
     pub method: String,
@@ -624,4 +625,8 @@ pub struct ClockSoFar {
     pub skew_interval_ppm: Option<[f64; 2]>,
     /// Reason why it cannot be estimated yet.
     pub why_not: Option<SkewUnknown>,
+    /// Greatest change of earlier one-way delays by a new estimate of the skew, nanoseconds; in the first
+    /// interval after the estimate, omitted in others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision_ns: Option<f64>,
 }

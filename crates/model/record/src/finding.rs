@@ -12,7 +12,7 @@ use crate::probe_direction::ProbeDirection;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Direction of the pattern: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays
-    /// of the two directions are unknown, and for losses by length if their direction is unknown.
+    /// of the two directions are unknown, and for losses if their direction is unknown.
     pub direction: ProbeDirection,
     /// Start of the pattern, nanoseconds after the first departure of the direction; `null` if the pattern
     /// covers the whole run.
@@ -23,16 +23,16 @@ pub struct Finding {
     /// Bound of the probability of a false alarm; `null` for facts that are not inferred statistically, such
     /// as a changed TTL.
     pub false_alarm_probability: Option<f64>,
-    /// Kind and parameters of the pattern.
+    /// Its code and severity, and the parameters of the pattern.
+    #[serde(flatten)]
     pub pattern: Pattern,
 }
 
+crate::warning::family::warnings! {
 /// Kinds of pattern with their parameters. Times are in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Pattern {
+Pattern {
     /// Periodic delay spikes.
-    PeriodicDelaySpikes {
+    Note PeriodicDelaySpikes {
         /// Time between two spikes.
         period_ns: f64,
         /// 95 % confidence interval of the period.
@@ -51,7 +51,7 @@ pub enum Pattern {
         multiple_of_ns: Option<f64>,
     },
     /// Delays, or differences of consecutive delays, are near multiples of a step (quantization).
-    DelayGrid {
+    Note DelayGrid {
         /// Quantised values: `delay`, or `ipdv`, the difference of consecutive delays.
         quantity: GridQuantity,
         /// Step between two multiples.
@@ -76,7 +76,7 @@ pub enum Pattern {
         doubtful: bool,
     },
     /// A lasting change of the delay at one time.
-    DelayStep {
+    Note DelayStep {
         /// 95 % confidence interval of the time of the change, nanoseconds after the first departure: from
         /// the last packet that left before it to the first packet that left after it. `at_ns` is the first
         /// packet after the change.
@@ -90,7 +90,7 @@ pub enum Pattern {
         strength_ratio: f64,
     },
     /// A route change: another number of hops, and perhaps another delay.
-    RouteChange {
+    Note RouteChange {
         /// TTL or hop limit on arrival before the change.
         ttl_from: u8,
         /// TTL or hop limit on arrival after the change.
@@ -99,7 +99,7 @@ pub enum Pattern {
         delay_step_ns: Option<f64>,
     },
     /// Several routes at the same time: the number of hops differs from packet to packet.
-    SeveralRoutes {
+    Note SeveralRoutes {
         /// Minimum TTL or hop limit on arrival.
         ttl_min: u8,
         /// Maximum TTL or hop limit on arrival.
@@ -110,7 +110,7 @@ pub enum Pattern {
         strength_ratio: f64,
     },
     /// A burst of duplicates: consecutive packets arrived more than once.
-    DuplicateBurst {
+    Note DuplicateBurst {
         /// Sequence number of the first packet of the burst.
         first_sequence: u64,
         /// Number of duplicated packets in the burst.
@@ -121,7 +121,7 @@ pub enum Pattern {
         strength_ratio: f64,
     },
     /// All packets above a length were lost, as if a host on the path drops longer ones (MTU).
-    LossByLength {
+    Note LossByLength {
         /// UDP payload of the longest packet that arrived, bytes.
         longest_arrived_bytes: u32,
         /// UDP payload of the shortest lost packet above `longest_arrived_bytes`, bytes.
@@ -131,8 +131,25 @@ pub enum Pattern {
         /// Strength: share of all lost packets that are that long.
         strength_ratio: f64,
     },
+    /// Periodic groups of losses.
+    PeriodicLoss {
+        /// Time between two groups.
+        period_ns: f64,
+        /// 95 % confidence interval of the period.
+        period_interval_ns: [f64; 2],
+        /// Time of the first expected group after the first departure.
+        phase_ns: f64,
+        /// Number of observed groups.
+        groups: u64,
+        /// Number of expected groups in the run; periods without departures do not count.
+        cycles: u64,
+        /// Number of packets lost in these groups.
+        packets: u64,
+        /// Strength: observed / expected groups.
+        strength_ratio: f64,
+    },
     /// Packets that were sent apart arrive together (coalescing).
-    CoalescedArrivals {
+    Note CoalescedArrivals {
         /// Maximum time between two arrivals of a group.
         within_ns: f64,
         /// Number of groups.
@@ -142,6 +159,7 @@ pub enum Pattern {
         /// Strength: share of all packets that arrive immediately after another.
         strength_ratio: f64,
     },
+}
 }
 
 /// Values near multiples of a step.
@@ -158,8 +176,9 @@ pub enum GridQuantity {
 mod tests {
     use super::*;
 
+    /// A finding is written with its code, its severity and the fields of its pattern side by side, as warnings are, and read again.
     #[test]
-    fn a_finding_has_its_kind_in_its_pattern() {
+    fn written_and_read() {
         let finding = Finding {
             direction: ProbeDirection::RoundTrip,
             at_ns: Some(5),
@@ -168,8 +187,11 @@ mod tests {
             pattern: Pattern::RouteChange { ttl_from: 64, ttl_to: 63, delay_step_ns: None },
         };
         let value = serde_json::to_value(&finding).unwrap();
-        assert_eq!(value["pattern"]["kind"], "route-change");
-        assert_eq!((&value["direction"], &value["pattern"]["ttl_to"]), (&"round_trip".into(), &63.into()));
+        let expected = serde_json::json!({
+            "direction": "round_trip", "at_ns": 5, "until_ns": null, "false_alarm_probability": 1e-9,
+            "severity": "note", "code": "route-change", "ttl_from": 64, "ttl_to": 63, "delay_step_ns": null
+        });
+        assert_eq!(value, expected);
         assert_eq!(serde_json::from_value::<Finding>(value).unwrap(), finding);
     }
 }

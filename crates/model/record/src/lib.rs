@@ -7,7 +7,8 @@
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic, [`qtcp`] those of a live Qtcp test,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
-//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, and [`plausible`] the times that are believed.
+//! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, [`refusal`] why a responder refuses a session, and
+//! [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -36,6 +37,7 @@ mod port_direction;
 mod probe_direction;
 pub mod qtcp;
 pub mod quantity;
+pub mod refusal;
 pub mod respond;
 pub mod service;
 mod singleton;
@@ -77,4 +79,41 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]
+}
+
+/// The JSON schema of each family of warnings, notes, events and findings, with the family's name, for the reference.
+pub fn warning_families() -> Vec<(&'static str, schemars::Schema)> {
+    vec![
+        ("Measurements", schemars::schema_for!(warning::MeasurementWarning)),
+        ("Comparisons", schemars::schema_for!(warning::ComparisonWarning)),
+        ("Concatenations", schemars::schema_for!(warning::ConcatenationWarning)),
+        ("Models", schemars::schema_for!(warning::ModelWarning)),
+        ("Comparisons with a scenario", schemars::schema_for!(warning::FidelityWarning)),
+        ("Emulations", schemars::schema_for!(warning::EmulationWarning)),
+        ("Refits", schemars::schema_for!(warning::RefitEvent)),
+        ("Benchmarks", schemars::schema_for!(warning::BenchmarkWarning)),
+        ("Qtcp files", schemars::schema_for!(warning::QtcpNote)),
+        ("Notes of a running measurement", schemars::schema_for!(note::Notice)),
+        ("Events of a benchmark", schemars::schema_for!(benchmark::BenchmarkEventKind)),
+        ("Findings", schemars::schema_for!(finding::Pattern)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema of each code states its severity, which every code has.
+    #[test]
+    fn schema_has_severities() {
+        for (family, schema) in warning_families() {
+            let variants = schema.get("oneOf").and_then(|all| all.as_array()).expect(family);
+            for variant in variants {
+                let code = &variant["properties"]["code"]["const"];
+                let severity = &variant["properties"]["severity"]["const"];
+                assert!(code.is_string() && severity.is_string(), "{family}: {variant}");
+                assert!(variant["description"].is_string(), "{code} is described");
+            }
+        }
+    }
 }

@@ -138,12 +138,14 @@ const fn statistic(name: &'static str, meaning: &'static str) -> Statistic {
 const COUNT: &str = "count";
 
 /// Every statistic of a sample.
-pub const STATISTICS: [Statistic; 13] = [
+pub const STATISTICS: [Statistic; 15] = [
     statistic(COUNT, "number of values"),
     statistic("min", "minimum"),
     statistic("max", "maximum"),
     statistic("mean", "mean"),
     statistic("stddev", "standard deviation, with n - 1"),
+    statistic("trimmed_mean", "mean without the lowest and highest 5 %"),
+    statistic("trimmed_stddev", "standard deviation without the lowest and highest 5 %"),
     statistic("median", "median"),
     statistic("iqr", "interquartile range, p75 - p25"),
     statistic("p25", "25 % quantile"),

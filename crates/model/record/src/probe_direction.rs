@@ -31,10 +31,6 @@ impl From<Direction> for ProbeDirection {
 }
 
 impl ProbeDirection {
-    /// Whether the measuring host sends one-way packets.
-    pub const fn has_forward(self) -> bool {
-        matches!(self, Self::Forward | Self::Both)
-    }
     /// Whether the target sends one-way packets.
     pub const fn has_reverse(self) -> bool {
         matches!(self, Self::Reverse | Self::Both)

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::service::Service;
+use crate::warning::QtcpNote;
 
 /// The name of the sender's schema.
 pub const QTCP_SENDER: &str = "romer/qtcp-sender/1";
@@ -239,7 +240,7 @@ pub struct QtcpReceiver {
     /// Removed skew, parts per million: the excess of the rate of the receiver's clock. `null` if none was removed.
     pub skew_ppm: Option<f64>,
     /// What a reader should know about the skew correction.
-    pub skew_notes: Vec<String>,
+    pub skew_notes: Vec<QtcpNote>,
     /// Both phases together.
     pub all: QtcpReceived,
     /// The measured phase, without calibration packets: the result of the test.

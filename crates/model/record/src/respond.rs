@@ -38,6 +38,10 @@ pub struct Respond {
     pub probes: RespondProbes,
     /// Requests without a reply, by cause.
     pub refused: RespondRefused,
+    /// Reflector in the kernel (`--in-kernel`). Its packets are counted here only, except those that it passed to
+    /// the responder. `null` without it.
+    #[serde(default)]
+    pub in_kernel: Option<RespondKernel>,
     /// TLV extensions of the answered requests.
     pub tlvs: RespondTlvs,
     /// Sessions.
@@ -131,6 +135,33 @@ pub struct RespondRateLimited {
     pub network_bits: u64,
     /// By the total bit rate limit, for a responder that is open to all: 100 Mbit/s.
     pub total_bits: u64,
+}
+
+/// Reflector in the kernel: an XDP program that answers plain requests before the network stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondKernel {
+    /// Interfaces that the program is attached to.
+    pub interfaces: Vec<RespondKernelInterface>,
+    /// Time-stamp point of the receive and transmit time stamps in its replies: `program`, which takes both.
+    pub stamps: String,
+    /// Replies sent.
+    pub sent: u64,
+    /// UDP payload of the replies, bytes; each reply has the length of its request.
+    pub octets: u64,
+    /// Requests dropped because they exceeded the rate limit of their source (`--rate`).
+    pub rate_limited: u64,
+    /// Datagrams to the test addresses that were passed to the responder: packets of sessions, requests with TLVs,
+    /// short requests, and all that it refuses.
+    pub passed: u64,
+}
+
+/// Interface with a reflector in the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondKernelInterface {
+    /// Name of the interface.
+    pub interface: String,
+    /// Place of the program: `xdp-native` (in the driver) or `xdp-generic` (behind the driver).
+    pub mode: String,
 }
 
 /// Requests without a reply, by cause.

@@ -18,6 +18,12 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Standard deviation of the sample (n-1).
     pub stddev: Option<f64>,
+    /// Mean without the lowest and the highest 5 % of the values; `null` also if a sketch replaced the sorted sample.
+    #[serde(default)]
+    pub trimmed_mean: Option<f64>,
+    /// Standard deviation (n-1) of the values that `trimmed_mean` is of.
+    #[serde(default)]
+    pub trimmed_stddev: Option<f64>,
     /// Median.
     pub median: Option<f64>,
     /// Inter-quartile range, p75 minus p25.

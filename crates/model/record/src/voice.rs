@@ -392,7 +392,7 @@ pub enum BufferChoice {
     Fixed,
 }
 
-/// Result of a call with a jitter buffer of constant length.
+/// Result of a call with a jitter buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Playout {
     /// Length of the jitter buffer, nanoseconds: delay added to the packet with the minimum delay.
@@ -443,6 +443,10 @@ pub struct Voice {
     /// Results with jitter buffers of 20, 40, 60, 80 and 100 ms, except those shorter than a frame.
     #[serde(default)]
     pub jitter_buffers: Vec<Playout>,
+    /// Result with an adaptive jitter buffer (Ramjee et al. 1994), with its mean length over the played packets; `null` if no
+    /// packet arrived.
+    #[serde(default)]
+    pub adaptive: Option<Playout>,
 }
 
 /// A direction of a call without a rating, and the reason.

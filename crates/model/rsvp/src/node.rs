@@ -2,6 +2,9 @@
 
 use core::net::Ipv4Addr;
 
+use romer_units::Dscp;
+use romer_wire::ip::Ecn;
+use romer_wire::ipv4::{self, Ipv4Error};
 use thiserror::Error;
 
 use crate::message::{Message, Packet, Rejection, TooLong};
@@ -10,6 +13,11 @@ use crate::message::{Message, Packet, Rejection, TooLong};
 pub const PROTOCOL: u8 = 46;
 /// The TTL of messages that a node originates.
 pub const TTL: u8 = 255;
+
+/// The option Router Alert (RFC 2113).
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The code point of network control (RFC 4594).
+const NETWORK_CONTROL: Option<Dscp> = Dscp::new(48);
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +45,30 @@ pub struct Outgoing {
     pub router_alert: bool,
     /// The payload of the IP packet.
     pub octets: Vec<u8>,
+}
+
+impl Outgoing {
+    /// The IPv4 packet with its header: the code point of network control, and an identification of 0.
+    ///
+    /// # Errors
+    /// [`Ipv4Error::TooLong`]: it has more than 65,535 octets.
+    pub fn to_ipv4(&self) -> Result<Vec<u8>, Ipv4Error> {
+        let alert: &[u8] = if self.router_alert { &ROUTER_ALERT } else { &[] };
+        let header = ipv4::Repr {
+            source: self.source,
+            destination: self.destination,
+            dscp: NETWORK_CONTROL.unwrap_or(Dscp::DEFAULT),
+            ecn: Ecn::of_tos(0),
+            identification: 0,
+            dont_fragment: false,
+            ttl: self.ttl,
+            protocol: PROTOCOL,
+            options: ipv4::Options::new(alert).unwrap_or_default(),
+        };
+        let mut packet = vec![0; header.octets().saturating_add(self.octets.len())];
+        header.emit(&mut packet)?.copy_from_slice(&self.octets);
+        Ok(packet)
+    }
 }
 
 /// A packet that a node ignores, or cannot forward.
@@ -82,5 +114,41 @@ impl Envelope {
         let router_alert = message.kind().has_router_alert();
         let octets = Packet { send_ttl: ttl, message }.emit().map_err(Discard::TooLong)?;
         Ok(Outgoing { interface, source, destination, ttl, router_alert, octets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The packet has a right checksum, the code point of network control and the TTL, and Router Alert if it is requested.
+    #[test]
+    fn packets_have_headers() {
+        for router_alert in [false, true] {
+            let outgoing = Outgoing {
+                interface: 0,
+                source: [198, 18, 0, 2].into(),
+                destination: [198, 19, 0, 2].into(),
+                ttl: 254,
+                router_alert,
+                octets: vec![1, 2, 3],
+            };
+            let octets = outgoing.to_ipv4().unwrap();
+            let packet = ipv4::Packet::parse(&octets).unwrap();
+            assert!(packet.checksum_is_right());
+            assert_eq!((packet.source(), packet.destination()), (outgoing.source, outgoing.destination));
+            assert_eq!((packet.ttl(), packet.protocol(), packet.dscp().value()), (254, PROTOCOL, 48));
+            assert_eq!(packet.options(), if router_alert { &ROUTER_ALERT[..] } else { &[] });
+            assert_eq!(packet.payload(), [1, 2, 3]);
+        }
+        let long = Outgoing {
+            interface: 0,
+            source: [198, 18, 0, 2].into(),
+            destination: [198, 19, 0, 2].into(),
+            ttl: 1,
+            router_alert: false,
+            octets: vec![0; 65_516],
+        };
+        assert!(matches!(long.to_ipv4(), Err(Ipv4Error::TooLong(_))));
     }
 }

@@ -75,8 +75,6 @@ impl WatchedDelays {
 
 #[cfg(test)]
 mod tests {
-    use romer_metrics::jitter;
-
     use super::*;
 
     fn taken(relation: ClockRelation, singletons: &[(i64, i64)]) -> WatchedDelays {
@@ -132,7 +130,9 @@ mod tests {
 
     #[test]
     fn the_jitter_is_that_of_all_singletons_and_no_offset_changes_it() {
-        let expected = jitter::rfc3550_of(&[1_050, 1_030, 1_090, 1_040]);
+        let mut estimator = InterarrivalJitter::default();
+        [1_050, 1_030, 1_090, 1_040].into_iter().for_each(|transit| estimator.take(transit));
+        let expected = estimator.value();
         let mut watched = taken(ClockRelation::Shared, &PASSAGES);
         assert_eq!(watched.jitter(), expected);
         watched.fresh();

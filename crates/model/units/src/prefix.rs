@@ -17,6 +17,16 @@ impl Prefix {
         if length <= bits(address) { Some(Self { address, length }) } else { None }
     }
 
+    /// The address that it was made of, whose bits behind the first [`Prefix::length`] do not matter.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// In how many of their first bits the addresses agree: 0 to 32, or to 128.
+    pub const fn length(&self) -> u8 {
+        self.length
+    }
+
     /// Whether these are addresses of IPv6.
     pub const fn is_ipv6(&self) -> bool {
         self.address.is_ipv6()

@@ -57,11 +57,6 @@ impl EtherType {
     pub const IPV6: Self = Self(0x86dd);
     /// A service provider's VLAN tag (IEEE 802.1ad).
     pub const SERVICE_TAG: Self = Self(0x88a8);
-
-    /// Whether this is the length of an LLC payload and no type.
-    pub const fn is_length(self) -> bool {
-        self.0 <= 1500
-    }
 }
 
 /// Which of the two tag protocols.
@@ -369,7 +364,6 @@ mod tests {
     #[test]
     fn a_frame_of_fourteen_octets_is_whole_and_empty() {
         assert_eq!(Frame::parse(&[0; 14]).unwrap().payload(), &[0u8; 0]);
-        assert!(Frame::parse(&[0; 14]).unwrap().ether_type().is_length());
         assert_eq!(Frame::parse(&[0; 13]), Err(EthernetError::Truncated { have: 13, need: 14 }));
         assert_eq!(Frame::parse(&[]), Err(EthernetError::Truncated { have: 0, need: 14 }));
     }

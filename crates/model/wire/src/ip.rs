@@ -1,5 +1,7 @@
 //! What both versions of the Internet Protocol share.
 
+pub use romer_units::Ecn;
+
 /// Protocol numbers that this crate knows by name (IANA "Protocol Numbers").
 pub mod protocol {
     /// IPv6 hop-by-hop options (RFC 8200 section 4.3).
@@ -32,43 +34,6 @@ pub mod protocol {
     pub const HIP: u8 = 139;
     /// Shim6 (RFC 5533).
     pub const SHIM6: u8 = 140;
-}
-
-/// Explicit congestion notification: the lower two bits of the TOS or traffic-class octet (RFC 3168 section
-/// 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ecn {
-    /// The transport does not take part (00).
-    #[default]
-    NotEct,
-    /// Capable, the codepoint of experiments and L4S (01).
-    Ect1,
-    /// Capable (10).
-    Ect0,
-    /// Congestion was experienced (11).
-    Ce,
-}
-
-impl Ecn {
-    /// The notification in the lower two bits of a TOS or traffic-class octet.
-    pub const fn of_tos(tos: u8) -> Self {
-        match tos & 0b11 {
-            0 => Self::NotEct,
-            1 => Self::Ect1,
-            2 => Self::Ect0,
-            _ => Self::Ce,
-        }
-    }
-
-    /// The two bits.
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::NotEct => 0,
-            Self::Ect1 => 1,
-            Self::Ect0 => 2,
-            Self::Ce => 3,
-        }
-    }
 }
 
 /// One of several parts that a packet was cut into.

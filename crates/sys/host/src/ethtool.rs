@@ -136,13 +136,6 @@ pub struct Stamping {
     pub clock: Option<u32>,
 }
 
-impl Stamping {
-    /// Whether the card stamps all packets, with a clock that can be read.
-    pub const fn is_by_hardware(&self) -> bool {
-        self.hardware_departures && self.hardware_arrivals && self.clock.is_some()
-    }
-}
-
 /// Reads how a driver coalesces; `None` where it does not say.
 pub(crate) fn coalescing(socket: BorrowedFd<'_>, interface: &str) -> Result<Option<Coalescing>, HostError> {
     let mut figures = [0_u32; 23];
@@ -269,11 +262,16 @@ fn request<T>(socket: BorrowedFd<'_>, interface: &str, data: &mut T) -> Result<(
 mod tests {
     use super::*;
 
+    /// Whether the card stamps all packets, with a clock that can be read.
+    const fn is_by_hardware(stamping: &Stamping) -> bool {
+        stamping.hardware_departures && stamping.hardware_arrivals && stamping.clock.is_some()
+    }
+
     #[test]
     fn a_driver_without_a_clock_stamps_in_software_only() {
         let socket = control_socket().unwrap();
         let stamping = stamping(socket.as_fd(), "lo").unwrap();
-        assert!(!stamping.is_by_hardware() && stamping.clock.is_none(), "{stamping:?}");
+        assert!(!is_by_hardware(&stamping) && stamping.clock.is_none(), "{stamping:?}");
         assert!(stamping.software_departures);
         assert_eq!(coalescing(socket.as_fd(), "lo").unwrap(), None);
     }
@@ -294,7 +292,7 @@ mod tests {
                 receive_reserved: [0; 3],
             })
         };
-        assert!(info(all, 0, 0b11, 0b11).is_by_hardware());
+        assert!(is_by_hardware(&info(all, 0, 0b11, 0b11)));
         for (kinds, clock, transmit, receive) in [
             (all, -1, 0b11, 0b11),
             (all, 0, 0b01, 0b11),
@@ -303,7 +301,7 @@ mod tests {
             (all, 0, 0b11, 1 << 12),
             (all & !libc::SOF_TIMESTAMPING_RAW_HARDWARE, 0, 0b11, 0b11),
         ] {
-            assert!(!info(kinds, clock, transmit, receive).is_by_hardware());
+            assert!(!is_by_hardware(&info(kinds, clock, transmit, receive)));
         }
     }
 

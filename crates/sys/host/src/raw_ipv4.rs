@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::HostError;
+use crate::sys::set_option;
 
 /// A non-blocking socket for the IPv4 packets of one protocol. It receives a copy of each packet that is addressed to this
 /// host, and sends packets with the header that the caller writes (`IP_HDRINCL`): source, TTL and options are the caller's,
@@ -30,6 +31,23 @@ impl RawIpv4Socket {
         socket.set_header_included_v4(true).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         Ok(Self(socket))
+    }
+
+    /// The same for a router: packets that arrive and leave by `interface` alone. Those that have the option Router Alert
+    /// (RFC 2113) and another host's address are received as well, and the kernel does not forward them.
+    ///
+    /// # Errors
+    /// As of [`RawIpv4Socket::open`], or there is no such interface.
+    pub fn open_router(protocol: u8, interface: &str) -> Result<Self, HostError> {
+        let socket = Self::open(protocol)?;
+        socket.0.bind_device(Some(interface.as_bytes())).map_err(|source| HostError::System {
+            operation: "bind a raw socket to",
+            subject: interface.to_owned(),
+            source,
+        })?;
+        let operation = "receive packets with Router Alert";
+        set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_ROUTER_ALERT, 1, operation)?;
+        Ok(socket)
     }
 
     /// Sends `packet`, with its header, by the route to `destination`.

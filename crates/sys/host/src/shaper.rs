@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::HostError;
 use crate::bridge_port::route_socket;
+use crate::flows::class_of_service;
 use crate::netlink::{DUMP, Draft, REQUEST, attribute, exchange, u16_at, u32_at};
 use crate::watchdog_process::WatchdogProcess;
 
@@ -39,8 +40,6 @@ const INGRESS: u32 = 0xffff_fff1;
 /// deleted.
 const HANDLES: u32 = 0x7200_0000;
 const OF_HANDLES: u32 = 0xff00_0000;
-/// The class in a discipline.
-const CLASS: u32 = 1;
 /// Nanoseconds of a tick of the kernel's schedulers (`PSCHED_SHIFT`).
 const TICK_NS: u128 = 64;
 /// `TC_LINKLAYER_ETHERNET`: octets are counted without a table of the caller's.
@@ -86,6 +85,15 @@ pub struct Flow {
     pub remote: SocketAddr,
     /// The first four octets, in network order, of payloads that `htb` does not shape: they pass at once.
     pub unshaped: Option<u32>,
+    /// The number of its service (RFC 2210), by which [`crate::flows`] lists it; 0 for none.
+    pub service: u8,
+}
+
+impl Flow {
+    /// Its class in a discipline.
+    fn class(&self) -> u32 {
+        class_of_service(self.service, 1).into()
+    }
 }
 
 /// A token bucket as the kernel has it. Octets are those of frames without their check sequences.
@@ -308,9 +316,10 @@ fn plan(
             // A class may send as long as it has no debt. The last frame of a burst takes its tokens afterwards.
             let ticks = bucket.ticks(bucket.depth.saturating_sub(bucket.frame)).unwrap_or(full);
             let only = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE;
-            let class = request(NEW_CLASS, only, &fixed(index, handle | CLASS, handle, 0), "htb", &|draft| {
-                draft.attribute(HTB_PARAMETERS, &htb_parameters(bucket, ticks));
-            });
+            let class =
+                request(NEW_CLASS, only, &fixed(index, handle | flow.class(), handle, 0), "htb", &|draft| {
+                    draft.attribute(HTB_PARAMETERS, &htb_parameters(bucket, ticks));
+                });
             let filters = filters(place, only, flow).into_iter();
             let filters = filters.map(|message| Step { message, needs: "classifier u32 (cls_u32)" });
             let discipline = root("htb (sch_htb)", &|draft| draft.attribute(HTB_INIT, &htb_init()));
@@ -402,7 +411,7 @@ fn filters(Place { index, handle }: Place, flags: u16, flow: &Flow) -> Vec<Vec<u
         let keys: Vec<Key> = keys.iter().copied().chain([(u32::MAX, word, PAYLOADS[family])]).collect();
         filter(1, handle, &keys)
     });
-    unshaped.into_iter().chain([filter(2, handle | CLASS, &keys)]).collect()
+    unshaped.into_iter().chain([filter(2, handle | flow.class(), &keys)]).collect()
 }
 
 /// What the packets of the flow have in common: UDP, the destination, and both ports. No header has options.
@@ -481,7 +490,7 @@ mod tests {
     const PLACE: Place = Place { index: 7, handle: 0x7205_0000 };
 
     fn flow(remote: &str) -> Flow {
-        Flow { local_port: 0x1234, remote: remote.parse().unwrap(), unshaped: None }
+        Flow { local_port: 0x1234, remote: remote.parse().unwrap(), unshaped: None, service: 0 }
     }
 
     fn bodies(steps: &[Step]) -> Vec<(u16, Vec<u8>)> {
@@ -523,9 +532,10 @@ mod tests {
             };
             let classes: Vec<(u32, u32)> = filters(PLACE, REQUEST, &except).iter().map(class).collect();
             assert_eq!(classes, [(1, 0x7205_0000), (2, 0x7205_0001)]);
+            let guaranteed = Flow { service: 2, ..flow(remote) };
             assert_eq!(
-                filters(PLACE, REQUEST, &flow(remote)).iter().map(class).collect::<Vec<_>>(),
-                [(2, 0x7205_0001)]
+                filters(PLACE, REQUEST, &guaranteed).iter().map(class).collect::<Vec<_>>(),
+                [(2, 0x7205_2001)]
             );
         }
     }

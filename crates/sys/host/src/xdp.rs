@@ -28,16 +28,19 @@ pub struct XdpSupport {
     pub native: bool,
     /// Frames can be handed on to sockets and other interfaces from there.
     pub redirect: bool,
+    /// It sends frames that programs give it. Without that, a virtual link drops what a program in native mode returns.
+    pub transmit: bool,
     /// Frames of an `AF_XDP` socket need not be copied.
     pub zero_copy: bool,
 }
 
 impl XdpSupport {
-    /// From `NETDEV_XDP_ACT_BASIC`, `_REDIRECT` and `_XSK_ZEROCOPY`.
+    /// From `NETDEV_XDP_ACT_BASIC`, `_REDIRECT`, `_NDO_XMIT` and `_XSK_ZEROCOPY`.
     const fn from_features(features: u64) -> Self {
         Self {
             native: features & 1 != 0,
             redirect: features & (1 << 1) != 0,
+            transmit: features & (1 << 2) != 0,
             zero_copy: features & (1 << 3) != 0,
         }
     }
@@ -96,16 +99,16 @@ mod tests {
     fn an_answer_names_its_interface_and_the_modes_of_its_driver() {
         let mut body = vec![GET_DEVICE, 1, 0, 0];
         body.extend_from_slice(&[8, 0, 1, 0, 7, 0, 0, 0]);
-        body.extend_from_slice(&[12, 0, 3, 0, 0b1011, 0, 0, 0, 0, 0, 0, 0]);
-        let all = XdpSupport { native: true, redirect: true, zero_copy: true };
+        body.extend_from_slice(&[12, 0, 3, 0, 0b1111, 0, 0, 0, 0, 0, 0, 0]);
+        let all = XdpSupport { native: true, redirect: true, transmit: true, zero_copy: true };
         assert_eq!(device(&body), Some((7, all)));
         for length in 0..body.len() {
             assert_eq!(device(&body[..length]), None, "{length}");
         }
         assert_eq!(
-            XdpSupport::from_features(0b10100),
+            XdpSupport::from_features(0b111_0000),
             XdpSupport::default(),
-            "offload and what is sent tell nothing of these"
+            "offload and frames of several buffers tell nothing of these"
         );
     }
 

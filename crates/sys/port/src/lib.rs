@@ -28,11 +28,11 @@ mod tester;
 mod xdp;
 
 pub use arena::{Arena, Slot};
-pub use bpf::XdpMode;
 pub use error::PortError;
 pub use name::PortName;
 pub use packet::PacketPort;
 pub use port::{BURST, Frame, LinkState, Port, Received, Refusal, Sent};
 pub use restore_guard::{HostGuard, HostGuards, NotRestored, TakenOver};
+pub use romer_bpf::XdpMode;
 pub use tester::{RawFrame, SNAP, Stopped, TESTER_BURST, TestReceiver, TestSender, TesterLink, query_link};
 pub use xdp::XdpPort;

@@ -11,12 +11,13 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use romer_bpf::{Link, XdpMode};
 use romer_host::HostError;
 use romer_host::clock::monotonic_now;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::arena::{Arena, Slot, XDP_HEADROOM as HEADROOM};
-use crate::bpf::{Attached, Loaded, STAMP, XdpMode};
+use crate::bpf::{Loaded, STAMP};
 use crate::error::PortError;
 use crate::name::PortName;
 use crate::offload::finish_hidden;
@@ -43,7 +44,7 @@ const SEND_RING: u32 = 256;
 #[derive(Debug)]
 pub struct XdpPort {
     /// Ends first, so that nothing comes any more.
-    _program: Attached,
+    _program: Link,
     socket: OwnedFd,
     eye: InterfaceMonitor,
     mode: XdpMode,

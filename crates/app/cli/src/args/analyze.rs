@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_analyze::limits::Limit;
+use romer_record::concatenation::AddedQuantity;
 use romer_units::Duration;
 
-use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, VoiceArgs};
+use super::shared::{CLOCK, CaptureArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, VoiceArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -44,6 +45,15 @@ pub(crate) struct AnalyzeArgs {
     /// Two networks in series: add the delays of two runs or packet logs
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "clocks", "clock_offset", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
+    /// Values that are added: delay, or jitter (the signed difference of consecutive delays) [default: delay]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "VALUE",
+        requires = "concatenate",
+        hide_possible_values = true
+    )]
+    pub(crate) of: Option<AddedValue>,
     /// Compare the sum with a measurement of both networks in series
     #[arg(long, value_name = "C")]
     pub(crate) measured: Option<PathBuf>,
@@ -53,6 +63,9 @@ pub(crate) struct AnalyzeArgs {
     /// Unit of the time stamps in a .raw or .log [default: 100ns]
     #[arg(long, help_heading = QTCP, hide_short_help = true, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) unit: Option<Duration>,
+    /// Time stamps of the delays of a run: best, nic, kernel or user [default: those of the run]
+    #[arg(long, hide_short_help = true, value_name = "SOURCE", hide_possible_values = true, conflicts_with_all = ["concatenate", "capture_a"])]
+    pub(crate) stamp: Option<StampPlace>,
     /// Time until a missing packet counts as lost, in seconds or with a unit (500ms) [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
@@ -81,4 +94,23 @@ pub(crate) struct AnalyzeArgs {
     /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with_all = ["quiet", "concatenate"])]
     pub(crate) verbose: bool,
+}
+
+/// Values that are added for networks in series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AddedValue {
+    /// Delays.
+    #[default]
+    Delay,
+    /// Signed differences of consecutive delays.
+    Jitter,
+}
+
+impl From<AddedValue> for AddedQuantity {
+    fn from(value: AddedValue) -> Self {
+        match value {
+            AddedValue::Delay => Self::Delay,
+            AddedValue::Jitter => Self::Ipdv,
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Arguments of `romer calibrate`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use romer_units::Duration;
 
@@ -19,7 +21,8 @@ const TEST: &str = "Test of the clock estimator";
         `romer measure --subtract-baseline` subtracts it from the delays.\n\n\
         With --clock nothing is saved. Packets go over loopback, and the time stamps of one end are converted to a simulated \
         clock with skew and steps. romer estimates both from the packets alone. The exit code is 6 if it does not find them.",
-    after_help = "Examples:\n  romer calibrate\n  romer calibrate --clock --clock-skew 50 --clock-step 7s:-2.5ms"
+    after_help = "Examples:\n  romer calibrate\n  romer calibrate --clock --clock-skew 50 --clock-step 7s:-2.5ms\n  \
+        romer calibrate --rates run10@10Mbit run100@100Mbit"
 )]
 pub(crate) struct CalibrateArgs {
     /// Number of rounds; each result is the median of all rounds
@@ -30,6 +33,11 @@ pub(crate) struct CalibrateArgs {
     /// A link with a rate limit is also tested, with N/10 packet pairs at each rate.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = values::calibration_probes, allow_hyphen_values = true)]
     pub(crate) probes: u32,
+    /// Compute the constant error of a network card from two runs over one link at two rates
+    ///
+    /// Both runs are round trips of packets of one size. The rate follows the name of the run: run10@10Mbit.
+    #[arg(long, value_names = ["RUN@RATE", "RUN@RATE"], num_args = 2, value_parser = values::run_at_rate, conflicts_with_all = ["rounds", "probes", "clock", "json"])]
+    pub(crate) rates: Option<Vec<(PathBuf, u64)>>,
     /// Test the clock estimator with a simulated clock error
     #[arg(long, help_heading = TEST, conflicts_with_all = ["rounds", "probes"])]
     pub(crate) clock: bool,

@@ -18,15 +18,21 @@ use crate::values;
         Documents have no packets: only means, medians and loss ratios get an interval. A --limit applies to the \
         difference.",
     after_help = "Examples:\n  romer compare BEFORE AFTER\n  \
-        romer compare BEFORE AFTER --by rtt.p99 --limit 'rtt.p99<1ms'"
+        romer compare BEFORE AFTER --by rtt.p99 --limit 'rtt.p99<1ms'\n  \
+        romer compare RUN --reference sender.pcapng responder.pcapng"
 )]
 pub(crate) struct CompareArgs {
     /// Baseline: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// Measurement to compare with the baseline: RUN, FILE.csv, FILE.raw or FILE.json
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
+    #[arg(value_name = "B", required_unless_present = "reference", conflicts_with = "reference")]
+    pub(crate) b: Option<PathBuf>,
+    /// Compare A with two captures of its packets, at its sender and at its responder
+    ///
+    /// The flow with the most packets is that of the run.
+    #[arg(long, value_names = ["FILE", "FILE"], num_args = 2)]
+    pub(crate) reference: Option<Vec<PathBuf>>,
     /// Metric that decides the verdict, such as rtt.p99 or jitter; by default all metrics that differ clearly
     ///
     /// `romer help metrics` lists all metrics.

@@ -31,13 +31,13 @@ const FOLLOW: &str = "A path to follow";
         by SIGINT or SIGTERM, or when its terminal is closed (except under nohup).",
     after_help = "Examples:\n  romer emulate --port a=eth1 --port b=eth2 --delay 30ms --loss 1%\n  romer lab up path\n  \
         romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms\n  \
-        romer emulate --port a=eth1 --port b=eth2 --preset wpt-4g\n  \
+        romer emulate --port a=eth1 --port b=eth2 --preset 4g-download --loss 2%\n  \
         romer emulate --port a=eth1 --port b=eth2 --follow far.example.net --out followed\n  \
         romer emulate --offline --arrivals packets.csv --delay 30ms --loss 1% --departures -"
 )]
 pub(crate) struct EmulateArgs {
     /// Port a=[NETNS/]IFACE or b=[NETNS/]IFACE; give the option once for each
-    #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets"], value_parser = values::parsed::<PortArgument>)]
+    #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets", "print_scenario"], value_parser = values::parsed::<PortArgument>)]
     pub(crate) ports: Vec<PortArgument>,
     /// Duration in seconds, or 5m, 1h, forever [default: forever]
     #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
@@ -97,11 +97,11 @@ pub(crate) struct SampleArgs {
 pub(crate) struct FollowArgs {
     /// Measure the path to TARGET meanwhile, and refit the scenario to it
     ///
-    /// Packets from port a to port b get the forward direction of the path. Until the first refit, --delay, --loss and --rate apply.
+    /// Packets from port a to port b get the forward direction of the path. Until the first refit, the impairments of the command line apply.
     #[arg(long = "follow", value_name = "TARGET", value_parser = values::parsed::<Target>, conflicts_with_all = ["offline", "scenario", "preset"])]
     pub(crate) target: Option<Target>,
     /// Length of a period, 2s to 24h; a refit follows each
-    #[arg(long, value_name = "D", default_value = "30s", requires = "target", value_parser = values::refit_period, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "D", default_value = "30s", requires = "target", value_parser = values::refit_period, allow_hyphen_values = true)]
     pub(crate) refit_every: Duration,
     /// Time between probes
     #[arg(long, short, hide_short_help = true, value_name = "D", default_value = "20ms", requires = "target", value_parser = values::interval, allow_hyphen_values = true)]
@@ -131,35 +131,69 @@ pub(crate) struct ImpairmentArgs {
     /// Delay every packet by D, such as 30ms, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<Duration>,
+    /// Add a random delay of mean J (exponential), such as 5ms, in order
+    ///
+    /// J is also the mean absolute difference of the delays of consecutive packets, at intervals above the delays.
+    #[arg(long, value_name = "J", value_parser = values::delay, allow_hyphen_values = true)]
+    pub(crate) jitter: Option<Duration>,
     /// Random loss of this share of the packets: 1% or 0.01
     ///
     /// Values of 1 or more need a percent sign.
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
+    /// Duplicate this share of the packets: 1% or 0.01
+    #[arg(long, hide_short_help = true, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) duplicate: Option<f64>,
+    /// Reorder this share of the packets, each by one packet: 1% or 0.01
+    #[arg(long, hide_short_help = true, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) reorder: Option<f64>,
     /// Rate limit in layer-2 frames, such as 10Mbit, with a queue of 64 KiB
+    ///
+    /// With a preset that has a rate, its layer and queue stay.
     #[arg(long, value_name = "RATE", value_parser = values::parsed::<Rate>, allow_hyphen_values = true)]
     pub(crate) rate: Option<Rate>,
+    /// Size of the queue before the rate limit, 64B to 4GiB
+    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = values::queue, allow_hyphen_values = true)]
+    pub(crate) queue: Option<u64>,
     /// Seed of all random decisions: six numbers, as a run prints them [default: random]
     #[arg(long, hide_short_help = true, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
+}
+
+impl ImpairmentArgs {
+    /// Whether an option changes what is done to packets.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.delay.is_some()
+            || self.jitter.is_some()
+            || self.loss.is_some()
+            || self.duplicate.is_some()
+            || self.reorder.is_some()
+            || self.rate.is_some()
+            || self.queue.is_some()
+    }
 }
 
 /// Files instead of ports.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OFFLINE)]
 pub(crate) struct OfflineArgs {
-    /// List the included scenarios with delay, loss, rate and source
+    /// List the included scenarios with delay, jitter, loss, rate and source
     #[arg(long, help_heading = SCENARIO, exclusive = true)]
     pub(crate) list_presets: bool,
+    /// Print the scenario that would be emulated, as a file, and end
+    #[arg(long, help_heading = SCENARIO, hide_short_help = true, conflicts_with = "offline")]
+    pub(crate) print_scenario: bool,
     /// Run in virtual time, from --arrivals to --departures
     #[arg(long, requires = "arrivals",
         conflicts_with_all = ["ports", "data_plane", "duration", "allow_default_route"])]
     pub(crate) offline: bool,
     /// Scenario file (TOML)
-    #[arg(long, help_heading = SCENARIO, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
+    #[arg(long, help_heading = SCENARIO, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "jitter", "loss", "duplicate", "reorder", "rate", "queue"])]
     pub(crate) scenario: Option<PathBuf>,
     /// Included scenario, see --list-presets
-    #[arg(long, help_heading = SCENARIO, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
+    ///
+    /// Impairments that are given too replace those of the preset.
+    #[arg(long, help_heading = SCENARIO, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Arriving packets: a table (time_ns,port,size) or a capture
     ///

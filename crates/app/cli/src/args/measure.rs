@@ -8,7 +8,7 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::names::Target;
 use romer_measure::ShaperChoice;
 use romer_record::service::Service;
-use romer_traffic::{DepartureJitter, TrafficModel};
+use romer_traffic::{DepartureJitter, TokenBucket, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
@@ -130,6 +130,13 @@ pub(crate) struct MeasureArgs {
     /// Table of the marks of service levels, in TOML, instead of the defaults
     #[arg(long, value_name = "FILE", requires = "service", help_heading = MARKING, hide_short_help = true)]
     pub(crate) marks: Option<PathBuf>,
+    /// Mark packets beyond this token bucket (16kBps,640B) as non-conforming: cs0, and priority 1
+    ///
+    /// Rate and depth count UDP payload. The kernel of this host marks packets that --service would mark otherwise. --marks replaces
+    /// the marks ([non-conforming]). This needs nftables and root.
+    #[arg(long, value_name = "RATE,DEPTH", value_parser = values::parsed::<TokenBucket>, requires = "service", conflicts_with = "shape",
+        allow_hyphen_values = true, help_heading = MARKING, hide_short_help = true)]
+    pub(crate) profile: Option<TokenBucket>,
     /// Fail (exit code 6) if a metric does not meet this limit; repeatable
     ///
     /// METRIC is [DIRECTION.]METRIC[.STATISTIC], such as forward.delay_ns.p99, or an alias: loss, rtt.p99, jitter, mos.
@@ -256,4 +263,10 @@ pub(crate) struct TurnArgs {
     /// Start at this time (2026-11-22T09:00:00Z), or after this delay (+10s)
     #[arg(long, value_name = "TIME|+D", value_parser = start::start, help_heading = SCHEDULE)]
     pub(crate) start: Option<Start>,
+    /// Start when the calibration of a live Qtcp test is complete: HOST or HOST:PORT of its receiver (`romer qtcp -r`)
+    ///
+    /// The port is 5003 by default. The receiver need not have started.
+    #[arg(long, value_name = "HOST", value_parser = values::parsed::<Target>, conflicts_with_all = ["start", "every"], help_heading = SCHEDULE,
+        hide_short_help = true)]
+    pub(crate) after: Option<Target>,
 }

@@ -57,7 +57,8 @@ pub(crate) struct SinkArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  romer noise source HOST --mix imix:simple --rate 100kbit\n  romer noise source HOST --mix \
-        trace:packets.csv --rate 5Mbit --layer l3 --duration 1m"
+        trace:packets.csv --rate 5Mbit --layer l3 --duration 1m\n  romer noise source HOST --mix imix:simple --rate 100kbit \
+        --after HOST:5003"
 )]
 pub(crate) struct SourceArgs {
     /// The host of the sink: HOST, HOST:PORT or [IPV6]:PORT; the port is 8890 by default
@@ -79,6 +80,11 @@ pub(crate) struct SourceArgs {
     /// Duration in seconds, or 500ms, 5m, 1h, forever [default: until interrupted]
     #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
+    /// Start when the calibration of a live Qtcp test is complete: HOST or HOST:PORT of its receiver (`romer qtcp -r`)
+    ///
+    /// The port is 5003 by default. The receiver need not have started.
+    #[arg(long, value_name = "HOST", value_parser = values::parsed::<Target>)]
+    pub(crate) after: Option<Target>,
     /// DSCP of the packets: a name (EF, AF41, CS5) or 0 to 63
     #[arg(long, value_name = "DSCP", default_value = "cs0", value_parser = values::parsed::<Dscp>, allow_hyphen_values = true)]
     pub(crate) dscp: Dscp,

@@ -146,7 +146,8 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             Some(other) if other != flag => {
                 format!("options cannot be combined ({flag}, {other}): each excludes the other; remove one")
             }
-            _ => format!("option given twice ({flag}): it has one value; remove one"),
+            Some(_) => format!("option given twice ({flag}): it has one value; remove one"),
+            None => format!("options cannot be combined ({flag}): it excludes all others; remove them"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();
@@ -406,6 +407,7 @@ mod tests {
             ("packet-size", Bare::Accepted),
             ("mtu", Bare::Accepted),
             ("frame-sizes", Bare::Accepted),
+            ("queue", Bare::Accepted),
             // Seconds.
             ("duration", Bare::Accepted),
             ("waiting-time", Bare::Accepted),
@@ -424,6 +426,7 @@ mod tests {
             ("json-lines-interval", Bare::NeedsUnit),
             ("every", Bare::Accepted),
             ("delay", Bare::NeedsUnit),
+            ("jitter", Bare::NeedsUnit),
             ("allowance", Bare::NeedsUnit),
             ("jitter-buffer", Bare::NeedsUnit),
             ("path-minimum", Bare::NeedsUnit),
@@ -438,6 +441,8 @@ mod tests {
             ("capacity", Bare::NeedsUnit),
             // Percent or fractions.
             ("loss", Bare::NeedsUnit),
+            ("duplicate", Bare::NeedsUnit),
+            ("reorder", Bare::NeedsUnit),
             ("loss-ratio", Bare::NeedsUnit),
             ("exceed-ratio", Bare::NeedsUnit),
         ];

@@ -47,7 +47,7 @@ pub(crate) enum ServiceArg {
         romer qtcp -F\"voice\" -c 1000\n  romer qtcp -F voice -k 1 -d -q 10 --force\n  \
         romer qtcp -F voice -k 0\n  \
         romer qtcp -A\"results\" --csv all.csv",
-    group = clap::ArgGroup::new("what").required(true).args(["transmit", "receive", "prefix", "folder"])
+    group = clap::ArgGroup::new("what").required(true).args(["transmit", "receive", "prefix", "folder", "flows"])
 )]
 pub(crate) struct QtcpArgs {
     /// Send a test to the receiver at ADDR
@@ -167,6 +167,9 @@ pub(crate) struct QtcpArgs {
     /// Write the results of a live test as JSON; - is standard output
     #[arg(long, help_heading = LIVE, hide_short_help = true, value_name = "FILE", value_parser = Format::DOCUMENT.target(), conflicts_with_all = ["prefix", "folder"])]
     pub(crate) json: Option<String>,
+    /// List the flows that romer shapes or reserves for on this host, with service, rate and bytes
+    #[arg(long, hide_short_help = true, exclusive = true)]
+    pub(crate) flows: bool,
     /// An option of Qtcp that its documentation does not explain
     #[arg(short = 'a', hide = true, value_name = "N", num_args = 0..=1, default_missing_value = "", allow_hyphen_values = true)]
     pub(crate) unexplained: Option<String>,

@@ -40,6 +40,14 @@ pub(crate) struct RespondArgs {
     /// Address of the control channel; repeatable [default: port 8862 of the same addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen_address, allow_hyphen_values = true)]
     pub(crate) control: Vec<SocketAddr>,
+    /// Answer plain requests in the kernel, on the interfaces that have the addresses of --listen
+    ///
+    /// An XDP program answers STAMP requests without TLVs and without a session. All other packets reach the responder as
+    /// usual. The same limits apply to both, each with its own rate limit. The time stamps in the replies are the
+    /// program's. It needs root and Linux 6.1. It is attached in the driver where that sends the replies (xdp-native), else
+    /// behind it (xdp-generic), and ends with the responder, also if that is killed.
+    #[arg(long, requires = "listen", conflicts_with_all = ["key_file", "stateful"], hide_short_help = true)]
+    pub(crate) in_kernel: bool,
     /// Time stamp source: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_possible_values = true)]
     pub(crate) stamp: StampPlace,

@@ -375,7 +375,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
         let _ = writeln!(text, "soft spot: {}", spot.text);
     }
     for event in romer_report::benchmark::events(document) {
-        let _ = writeln!(text, "event: {}", event.text);
+        let _ = writeln!(text, "event: {}", event.text());
     }
     warnings(&mut text, document);
     text.push_str(&not_known(document, required));

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use romer_emulate::{Arrival, Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_impair::{Headers, PortId};
 use romer_record::Exit;
-use romer_record::emulation::Emulation;
+use romer_record::emulation::{EmulatedPacket, Emulation};
 use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
@@ -49,11 +49,10 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     output::check_target(departures, wanted.force)?;
     output::check_target(json, wanted.force)?;
-    let (files, single) = (&arguments.files, &arguments.impairments);
-    let single = single.delay.is_some() || single.loss.is_some() || single.rate.is_some();
-    if files.scenario.is_none() && files.preset.is_none() && !single {
+    let files = &arguments.files;
+    if files.scenario.is_none() && files.preset.is_none() && !arguments.impairments.is_any() {
         return Err(Failure::usage(
-            "missing scenario (--scenario, --preset): --offline needs one, or --delay, --loss or --rate; e.g. --preset demo",
+            "missing scenario (--scenario, --preset): --offline needs one, or impairments such as --delay; e.g. --preset demo",
         ));
     }
     let opened = super::scenario(arguments)?;
@@ -95,26 +94,43 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Shows the presets.
+/// Prints a table of the presets.
 pub(super) fn list() -> Result<Exit, Failure> {
-    let mut text = String::from("delay (median), loss and rate: a to b / b to a\n\n");
+    let mut rows = vec![["name", "delay", "jitter", "loss", "rate", "year", "source"].map(str::to_owned)];
     for preset in romer_scenario::PRESETS {
         let scenario = preset.scenario().map_err(Failure::own)?;
-        let figures = figures(&scenario, preset.text).map_err(Failure::own)?;
-        let about = scenario.about;
-        let title = about.title.unwrap_or_default();
+        let [delay, jitter, loss, rate] = figures(&scenario, preset.text)?;
         // A source begins with who published it.
-        let source = about.source.unwrap_or_default();
-        let publisher = source.split(',').next().unwrap_or_default();
-        let year = about.year.map_or(String::new(), |year| format!(", {year}"));
-        let _ = writeln!(text, "{:<28} {title}: {figures} ({publisher}{year})", preset.name);
+        let source = scenario.about.source.unwrap_or_default();
+        let publisher = source.split(',').next().unwrap_or_default().to_owned();
+        let year = scenario.about.year.map_or_else(String::new, |year| year.to_string());
+        rows.push([preset.name.to_owned(), delay, jitter, loss, rate, year, publisher]);
     }
+    let mut text = String::from(
+        "Of packets every 20 ms, a to b / b to a: median delay, mean absolute difference of consecutive delays (jitter), loss\n\n",
+    );
+    text.push_str(&aligned(&rows));
     output::print(&text);
     Ok(Exit::Success)
 }
 
-/// The median delay and the loss of a minute of voice in virtual time, and the rate limit, of both directions.
-fn figures(scenario: &Scenario, text: &str) -> io::Result<String> {
+/// Rows with their columns below each other, two spaces apart.
+fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; COLUMNS]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Delay, jitter and loss of a minute of voice in virtual time, and the rate limit, of both directions.
+fn figures(scenario: &Scenario, text: &str) -> Result<[String; 4], Failure> {
     const PACKETS: i64 = 3_000;
     const INTERVAL_NS: i64 = 20_000_000;
     const FRAME_BYTES: u32 = 218;
@@ -123,19 +139,40 @@ fn figures(scenario: &Scenario, text: &str) -> io::Result<String> {
         .collect();
     let headers = vec![Headers { protocol: Some(UDP), ..Headers::default() }];
     let arrivals = Arrivals { packets, headers, ..Arrivals::default() };
-    let emulated = offline::run(scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut io::sink())?;
+    let mut departures = Vec::new();
+    let seed = Seed([1, 2, 3, 4, 5, 6]);
+    let emulated = offline::run(scenario, text, seed, &arrivals, &mut departures).map_err(Failure::own)?;
+    let departures = romer_emulate::read_departures(Path::new("-"), departures.as_slice(), usize::MAX)?;
     let ways = [&emulated.a_to_b, &emulated.b_to_a];
     let delay = ways.map(|way| way.total_delay_ns.median.map_or_else(|| "?".into(), rounded));
+    let jitter = departures
+        .packets
+        .each_ref()
+        .map(|packets| jitter(packets).map_or_else(|| "?".into(), Duration::rounded));
     let loss = ways.map(|way| format!("{:.1} %", way.loss_ratio().unwrap_or(0.0) * 100.0));
-    let mut figures = format!("{}, loss {}", both(delay), both(loss));
     let rate = scenario.config.base.paths.each_ref().map(|paths| {
         let limit = paths.iter().flatten().find_map(|path| path.rate);
         limit.map_or_else(|| "unlimited".to_owned(), |rate| rate_text(rate.limit))
     });
-    if rate.iter().any(|rate| rate != "unlimited") {
-        figures.push_str(&format!(", {}", both(rate)));
-    }
-    Ok(figures)
+    Ok([delay, jitter, loss, rate].map(both))
+}
+
+/// The mean absolute difference of the delays of consecutive packets.
+fn jitter(packets: &[EmulatedPacket]) -> Option<Duration> {
+    let firsts = packets.iter().filter(|packet| packet.copy == 0);
+    let delays: Vec<(u64, i64)> = firsts
+        .filter_map(|packet| Some((packet.ordinal, packet.departure_ns? - packet.arrival_ns)))
+        .collect();
+    let differences: Vec<i64> = delays
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [(before, a), (ordinal, b)] if before + 1 == *ordinal => Some((b - a).abs()),
+            _ => None,
+        })
+        .collect();
+    let sum: i64 = differences.iter().sum();
+    let count = i64::try_from(differences.len()).unwrap_or(i64::MAX);
+    sum.checked_div(count).map(Duration::from_nanos)
 }
 
 /// A value of each direction; one if they are equal.

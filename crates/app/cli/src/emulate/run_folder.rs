@@ -39,7 +39,7 @@ pub(super) const MEASUREMENTS: &str = "measurements";
 const OWN_FILES: [&str; 6] = [SAMPLES, DOCUMENT, SCENARIO, PAGE, FIGURES, MEASUREMENTS];
 
 /// The scenario with its seed, so that the file alone says what is to be done again.
-fn seeded(scenario: &str, seed: Seed) -> String {
+pub(super) fn seeded(scenario: &str, seed: Seed) -> String {
     let words = seed.0.map(|word| word.to_string()).join(", ");
     let Ok(table) = toml::de::DeTable::parse(scenario) else { return scenario.to_owned() };
     match table.get_ref().get("seed").map(toml::Spanned::span) {

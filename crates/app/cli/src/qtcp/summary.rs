@@ -5,6 +5,7 @@ use romer_record::qtcp::{
     QtcpReceived, QtcpReceiver, QtcpReceiverEnd, QtcpReservation, QtcpReservationState, QtcpSender,
     QtcpSenderEnd, QtcpSent, QtcpStamps,
 };
+use romer_report::warning::Text;
 use romer_units::{Duration, counted};
 
 /// Ranges of lost numbers that the terminal shows.
@@ -145,7 +146,7 @@ fn ranges(numbers: &[u64]) -> String {
 
 /// What a reader should know before using the figures.
 pub(super) fn notes(document: &QtcpReceiver) -> Vec<String> {
-    let mut notes = document.skew_notes.clone();
+    let mut notes: Vec<String> = document.skew_notes.iter().map(Text::text).collect();
     let stated = document.calibration_packets;
     if let Some(announced) = document.announced.as_ref().map(|traffic| traffic.calibration_packets)
         && announced != stated

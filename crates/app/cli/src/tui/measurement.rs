@@ -500,6 +500,7 @@ mod tests {
             skew_ppm: Some(20.5),
             skew_interval_ppm: Some([20.0, 21.0]),
             why_not: None,
+            revision_ns: None,
         };
         painter.on_interval(&StreamInterval { clock: Some(clock), ..interval(0, 1, 10, 10, 1e6) });
         let text = shown(&*picture.lock().unwrap(), 140, 20);

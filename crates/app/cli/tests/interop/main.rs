@@ -1,5 +1,5 @@
 //! Other implementations: scapy builds STAMP requests and reads romer's replies; stamp-suite measures romer, and is
-//! measured by it ([`stamp_suite`]).
+//! measured by it ([`stamp_suite`]). tshark reads its RSVP messages ([`rsvp`]).
 //!
 //! All read RFC 8762 and RFC 8972 for themselves, so that they agree with more than with each other.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod relay;
+mod rsvp;
 mod stamp_suite;
 
 use std::path::Path;

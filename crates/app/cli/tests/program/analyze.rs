@@ -527,6 +527,17 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     assert!((mean - 10e6).abs() < 0.5e6, "{mean}");
     let differs = concatenated(&other);
     assert_eq!(of(&differs, "test/passed"), false, "{differs:#}");
+    // Delay variation has no offset of clocks, and no mean.
+    let mut command = romer(["analyze", "--quiet", "--json", "-", "--of", "jitter", "--concatenate"]);
+    let jitter = process::run(command.args([&a, &b]).arg("--measured").arg(&both)).with_code(0).document();
+    schema::assert_valid(&jitter, "concatenation");
+    assert_eq!(at(&jitter, "/quantity"), "ipdv");
+    let directions = at(&jitter, "/directions").as_array().unwrap();
+    assert!(directions.iter().all(|one| one["delay_kind"] == "absolute"), "{jitter:#}");
+    let names = |one: &Value| -> Vec<Value> {
+        one["figures"].as_array().unwrap().iter().map(|figure| figure["name"].clone()).collect()
+    };
+    assert!(directions.iter().all(|one| names(one) == vec![Value::from("p95"), "p99".into()]), "{jitter:#}");
     let text = process::run(romer(["analyze", "--concatenate"]).args([&a, &b])).with_code(0).stdout;
     assert!(text.contains("A + B") && text.contains("no significant correlation"), "{text}");
 }

@@ -402,8 +402,8 @@ fn a_device_that_was_away_is_waited_for_and_its_absence_is_no_loss() {
     let found = document(bench_in(&lab, &run, &[&["load-sweep"], &loads[..], &times, &cases].concat()));
     assert_eq!(trials(&found)[0]["case"], "none", "the seed has it first");
     let events = at(&found, "/events").as_array().unwrap();
-    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
-    assert!(kinds.starts_with(&["device-silent", "device-rebooted"]), "{events:#?}");
+    let codes: Vec<&str> = events.iter().map(|event| event["code"].as_str().unwrap()).collect();
+    assert!(codes.starts_with(&["device-silent", "device-rebooted"]), "{events:#?}");
     for trial in trials(&found).iter().filter(|trial| is_valid(trial)) {
         assert_eq!(count(trial, "/lost"), 0, "{trial:#}");
     }
@@ -489,7 +489,7 @@ fn a_killed_benchmark_goes_on_where_it_was() {
         .map(|one| format!("{} {} {}", one["frame_size"], one["duration_ns"], one["repeat"]))
         .collect();
     assert_eq!(places.len(), 4, "both sizes in both repeats");
-    assert!(at(&whole, "/events").as_array().unwrap().iter().any(|event| event["kind"] == "resumed"));
+    assert!(at(&whole, "/events").as_array().unwrap().iter().any(|event| event["code"] == "resumed"));
     let report = |more: &[&str]| process::run(process::romer(["report"]).arg(&run).args(more));
     let figures = folder.path().join("figures");
     report(&["--quiet", "--svg", figures.to_str().unwrap()]).with_code(0);
@@ -529,9 +529,8 @@ fn a_benchmark_killed_within_the_testers_own_tests_goes_on_as_well() {
     assert_eq!((&whole["partial"], trials(&whole).len()), (&serde_json::json!(false), 1));
     assert!(whole["self_test"].is_object(), "the tester was tested again: {whole}");
     let event = at(&whole, "/events/0");
-    assert_eq!(event["kind"], "resumed");
-    let text = event["text"].as_str().unwrap();
-    assert!(text.ends_with("s after its start, without any stored result"), "{text}");
+    assert_eq!(event["code"], "resumed");
+    assert_eq!(event["since"], "start", "no result was stored: {event}");
 }
 
 #[test]
@@ -603,7 +602,7 @@ fn a_reset_that_takes_the_testers_link_is_timed_as_well() {
         results.iter().find(|one| one["quantity"] == name).map(|one| number(one, "/mean")).unwrap()
     };
     let events = at(&found, "/events").as_array().unwrap();
-    assert!(events.iter().any(|event| event["kind"] == "link-lost"), "{events:#?}");
+    assert!(events.iter().any(|event| event["code"] == "link-lost"), "{events:#?}");
     if is_valid(trial) {
         assert!(unlinked > 0, "{trial:#}");
         #[expect(clippy::cast_precision_loss, reason = "counts are below 2^53")]

@@ -114,3 +114,25 @@ fn a_step_after_the_end_of_the_proof_is_refused() {
     let refused = process::run(&mut command).with_code(2);
     assert!(refused.stderr.contains("--clock-step 5s"), "{refused:?}");
 }
+
+/// Two packet logs of one link at 10 and 100 Mbit/s, 72 bytes on the wire and an error of 7 µs: both are found.
+#[test]
+fn two_rates_give_the_constant_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |name: &str, half_ns: u64| {
+        let mut text = String::from("sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n");
+        for sequence in 0..300_u64 {
+            let t1 = 1_000_000_000 + sequence * 20_000_000;
+            let (t2, t4) = (t1 + half_ns, t1 + 2 * half_ns);
+            text.push_str(&format!("{sequence},14,{t1},{t2},{t2},{t4}\n"));
+        }
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (slow, fast) = (log("slow.csv", 57_600 + 7_000), log("fast.csv", 5_760 + 7_000));
+    let rates = [format!("{slow}@10Mbit"), format!("{fast}@100Mbit")];
+    let said = process::run(romer(["calibrate", "--rates"]).args(&rates)).with_code(0).stdout;
+    assert!(said.contains("computed 72.0 bytes on the wire (sent 72"), "{said}");
+    assert!(said.contains("constant error 7.00 µs"), "{said}");
+}

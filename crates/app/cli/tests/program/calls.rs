@@ -31,6 +31,7 @@ fn clean_call_is_rated_and_limited() {
         assert!((of("r").as_f64().unwrap() - 93.2).abs() < 1e-9, "{document:#}");
         assert_eq!((of("rating"), of("jitter_buffer")), ("very-satisfied".into(), "fixed".into()));
         assert_eq!(of("jitter_buffers").as_array().map(Vec::len), Some(5));
+        assert!(number(&of("adaptive"), "/jitter_buffer_ns") >= 10e6, "{document:#}");
         // A packet of 20 ms and the buffer, and a path of less than a millisecond or some of a busy host's.
         let delay = of("mouth_to_ear_ns").as_f64().unwrap();
         assert!((80e6..95e6).contains(&delay), "{delay}");

@@ -1,8 +1,11 @@
 //! Code points and hops.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::common::lab::{FAR, FAR_V6, Lab};
+use crate::common::process::{self, Process};
 use crate::common::{at, count, warned};
 
 #[test]
@@ -147,5 +150,79 @@ fn services_set_code_point_and_priority() {
         assert_eq!(count(&document, "/traffic/priority"), priority);
         // What associates the session has the same marks.
         assert!(lab.counted("A", "inet", counter) - before >= 10, "{arguments:?}");
+    }
+}
+
+/// Tables of nftables at host A that a romer has made.
+fn tables(lab: &Lab) -> usize {
+    let listed = process::run(lab.command("A", "nft").args(["list", "tables"])).with_code(0).stdout;
+    listed.lines().filter(|line| line.starts_with("table inet romer-")).count()
+}
+
+/// Packets beyond the profile have the marks of non-conforming packets, and those before them the marks of their service level. The
+/// rules are gone at the end, also after a kill. The bucket holds ten packets, and earns one in 64 s.
+#[test]
+fn packets_beyond_the_profile_are_marked() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let marks = home.path().join("marks.toml");
+    std::fs::write(&marks, "[non-conforming]\ndscp = \"af13\"\npriority = 2\n").unwrap();
+    lab.filter(
+        "A",
+        "table inet test {
+            counter one { }
+            counter two { }
+            chain output {
+                type filter hook output priority 0
+                udp dport 862 meta priority 0:1 counter name one
+                udp dport 862 meta priority 0:2 counter name two
+            }
+        }",
+    );
+    let profile =
+        ["--service", "controlled-load", "--profile", "8bit,640B", "--size", "64", "--direction", "forward"];
+    let counted = ["--count", "30", "--interval", "2ms"];
+    let own = ["--marks", marks.to_str().unwrap()];
+    for (target, more, told, counter) in
+        [(FAR, &[][..], "cs0", "one"), (FAR_V6, &[][..], "cs0", "one"), (FAR, &own[..], "af13", "two")]
+    {
+        let before = lab.counted("A", "inet", counter);
+        let document = lab.measure(&[&profile[..], &counted[..], more, &[target][..]].concat()).document();
+        assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "cs3": 10, told: 20 }), "{target}");
+        assert_eq!(lab.counted("A", "inet", counter) - before, 20, "{target}");
+        assert_eq!(tables(&lab), 0);
+    }
+
+    let endless = ["--duration", "100s", "--json-lines", "--json-lines-interval", "20ms", FAR];
+    let (mut command, _home) = lab.measuring(&[&profile[..], &endless[..]].concat());
+    let mut measuring = Process::start(&mut command);
+    assert!(!measuring.line().is_empty());
+    assert_eq!(tables(&lab), 1);
+    measuring.signal("KILL");
+    measuring.wait();
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while tables(&lab) > 0 {
+        assert!(Instant::now() < give_up, "the rules are still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A profile that cannot be kept by counting packets of this size is refused.
+#[test]
+fn profiles_count_packets_of_one_size() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (arguments, says) in [
+        (&["--profile", "16kBps,63B", "--size", "64"][..], "no packet is in profile (--profile 16kBps,63B)"),
+        (
+            &["--profile", "16kBps,6400B", "--traffic", "im"][..],
+            "the packets differ in size (--profile 16kBps,6400B)",
+        ),
+    ] {
+        let common = ["--service", "controlled-load", "--direction", "forward", "--count", "1", FAR];
+        let refused = lab.try_measure(&[arguments, &common[..]].concat()).ended.with_code(2);
+        assert!(refused.stderr.contains(says), "{refused:?}");
+        assert_eq!(tables(&lab), 0);
     }
 }

@@ -94,6 +94,16 @@ fn forward_and_reverse_delay_make_the_round_trip_probe_by_probe_and_in_the_docum
     }
     let median = |direction| number(&document, &format!("/{direction}/delay_ns/median"));
     assert!(median("round_trip") > median("forward").max(median("reverse")));
+    // By the program's own stamps, which the run has too, a round trip takes longer: they lie outside of the kernel's.
+    let by = |place: &str| {
+        let mut command = romer(["analyze", "--quiet", "--json", "-", "--stamp", place]);
+        process::run(command.arg(run.folder())).with_code(0).document()
+    };
+    let (kernel, user) = (by("kernel"), by("user"));
+    assert_eq!(at(&kernel, "/stamps/sender_departure"), at(&document, "/stamps/sender_departure"));
+    assert_eq!(at(&user, "/stamps/sender_departure"), "user");
+    let least = |document: &Value| number(document, "/round_trip/delay_ns/min");
+    assert!(least(&user) > least(&kernel), "{} {}", least(&user), least(&kernel));
 }
 
 #[test]

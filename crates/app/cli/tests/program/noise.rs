@@ -102,6 +102,39 @@ fn traces_repeat_until_the_end() {
     assert_eq!(count(&sent, "/payload_octets"), 200 * packets - 100 * (packets % 2));
 }
 
+/// A source and a measurement that start after the calibration of a test start while its sender pauses, and not before: the receiver
+/// is not there when they begin to wait.
+#[test]
+fn sources_wait_for_calibrations() {
+    let lab = Lab::path();
+    let home = tempfile::tempdir().unwrap();
+    let sink = sink(&lab, &home.path().join("sink.json"));
+    let _responder = lab.respond(&[]);
+    let noise = ["noise", "source", FAR, "--mix", "imix:simple", "--rate", "100kbit", "--after", FAR];
+    let mut source = Process::start(&mut lab.romer("A", noise));
+    let (mut measuring, _run) = lab.measuring(&["-c", "5", "-i", "10ms", "--after", FAR, FAR]);
+    let measuring = Process::start(&mut measuring);
+    let mut receiver = Process::start(&mut lab.romer("B", ["qtcp", "-c50", "-n50", "-r"]));
+    assert_eq!(receiver.line(), "Waiting for QoS sender to initiate QoS connection.\n");
+    let mut sender =
+        Process::start_with_input(&mut lab.romer("A", ["qtcp", "-l64", "-R100", "-c50", "-n50", "-t", FAR]));
+    let lines = [sender.line(), sender.line(), sender.line()];
+    assert_eq!(lines[2], "Calibration complete. Type 'c' to continue.\n", "{lines:?}");
+    assert_eq!(source.line(), format!("sending: 100000bit to {FAR}:8890\n"));
+    let measured = measuring.wait().with_code(0);
+    assert!(
+        measured.stderr.contains("note: waiting for the calibration of the test at 198.18.0.3\n"),
+        "{measured:?}"
+    );
+    sender.enter("c");
+    sender.wait().with_code(0);
+    receiver.wait().with_code(0);
+    source.signal("INT");
+    assert!(source.wait().with_code(130).stdout.contains(" sent in "));
+    sink.signal("TERM");
+    sink.wait().with_code(0);
+}
+
 /// UDP datagrams that host B has delivered.
 fn lab_received(lab: &Lab) -> u64 {
     let counters = process::run(lab.command("B", "cat").arg("/proc/net/snmp")).with_code(0).stdout;

@@ -375,3 +375,26 @@ fn what_is_read_is_never_written_over() {
     process::run(qtcp.arg(&prefix).arg(&kept)).with_code(2);
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), lines);
 }
+
+/// A measurement is compared with captures of its packets: with its own, no figure differs.
+#[test]
+fn captures_are_a_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    let (near, far) = (recorded("near.pcap"), recorded("far.pcap"));
+    let document = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
+    let run = folder.path().join("run.json");
+    std::fs::write(&run, document.to_string()).unwrap();
+    let mut command = romer(["compare", "--quiet", "--json", "-"]);
+    command.arg(&run).arg("--reference").args([&near, &far]);
+    let compared = process::run(&mut command).with_code(0).document();
+    schema::assert_valid(&compared, "comparison");
+    let directions = at(&compared, "/directions").as_array().unwrap();
+    assert!(!directions.is_empty(), "{compared:#}");
+    for direction in directions {
+        let differences = direction["figures"].as_array().unwrap().iter();
+        let differences: Vec<f64> = differences.filter_map(|figure| figure["difference"].as_f64()).collect();
+        assert!(!differences.is_empty() && differences.iter().all(|one| one.abs() < 1e-3), "{direction:#}");
+    }
+    let refused = process::run(romer(["compare"]).arg(&run).arg(&run).arg("--reference").args([&near, &far]));
+    assert!(refused.with_code(2).stderr.contains("--reference"));
+}

@@ -105,6 +105,32 @@ fn former_disciplines_are_restored() {
     }
 }
 
+/// A flow that is shaped is listed with its service, rate and packets; without one, nothing is.
+#[test]
+fn shaped_flows_are_listed() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let flows = || process::run(&mut lab.romer("A", ["qtcp", "--flows"])).with_code(0).stdout;
+    assert!(flows().starts_with("no flow: "));
+    for target in [FAR, FAR_V6] {
+        let (mut command, _home) = lab.measuring(&["--traffic", BUCKET, "--direction", "forward"]);
+        command.args(["--shape", "kernel:htb", "--service", "guaranteed", "--duration", "100s"]);
+        command.args(["--json-lines", "--json-lines-interval", "20ms", target]);
+        let mut measuring = Process::start(&mut command);
+        await_sent(&mut measuring, 50);
+        let listed = flows();
+        let rate = if target == FAR { "26,500" } else { "31,500" };
+        assert!(listed.starts_with("t0: *:"), "{listed}");
+        assert!(listed.contains(target), "{listed}");
+        assert!(listed.contains(&format!(": guaranteed, {rate} bytes/s, ")), "{listed}");
+        let packets = listed.split(", ").find_map(|part| part.strip_suffix(" packets sent")).unwrap();
+        assert!(packets.parse::<u64>().unwrap() >= 40, "{listed}");
+        measuring.signal("INT");
+        measuring.wait();
+    }
+    assert!(flows().starts_with("no flow: "));
+}
+
 /// The run records what shaped it, and every probe arrives with a departure of the kernel's.
 #[test]
 fn runs_record_their_shaper() {

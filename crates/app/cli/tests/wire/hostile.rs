@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use romer_record::document::ProbeDirection;
+use romer_record::refusal::{LimitScope, Refusal};
 use romer_session::association;
 use romer_session::control::{Message, RefusalCode, Refused, Request, ReverseStreamRequest, unhex};
 use serde_json::Value;
@@ -263,23 +264,19 @@ const OF_ONE: u8 = OF_ALL / 4;
 #[test]
 fn networks_share_sessions() {
     let (responder, control) = respond(&["--sessions", &OF_ALL.to_string()]);
-    let busy = |refused: Result<ControlConnection, Option<Refused>>, why: &str| {
+    let busy = |refused: Result<ControlConnection, Option<Refused>>, scope: LimitScope| {
         let refused = refused.err().flatten().unwrap();
         assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
-        assert!(refused.message.contains(why), "{refused:?}");
+        assert_eq!(refused.reason, Refusal::Sessions { scope });
     };
     let mut sessions = Vec::new();
     for network in 1..=4 {
         let own = (1..=OF_ONE).map(|number| session(host(network, number), control).ok().unwrap());
         sessions.extend(own);
-        let why = if network < 4 {
-            "this network (a /24 or a /56) has as many sessions"
-        } else {
-            "all sessions are taken"
-        };
-        busy(session(host(network, 100), control), why);
+        let scope = if network < 4 { LimitScope::Network } else { LimitScope::All };
+        busy(session(host(network, 100), control), scope);
     }
-    busy(session(host(5, 1), control), "all sessions are taken");
+    busy(session(host(5, 1), control), LimitScope::All);
     drop(sessions.pop());
     // It takes a moment until the responder knows.
     let late = (0..1_000).find_map(|_| {

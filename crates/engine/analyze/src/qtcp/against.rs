@@ -5,6 +5,8 @@ use std::io;
 use proptest::prelude::*;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{self, Entry, Options, Selection};
+use romer_record::warning::QtcpNote;
+use romer_report::warning::Text as _;
 use romer_units::random::{RandomStream as Random, Seed};
 
 use super::receiver::StepsBack;
@@ -41,7 +43,7 @@ fn in_memory(text: &str, asked: Asked) -> Result<Log, Unconverted> {
 
 /// That the receiver's clock went back first by so much, and that this or more is `left` in, where it is so. Who has all packets at
 /// hand has them in order of arrival, in which it never goes back: of a file in another order, only the passes say it.
-fn left_in(raw: &[Entry], left: &[Entry], received_back: Option<(u64, i64)>) -> Option<String> {
+fn left_in(raw: &[Entry], left: &[Entry], received_back: Option<(u64, i64)>) -> Option<QtcpNote> {
     let mut back = StepsBack::from_units(received_back?.1);
     for ((place, raw), left) in (0..).zip(raw).zip(left) {
         back.push(place, *raw, *left);
@@ -49,7 +51,12 @@ fn left_in(raw: &[Entry], left: &[Entry], received_back: Option<(u64, i64)>) -> 
     let step = back.first()?;
     let before = &left[..usize::try_from(step.place).unwrap()];
     let high = before.iter().rev().take_while(|entry| entry.latency() > step.above);
-    Some(back.text(step, high.last().map_or(0, |entry| entry.sequence)))
+    Some(back.note(step, high.last().map_or(0, |entry| entry.sequence)))
+}
+
+/// Whether a step of the receiver's clock is left in.
+fn is_left_in(note: &QtcpNote) -> bool {
+    matches!(note, QtcpNote::StepNotCompensated { .. })
 }
 
 fn in_passes(text: &str, asked: Asked, kept: usize) -> Result<Log, Unconverted> {
@@ -180,7 +187,8 @@ fn of_more_packets_than_are_kept_a_part_says_the_skew_and_that_is_said() {
     // in a million (its deviation; beyond ten of them fewer than one in 10^20 lie).
     let skew = outcome.skew_ppm.unwrap();
     assert!((skew - 40.0).abs() < 0.3, "{skew}");
-    assert!(outcome.notes.iter().any(|note| note.contains("drawn evenly")), "{:?}", outcome.notes);
+    let is_sampled = |note: &QtcpNote| matches!(note, QtcpNote::PacketsSampled { .. });
+    assert!(outcome.notes.iter().any(is_sampled), "{:?}", outcome.notes);
     let (_, expected, expected_lines, _) = in_memory(&text, Asked::plainly(2, 0)).unwrap();
     assert_eq!((outcome.notes.len(), lines), (expected.notes.len() + 1, expected_lines));
 }
@@ -190,12 +198,12 @@ fn jumps_are_at_their_packets_however_few_are_kept() {
     let text = text(&set(drifting(60_000)));
     let (log, outcome, ..) = in_passes(&text, Asked::plainly(3, 0), 8_192).unwrap();
     let (plain, expected, ..) = in_memory(&text, Asked::plainly(3, 0)).unwrap();
-    assert!(outcome.notes.iter().any(|note| note == "2 jumps of a clock were compensated"), "{outcome:?}");
+    assert!(outcome.notes.contains(&QtcpNote::JumpsCompensated { jumps: 2 }), "{outcome:?}");
     // (Of one of another size nothing said that it was left in.)
     for notes in [&outcome.notes, &expected.notes] {
-        assert!(notes.iter().any(|note| note.starts_with("jumps of one size alone")), "{notes:?}");
+        assert!(notes.contains(&QtcpNote::OneJumpSize), "{notes:?}");
     }
-    assert!(outcome.notes.iter().any(|note| note.contains("went back once")), "{outcome:?}");
+    assert!(outcome.notes.contains(&QtcpNote::SentBack { steps: 1 }), "{outcome:?}");
     let numbers = |line: &str| -> Vec<i64> { line.split(':').map(|field| field.parse().unwrap()).collect() };
     for (one, other) in log.lines().zip(plain.lines()) {
         let (one, other) = (numbers(one), numbers(other));
@@ -214,9 +222,10 @@ fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
     for kept in [KEPT, 1_024] {
         let asked = Asked::plainly(3, 500);
         let (log, outcome, ..) = in_passes(&text, asked, kept).unwrap();
-        assert!(outcome.notes.iter().any(|note| note == "1 jump of a clock was compensated"), "{outcome:?}");
+        assert!(outcome.notes.contains(&QtcpNote::JumpsCompensated { jumps: 1 }), "{outcome:?}");
         let told = outcome.notes.iter().find_map(|note| {
-            let most = note.strip_prefix("delays after a compensated clock step may be off by up to ")?;
+            let text = note.text();
+            let most = text.strip_prefix("delays after a compensated clock step may be off by up to ")?;
             most.split_once(" (95 %)")?
                 .0
                 .replace(' ', "")
@@ -267,10 +276,7 @@ fn that_calibration_packets_are_counted_from_zero_is_said_where_it_is_so() {
         let asked = Asked::plainly(2, calibration);
         same(&text(&entries), asked, KEPT);
         let (_, outcome, ..) = in_passes(&text(&entries), asked, KEPT).unwrap();
-        outcome
-            .notes
-            .iter()
-            .any(|note| note.contains("the first that came has the number 5") && note.contains("number 0"))
+        outcome.notes.contains(&QtcpNote::CalibrationFromZero { first: 5, calibration })
     };
     assert!(told(5, 150, false));
     assert!(!told(0, 150, false), "the first is there");
@@ -387,10 +393,7 @@ fn a_step_back_that_is_left_in_is_told_with_the_latencies_before_it() {
     let text = text(&stepping(&lines, (21, -3_926)));
     same(&text, Asked::plainly(3, 4), KEPT);
     let (_, outcome, ..) = in_passes(&text, Asked::plainly(3, 4), KEPT).unwrap();
-    assert!(
-        outcome.notes.iter().any(|note| note.contains("the receiver's clock stepped back")),
-        "{outcome:?}"
-    );
+    assert!(outcome.notes.iter().any(is_left_in), "{outcome:?}");
 }
 
 #[test]
@@ -410,10 +413,13 @@ fn a_stretch_between_two_steps_that_is_too_short_to_be_compensated_is_named() {
         (fields[2] > 800_000).then_some(fields[4])
     };
     let left: Vec<i64> = log.lines().filter_map(high).collect();
-    let told = outcome.notes.iter().find(|note| note.contains("which is not compensated:"));
+    let told = outcome.notes.iter().find_map(|note| match note {
+        QtcpNote::StepNotCompensated { since, before, more: 0, .. } => Some([*since, *before]),
+        _ => None,
+    });
     assert!(left.len() >= 25, "{left:?}");
-    let stretch = format!("packets {} to {} do not", left[0], left[left.len() - 1]);
-    assert!(told.is_some_and(|note| note.contains(&stretch)), "{stretch}: {outcome:?}");
+    let stretch = [left[0], left[left.len() - 1]].map(|number| u64::try_from(number).unwrap());
+    assert_eq!(told, Some(stretch), "{outcome:?}");
     // Where it is long enough, nothing is left to tell.
     let mut entries = drifting(20_000);
     for entry in entries.iter_mut().filter(|entry| (6_000..10_000).contains(&entry.sequence)) {
@@ -421,6 +427,6 @@ fn a_stretch_between_two_steps_that_is_too_short_to_be_compensated_is_named() {
     }
     entries.sort_by_key(|entry| entry.sequence);
     let (_, outcome, ..) = in_passes(&text(&entries), Asked::plainly(3, 0), KEPT).unwrap();
-    assert!(!outcome.notes.iter().any(|note| note.contains("not compensated")), "{outcome:?}");
-    assert!(outcome.notes.iter().any(|note| note.starts_with("2 jumps")), "{outcome:?}");
+    assert!(!outcome.notes.iter().any(is_left_in), "{outcome:?}");
+    assert!(outcome.notes.contains(&QtcpNote::JumpsCompensated { jumps: 2 }), "{outcome:?}");
 }

@@ -7,14 +7,14 @@ use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{
     Entry, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, Validation, examine,
 };
-use romer_report::warning::Text;
+use romer_record::warning::QtcpNote;
 use romer_units::{Arrival, Departure, Direction, Timestamp};
 use thiserror::Error;
 
 use super::receiver::{StepBack, StepsBack};
 use super::sender::{Falls, Shifts};
 use super::thinned::Thinned;
-use super::{IMPLAUSIBLE_PPM, ONE_SIZE, SkewOutcome, SkewRefusal, compensated, in_units, sent_back};
+use super::{IMPLAUSIBLE_PPM, SkewOutcome, SkewRefusal, compensations, in_units, sent_back};
 
 /// Of so many packets all are kept in memory, for the methods that go over them again and again; of more, half as many.
 pub const KEPT: usize = 1 << 20;
@@ -143,18 +143,20 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         if method == Method::LeastAbsoluteJumps {
             self.plan.shifts = self.falls.clone().unwrap_or_default();
             if self.plan.shifts.are_too_many() {
-                let why = "the send times go back more often than a clock is set";
-                return Err(SkewRefusal::NoFit(why.into()).into());
+                return Err(SkewRefusal::NoFit(
+                    "the send times go back more often than a clock is set".into(),
+                )
+                .into());
             }
             outcome.notes.extend(sent_back(self.plan.shifts.count()));
         }
         if method == Method::None {
             outcome.notes.extend(super::unheeded(calibration));
         } else if there < 2 {
-            outcome.notes.push("of one packet no skew can be fitted: nothing was taken out".into());
+            outcome.notes.push(QtcpNote::OnePacket);
         } else {
             if calibration == 0 {
-                outcome.notes.push(super::NO_CALIBRATION.into());
+                outcome.notes.push(QtcpNote::NoCalibration);
             }
             let until = self.until(calibration);
             outcome.notes.extend(super::counted_from_zero(calibration, self.first(), until));
@@ -176,7 +178,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         self.plan.left = left;
         if let Some((back, step)) = back.and_then(|back| back.first().map(|step| (back, step))) {
             let since = self.since(step)?;
-            outcome.notes.push(back.text(step, since));
+            outcome.notes.push(back.note(step, since));
         }
         Ok(outcome)
     }
@@ -290,9 +292,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         outcome.skew_ppm = Some(skew.ppm);
         outcome.notes.extend(super::few(self.examined.packets, calibration));
         if !estimate.events.is_empty() {
-            outcome.notes.push(compensated(estimate.events.len()));
-            outcome.notes.push(ONE_SIZE.into());
-            outcome.notes.extend(estimate.remarks.iter().map(Text::text));
+            outcome.notes.extend(compensations(&estimate));
         }
         self.plan.estimate = Some(self.sharpened(estimate)?);
         Ok(())
@@ -404,15 +404,11 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
 }
 
 /// That only some packets say what the skew is, where that is so.
-fn part(kept: &Thinned<Entry>) -> Option<String> {
-    (!kept.is_whole()).then(|| {
-        format!(
-            "the skew is fitted to {} of {} packets, drawn evenly: more than {} are not kept in memory for that (-k 1 uses \
-             them all)",
-            kept.values().len(),
-            kept.seen(),
-            kept.whole()
-        )
+fn part(kept: &Thinned<Entry>) -> Option<QtcpNote> {
+    (!kept.is_whole()).then(|| QtcpNote::PacketsSampled {
+        used: kept.values().len() as u64,
+        packets: kept.seen(),
+        limit: kept.whole() as u64,
     })
 }
 

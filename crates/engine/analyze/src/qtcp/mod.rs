@@ -7,16 +7,16 @@ mod receiver;
 mod sender;
 mod thinned;
 
-use romer_clock::skew::{ChangeKind, Correction, InTurn, Method, calibrated_until, sharpened};
+use romer_clock::skew::{ChangeKind, Correction, Estimate, InTurn, Method, calibrated_until, sharpened};
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::manifest::{SkewRequest, Stream};
-use romer_record::warning::SkewUnknown;
+use romer_record::warning::{QtcpNote, SkewUnknown};
 use romer_record::{Fate, OneWaySingleton, RoundTrip};
-use romer_report::warning::{Text, skew_unknown};
+use romer_report::warning::skew_unknown;
 use romer_singletons::ArrivalsSeen;
-use romer_units::{Direction, Dscp, Duration, Timestamp, counted, counted_as};
+use romer_units::{Direction, Dscp, Duration, Timestamp};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
@@ -60,7 +60,7 @@ pub struct SkewOutcome {
     /// How much faster the receiver's clock ran, parts in a million; `None` where nothing was taken out.
     pub skew_ppm: Option<f64>,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<QtcpNote>,
 }
 
 /// The method that a number of Qtcp's `-k` means.
@@ -107,11 +107,11 @@ pub fn to_log(
         return Ok(outcome);
     }
     if there < 2 {
-        outcome.notes.push("of one packet no skew can be fitted: nothing was taken out".into());
+        outcome.notes.push(QtcpNote::OnePacket);
         return Ok(outcome);
     }
     if calibration == 0 && method.takes_calibration() {
-        outcome.notes.push(NO_CALIBRATION.into());
+        outcome.notes.push(QtcpNote::NoCalibration);
     }
     let request = SkewRequest {
         method: method.to_string(),
@@ -135,71 +135,52 @@ pub fn to_log(
     outcome.skew_ppm = Some(skew.ppm);
     outcome.notes.extend(few(there, calibration));
     if !estimate.events.is_empty() {
-        outcome.notes.push(compensated(estimate.events.len()));
-        outcome.notes.push(ONE_SIZE.into());
-        outcome.notes.extend(estimate.remarks.iter().map(Text::text));
+        outcome.notes.extend(compensations(&estimate));
     }
     Ok(outcome)
 }
 
 /// That no skew was found, and why.
 fn no_fit(why: Option<&SkewUnknown>) -> SkewRefusal {
-    SkewRefusal::NoFit(why.map_or_else(|| NO_SKEW.into(), skew_unknown))
+    SkewRefusal::NoFit(why.map_or_else(|| "the method gives none".into(), skew_unknown))
 }
 
 /// By how much all steps of a sender's clock together are undone, units: 9 years. With it, stamps of the years 1970 to 2102 span less than
 /// 2^62 nanoseconds, so that differences of their differences fit into 64 bits.
 const MAX_SHIFT: i64 = (1 << 58) / UNIT_NS;
 
-/// That a fit is not to calibration packets.
-const NO_CALIBRATION: &str = "no calibration packets (-c): the skew is fitted to all packets";
-
 /// That calibration packets are stated and nothing is fitted.
-fn unheeded(calibration: u64) -> Option<String> {
-    (calibration > 0).then(|| "the calibration packets (-c) say nothing: with -k 0 no skew is fitted".into())
+fn unheeded(calibration: u64) -> Option<QtcpNote> {
+    (calibration > 0).then_some(QtcpNote::CalibrationUnused)
 }
 
 /// That a skew is fitted to few packets, of `there`, if it is.
-fn few(there: u64, calibration: u64) -> Option<String> {
-    let fitted = if calibration > 0 { there.min(calibration) } else { there };
-    (fitted < MIN_PACKETS_FOR_SKEW).then(|| {
-        format!(
-            "the skew is fitted to {}: of fewer than {MIN_PACKETS_FOR_SKEW} it says what they waited, not how the clocks run; -k 0 leaves it in",
-            counted(fitted, "packet")
-        )
-    })
+fn few(there: u64, calibration: u64) -> Option<QtcpNote> {
+    let packets = if calibration > 0 { there.min(calibration) } else { there };
+    let needed = MIN_PACKETS_FOR_SKEW;
+    (packets < needed).then_some(QtcpNote::FewPackets { packets, needed })
 }
 
 /// That the calibration packets, those before number `until`, are counted from number 0 and not from the `first` that came, where
 /// that is so: numbers are missing, so that it may have been lost.
-fn counted_from_zero(calibration: u64, first: u64, until: u64) -> Option<String> {
-    (first > 0 && until == calibration).then(|| {
-        format!(
-            "packets are missing, and the first that came has the number {first}: the {calibration} calibration packets (-c) are \
-             counted from number 0, as if those before it were lost"
-        )
-    })
+fn counted_from_zero(calibration: u64, first: u64, until: u64) -> Option<QtcpNote> {
+    (first > 0 && until == calibration).then_some(QtcpNote::CalibrationFromZero { first, calibration })
 }
-
-/// Why there is no skew where a method does not say it.
-const NO_SKEW: &str = "the method gives none";
 
 /// That the sender's clock was set so many times.
-fn sent_back(steps: usize) -> Option<String> {
-    (steps > 0).then(|| {
-        format!(
-            "the send times went back {}: the sender's clock was set, and its times go on as if it had not been",
-            if steps == 1 { "once".into() } else { format!("{steps} times") }
-        )
-    })
+fn sent_back(steps: usize) -> Option<QtcpNote> {
+    (steps > 0).then_some(QtcpNote::SentBack { steps: steps as u64 })
 }
 
-/// What is said besides where jumps are told by their one size.
-const ONE_SIZE: &str = "jumps of one size alone are compensated (least-absolute-jumps, -k 3): one of another size is still in the latencies";
+fn compensated(jumps: usize) -> QtcpNote {
+    QtcpNote::JumpsCompensated { jumps: jumps as u64 }
+}
 
-fn compensated(jumps: usize) -> String {
-    let word = if jumps == 1 { "jump of a clock was" } else { "jumps of a clock were" };
-    format!("{jumps} {word} compensated")
+/// That the jumps of an estimate were compensated, and what is not known of them.
+fn compensations(estimate: &Estimate) -> impl Iterator<Item = QtcpNote> {
+    let remarks = estimate.remarks.iter().cloned();
+    let remarks = remarks.map(|warning| QtcpNote::ClockEstimate { warning: Box::new(warning) });
+    [compensated(estimate.events.len()), QtcpNote::OneJumpSize].into_iter().chain(remarks)
 }
 
 /// The singleton of an entry, of which nothing else is known.
@@ -413,17 +394,10 @@ impl Missing {
     }
 
     /// That a `.raw` lacks packets that were not lost, where it does.
-    pub fn text(&self) -> Option<String> {
-        let unread = self.unread.len() as u64;
-        let count = self.left_out + unread;
-        (count > 0).then(|| {
-            let carried = if unread > 0 { format!(", {unread} of them carried by the path and dropped unread") } else { String::new() };
-            format!(
-                "{} not lost (not sent, in flight, dropped by a host or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
-                 names those that were lost, and `romer analyze` and `romer qtcp -F` go by it while it is beside the file",
-                counted_as(count, "number that is missing was", "numbers that are missing were")
-            )
-        })
+    pub fn note(&self) -> Option<QtcpNote> {
+        let host_drops = self.unread.len() as u64;
+        let packets = self.left_out + host_drops;
+        (packets > 0).then_some(QtcpNote::NumbersNotLost { packets, host_drops })
     }
 }
 
@@ -550,10 +524,7 @@ mod tests {
         let mut back = quiet();
         back[1_777..].iter_mut().for_each(|entry| entry.sent -= 500_000);
         let (most, notes) = spread(back);
-        assert!(
-            most < 1_000 && notes.iter().any(|note| note.contains("went back once")),
-            "{most}: {notes:?}"
-        );
+        assert!(most < 1_000 && notes.contains(&QtcpNote::SentBack { steps: 1 }), "{most}: {notes:?}");
     }
 
     #[test]
@@ -575,7 +546,7 @@ mod tests {
         lossy.retain(|entry| entry.sequence % 3 > 0);
         assert!(to_log(&mut lossy, method(2), 2_500, false).is_ok(), "that were sent, not that arrived");
         let mut one = skewed()[..1].to_vec();
-        assert!(to_log(&mut one, method(2), 0, false).unwrap().notes[0].contains("one packet"));
+        assert_eq!(to_log(&mut one, method(2), 0, false).unwrap().notes, [QtcpNote::OnePacket]);
         let mut level = skewed();
         level.iter_mut().take(500).for_each(|entry| entry.sent = 5_000_000);
         assert!(

@@ -2,7 +2,7 @@
 //! soon after the step before for the packets between them to tell it.
 
 use romer_exchange::qtcp::{Entry, UNIT_NS};
-use romer_units::Duration;
+use romer_record::warning::QtcpNote;
 
 /// A step back that is left in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,18 +59,15 @@ impl StepsBack {
         self.first
     }
 
-    /// What a reader is told of `step`, the first, before which latencies have been as high `since` that packet.
-    pub(super) fn text(&self, step: StepBack, since: u64) -> String {
-        let size = Duration::from_nanos(step.units.saturating_mul(UNIT_NS));
+    /// The note on `step`, the first, before which latencies have been as high `since` that packet.
+    pub(super) fn note(&self, step: StepBack, since: u64) -> QtcpNote {
         let [before, after] = step.numbers;
-        let more = match self.count {
-            1 => String::new(),
-            several => format!(", as are {} more", several - 1),
-        };
-        format!(
-            "the receiver's clock stepped back by about {size} before packet {after}, which is not compensated{more}: it is of \
-             another size than the jumps that are, or too few packets lie between it and the step before; the latencies of \
-             packets {since} to {before} do not compare with the others"
-        )
+        QtcpNote::StepNotCompensated {
+            size_ns: step.units.saturating_mul(UNIT_NS),
+            before,
+            after,
+            since,
+            more: self.count.saturating_sub(1),
+        }
     }
 }

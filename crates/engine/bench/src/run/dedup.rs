@@ -1,35 +1,36 @@
-//! Events that came again and again.
+//! Events that repeat.
 
-use romer_record::benchmark::{BenchmarkEvent, DroppedFrames};
+use romer_record::benchmark::{BenchmarkEvent, BenchmarkEventKind, SilentSize};
 
-/// The events, of which those that a size is dropped are told once of each size and case, where the first was, with how many there were
-/// and at which loads.
+/// The events, of which those of a silent size are merged to one of each size and case: at the time of the first, with their number and
+/// the range of their loads.
 pub(super) fn once(events: &[BenchmarkEvent]) -> Vec<BenchmarkEvent> {
-    let mut told: Vec<BenchmarkEvent> = Vec::new();
-    for (number, event) in events.iter().enumerate() {
-        let Some(dropped) = &event.dropped else {
-            told.push(event.clone());
-            continue;
+    let mut merged: Vec<BenchmarkEvent> = Vec::new();
+    for event in events {
+        let same = match &event.kind {
+            BenchmarkEventKind::SizeSilent(silent) => merged
+                .iter_mut()
+                .find_map(|earlier| silent_size(earlier, silent))
+                .map(|first| (first, silent)),
+            _ => None,
         };
-        let same = |other: &&DroppedFrames| (&other.frames, &other.case) == (&dropped.frames, &dropped.case);
-        let each =
-            |events| <[BenchmarkEvent]>::iter(events).filter_map(|other| other.dropped.as_ref()).filter(same);
-        if each(&events[..number]).next().is_some() {
-            continue;
+        match same {
+            Some((first, silent)) => {
+                first.trials += silent.trials;
+                first.min_load_percent = first.min_load_percent.min(silent.min_load_percent);
+                first.max_load_percent = first.max_load_percent.max(silent.max_load_percent);
+            }
+            None => merged.push(event.clone()),
         }
-        let loads: Vec<f64> = each(events).map(|other| other.load_percent).collect();
-        if loads.len() == 1 {
-            told.push(event.clone());
-            continue;
-        }
-        let DroppedFrames { frames, case, .. } = dropped;
-        let [least, most] = [f64::min, f64::max].map(|of| loads.iter().copied().reduce(of).unwrap_or(0.0));
-        let text = format!(
-            "{frames}: none arrived until the end of {} trials or afterwards (case {case}, {least:.1} % to {most:.1} % intended load), \
-             while frames of other sizes did: the device is up and drops them; they count as its loss",
-            loads.len()
-        );
-        told.push(BenchmarkEvent { text, dropped: None, ..event.clone() });
     }
-    told
+    merged
+}
+
+/// What an event says of a silent size, if it is of the same size and case.
+fn silent_size<'a>(event: &'a mut BenchmarkEvent, like: &SilentSize) -> Option<&'a mut SilentSize> {
+    let key = |silent: &SilentSize| (silent.frame_size, silent.mixture.clone(), silent.case.clone());
+    match &mut event.kind {
+        BenchmarkEventKind::SizeSilent(silent) => (key(silent) == key(like)).then_some(silent),
+        _ => None,
+    }
 }

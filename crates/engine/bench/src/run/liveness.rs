@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use romer_host::clock::monotonic_now;
 use romer_method::TrialRequest;
 use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
-use romer_record::benchmark::InvalidCause;
+use romer_record::benchmark::{
+    BenchmarkEventKind, InvalidCause, LinkRecovery, PortCondition, StallEffect, TrialOutage,
+};
 use romer_units::Duration;
 
 use super::running::{PROMPT, Running};
@@ -83,7 +85,8 @@ impl<B: TestBed> Running<'_, B> {
             Ok(_) if stopped() => return Ok(Standing::Ends),
             Ok(_) => {
                 if gone_since.is_some() {
-                    self.is_back("device-back", before, " at most")?;
+                    let away_ns = self.now() - before;
+                    self.event(BenchmarkEventKind::DeviceBack { away_ns, at_most: true })?;
                 }
                 return Ok(Standing::Forwards);
             }
@@ -99,31 +102,28 @@ impl<B: TestBed> Running<'_, B> {
         if !self.begun && self.kept.is_empty() {
             return Err(self.silent(&sent, prompt));
         }
-        let link = self.link_fault();
-        self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
+        let port = self.faulty_port();
+        let is_linked = port.is_none();
+        self.event(BenchmarkEventKind::DeviceSilent { port })?;
         if self.probe_sizes(options.patience)?.is_err() {
             if !stopped() {
-                let waited = options.patience;
-                let link = self.link_fault();
-                self.event(
-                    "device-gone",
-                    format!("the device did not forward again within {}{link}", waited.readable()),
-                )?;
+                let (waited_ns, port) = (options.patience.as_nanos(), self.faulty_port());
+                self.event(BenchmarkEventKind::DeviceGone { waited_ns, port })?;
             }
             return Ok(Standing::Ends);
         }
-        if link.is_empty() {
-            self.is_back("device-back", before, "")?;
+        let away_ns = self.now() - before;
+        self.event(if is_linked {
+            BenchmarkEventKind::DeviceBack { away_ns, at_most: false }
         } else {
-            let and_so = ", and its link had been down: it rebooted, or the link was disconnected";
-            self.is_back("device-rebooted", before, and_so)?;
-        }
+            BenchmarkEventKind::DeviceRebooted { away_ns }
+        })?;
         Ok(Standing::IsBack)
     }
 
-    /// The port that carries no frames, to follow a statement; empty where there is none.
-    fn link_fault(&self) -> String {
-        self.bed.port_fault(self.options).map_or_else(String::new, |fault| format!(", and {fault}"))
+    /// The port that carries no frames, if there is one.
+    fn faulty_port(&self) -> Option<PortCondition> {
+        self.bed.port_fault(self.options).map(|fault| fault.condition())
     }
 
     /// Waits for a port that was switched off on this host: that says nothing of the device. How the benchmark goes on, where it does
@@ -136,7 +136,7 @@ impl<B: TestBed> Running<'_, B> {
             return Err(BenchError::PortState(fault));
         }
         if fault.state.may_pass() {
-            self.event("port-down", format!("{fault}; waiting for it"))?;
+            self.event(BenchmarkEventKind::PortDown { port: fault.condition() })?;
         }
         let end = monotonic_now() + self.options.patience;
         while fault.state.may_pass() && monotonic_now() < end {
@@ -146,44 +146,32 @@ impl<B: TestBed> Running<'_, B> {
             match of_host(self) {
                 Some(now) => fault = now,
                 None => {
-                    self.event("port-up", format!("the tester's port {} is up again", fault.port))?;
+                    self.event(BenchmarkEventKind::PortUp { port: fault.port.to_string() })?;
                     return Ok(Some(Standing::IsBack));
                 }
             }
         }
-        self.event("port-gone", format!("{fault}; {}", fault.remedy()))?;
+        self.event(BenchmarkEventKind::PortGone { port: fault.condition() })?;
         Ok(Some(Standing::Ends))
     }
 
-    /// Tells that a device forwards again which did not from this moment on.
-    fn is_back(&mut self, kind: &str, since: i64, and_so: &str) -> Result<(), BenchError> {
-        let away = Duration::from_nanos(self.now() - since).as_secs_f64();
-        self.event(kind, format!("the device forwards again after {away:.1} s{and_so}"))
-    }
-
-    /// For how long nothing came of a trial in which a link was lost, or that the link is down still, in words; and whether the
-    /// device forwarded again within it.
-    fn link_words(&self, ask: &TrialRequest, record: &TrialRecord) -> (String, bool) {
+    /// When a link that was lost in a trial was available again, and for how long nothing came.
+    fn recovery(&self, ask: &TrialRequest, record: &TrialRecord) -> LinkRecovery {
         if self.bed.port_fault(self.options).is_some() {
-            return ("the link was still down at the end of the trial".into(), false);
+            return LinkRecovery::AfterTrial;
         }
         let unlinked = record.figures.outcome.unlinked;
         let near_the_end = ask.length() - STALLED;
         let to_the_end = unlinked.between.is_some_and(|[_, last]| last >= near_the_end);
         if to_the_end || record.unsent > unlinked.frames {
-            return ("the link came up only at the end of the trial".into(), false);
+            return LinkRecovery::AtEnd;
         }
         let [tail, between] = [record.figures.tail, record.figures.standstill]
             .map(|silence| silence.map_or(Duration::ZERO, |silence| silence.length));
         if tail > between {
-            let nothing = tail.as_secs_f64();
-            let words = format!(
-                "the link was up at the end of the trial, and nothing arrived in its last {nothing:.2} s"
-            );
-            return (words, false);
+            return LinkRecovery::SilentEnd { silence_ns: tail.as_nanos() };
         }
-        let nothing = between.as_secs_f64();
-        (format!("the link came up within the trial, and nothing arrived for {nothing:.2} s"), true)
+        LinkRecovery::InTrial { silence_ns: between.as_nanos() }
     }
 
     /// That of so many frames of each stream none came.
@@ -219,52 +207,37 @@ impl<B: TestBed> Running<'_, B> {
         &mut self,
         record: &mut TrialRecord,
         silence: Silence,
-        and_then: &str,
+        outage: TrialOutage,
     ) -> Result<(), BenchError> {
-        let [from, length] =
-            [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
-        let frames = silence.frames;
-        self.event(
-            "device-away",
-            format!(
-                "{from} into a trial, the device stopped forwarding for {length} ({frames} frames){and_then}"
-            ),
-        )?;
-        record.away(format!("the device forwarded nothing for {length} of the trial"));
+        self.event(BenchmarkEventKind::DeviceAway { from_ns: Some(silence.from.as_nanos()), outage })?;
+        let length = silence.length.as_secs_f64();
+        record.away(format!("the device forwarded nothing for {length:.1} s of the trial"));
         self.case = None;
         Ok(())
     }
 
     /// The device stood still for less time than makes an absence.
-    fn stalled(&mut self, silence: &Silence, and_then: &str) -> Result<(), BenchError> {
-        let [from, length, away] = [silence.from, silence.length, MIN_OUTAGE].map(Duration::as_secs_f64);
-        let frames = silence.frames;
-        self.event(
-            "device-stalled",
-            format!(
-                "{from:.1} s into a trial, the device stopped forwarding for {length:.2} s ({frames} frames){and_then}; they count as \
-                 its loss, because the time is shorter than {away:.1} s"
-            ),
-        )
+    fn stalled(&mut self, silence: &Silence, until_end: bool) -> Result<(), BenchError> {
+        self.event(BenchmarkEventKind::DeviceStalled {
+            from_ns: silence.from.as_nanos(),
+            length_ns: silence.length.as_nanos(),
+            frames: silence.frames,
+            effect: StallEffect::Loss { until_end, limit_ns: MIN_OUTAGE.as_nanos() },
+        })
     }
 
     /// The device gave nothing out for a time, and then what it had held, or some of it.
     fn held(&mut self, held: &Silence, record: &TrialRecord) -> Result<(), BenchError> {
-        let [from, length, away] = [held.from, held.length, MIN_OUTAGE].map(Duration::as_secs_f64);
-        let frames = held.frames;
-        // For less than makes an absence, the host of a virtual device may have stood still.
-        let who = if length < away { "the device or its host" } else { "the device" };
-        let again = match record.figures.standstills.count {
-            0 | 1 => String::new(),
-            count => format!(" (it stalled {count} times)"),
-        };
-        self.event(
-            "device-stalled",
-            format!(
-                "{from:.1} s into a trial, {who} transmitted nothing for {length:.2} s ({frames} frames were sent to it){again}; the \
-                 latency of those forwarded later includes this time"
-            ),
-        )
+        self.event(BenchmarkEventKind::DeviceStalled {
+            from_ns: held.from.as_nanos(),
+            length_ns: held.length.as_nanos(),
+            frames: held.frames,
+            effect: StallEffect::Latency {
+                pauses: record.figures.standstills.count,
+                // For less than makes an absence, the host of a virtual device may have stood still.
+                may_be_host: held.length < MIN_OUTAGE,
+            },
+        })
     }
 
     /// A trial is looked at, which began at `at`: did the device carry too little, or had it gone? Of a device that is reset
@@ -283,21 +256,18 @@ impl<B: TestBed> Running<'_, B> {
         if let Some(port) = &record.switched_off {
             let why = format!("the tester's port {port} was switched off on this host during the trial");
             // That the trial is repeated is told by its cause alone.
-            self.event("port-down", why.clone())?;
+            self.event(BenchmarkEventKind::PortDownInTrial { invalid: why.clone() })?;
             record.invalidate(InvalidCause::PortDown, why);
             self.case = None;
             return Ok(());
         }
         if ask.purpose == TrialRequest::RESET {
             if let Some(port) = &record.link_lost {
-                let and_so = match record.figures.outcome.unlinked.frames {
-                    0 => String::new(),
-                    frames => {
-                        format!("; {frames} frames could not be sent, and count as absence of the device")
-                    }
-                };
-                let (back, _) = self.link_words(ask, record);
-                self.event("link-lost", format!("the reset took the link from {port}: {back}{and_so}"))?;
+                self.event(BenchmarkEventKind::LinkLost {
+                    port: port.to_string(),
+                    link: self.recovery(ask, record),
+                    unsent_frames: record.figures.outcome.unlinked.frames,
+                })?;
             }
             return Ok(());
         }
@@ -305,15 +275,12 @@ impl<B: TestBed> Running<'_, B> {
         if let Some(port) = record.link_lost.clone() {
             // What the tester could not send meanwhile, and then sent at once, is not its own fault.
             let refused = record.refused_at;
-            let from =
-                refused.map_or_else(String::new, |at| format!(", {:.1} s after its start", at.as_secs_f64()));
-            let (back, is_back) = self.link_words(ask, record);
-            self.event(
-                "device-away",
-                format!(
-                    "the link of {port} was lost in a trial{from}: the device rebooted, or the link or port was switched off; {back}"
-                ),
-            )?;
+            let link = self.recovery(ask, record);
+            let is_back = matches!(link, LinkRecovery::InTrial { .. });
+            self.event(BenchmarkEventKind::DeviceAway {
+                from_ns: refused.map(Duration::as_nanos),
+                outage: TrialOutage::LinkLost { port: port.to_string(), link },
+            })?;
             record.away(format!("the link of {port} was lost during the trial"));
             // Of one that forwarded again within the trial, it is told for how long it did not.
             let gone = tail.map(|tail| tail.from).or(refused).filter(|_| !is_back);
@@ -326,12 +293,13 @@ impl<B: TestBed> Running<'_, B> {
         let gone =
             |silence: &Silence| if invalid { is_no_testers(silence, unread) } else { is_away(silence) };
         if let Some(silence) = record.figures.silence.filter(gone) {
-            return self.was_away(record, silence, "");
+            let outage = TrialOutage::Ended { length_ns: silence.length.as_nanos(), frames: silence.frames };
+            return self.was_away(record, silence, outage);
         }
         let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
         let within = record.figures.silence.filter(|silence| !invalid && stalled(silence));
         if let Some(silence) = within {
-            self.stalled(&silence, "")?;
+            self.stalled(&silence, false)?;
         }
         // What it held comes at once then, or is lost one by one.
         let held = record.figures.standstill.filter(|held| !invalid && within.is_none() && is_held(held));
@@ -360,31 +328,24 @@ impl<B: TestBed> Running<'_, B> {
             // It went on when the trial was over.
             let more = unanswered(*sent, self.options.streams.len());
             let whole = Silence { length: silence.length + more, ..silence };
+            let (length_ns, frames) = (whole.length.as_nanos(), whole.frames);
             if gone(&whole) {
-                return self.was_away(record, whole, ", until after the end of the trial");
+                return self.was_away(record, whole, TrialOutage::BeyondEnd { length_ns, frames });
             }
             // It may have been silent for some time more, in which nobody looked.
             let unseen = record.unseen;
             let longest = Silence { length: whole.length + unseen, ..whole };
             if !invalid && is_away(&longest) && is_its_own(&whole, record.figures.silence.as_ref()) {
-                let and_then = format!(
-                    ", until the end of the trial; it forwarded again at most {:.1} s later, so the outage may have exceeded 0.5 s",
-                    unseen.as_secs_f64()
-                );
-                return self.was_away(record, whole, &and_then);
+                let unseen_ns = unseen.as_nanos();
+                return self.was_away(record, whole, TrialOutage::UntilEnd { length_ns, frames, unseen_ns });
             }
             if !invalid {
-                self.stalled(&whole, ", until the end of the trial")?;
+                self.stalled(&whole, true)?;
             }
         }
         if probed.is_err() && !self.stop.load(Ordering::Acquire) {
-            self.event(
-                "device-away",
-                format!(
-                    "{:.1} s into a trial, the device stopped forwarding until after the end of the trial",
-                    from.as_secs_f64()
-                ),
-            )?;
+            let from_ns = Some(from.as_nanos());
+            self.event(BenchmarkEventKind::DeviceAway { from_ns, outage: TrialOutage::NotEnded })?;
             record.away("the device stopped forwarding during the trial".into());
             self.gone_since = Some(at + from.as_nanos());
             self.case = None;

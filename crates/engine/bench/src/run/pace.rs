@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::benchmark::InvalidCause;
+use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrials};
 use romer_units::Duration;
 
 use crate::trial::TrialRecord;
@@ -65,23 +65,19 @@ impl Pacing {
     }
 
     /// That the tester is the limit, where it was in so many trials that fewer than half of `all` can tell anything, or none has yet.
-    pub(super) fn limit(&self, all: u64) -> Option<String> {
+    pub(super) fn limit(&self, all: u64) -> Option<BenchmarkEventKind> {
         let silent = self.silent.values().sum::<u64>();
         if silent < MAX_INCONCLUSIVE_TRIALS || (self.told > 0 && 2 * silent <= all) {
             return None;
         }
-        let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.text()));
-        let told = if self.told == 0 {
-            "no trial was conclusive".to_owned()
-        } else {
-            format!("trials of up to {:.0} frames/s were conclusive", self.highest_pps)
-        };
-        Some(format!(
-            "limited by the tester: {silent} of {} trials were inconclusive after all repetitions ({}), and {told}; the rest \
-             is skipped",
-            silent + self.told,
-            causes.collect::<Vec<_>>().join(", ")
-        ))
+        let causes =
+            self.silent.iter().map(|(cause, trials)| InvalidTrials { cause: *cause, trials: *trials });
+        Some(BenchmarkEventKind::TesterLimit {
+            invalid: silent,
+            trials: silent + self.told,
+            causes: causes.collect(),
+            max_valid_pps: (self.told > 0).then_some(self.highest_pps),
+        })
     }
 }
 
@@ -104,13 +100,15 @@ mod tests {
             ..Pacing::default()
         };
         assert_eq!(pacing(0, 5).limit(1_000), None);
-        assert!(pacing(0, 6).limit(1_000).unwrap().contains("6 of 6 trials were inconclusive"));
+        let limit = |invalid, trials, max_valid_pps| BenchmarkEventKind::TesterLimit {
+            invalid,
+            trials,
+            causes: vec![InvalidTrials { cause: InvalidCause::TesterStalled, trials: invalid }],
+            max_valid_pps,
+        };
+        assert_eq!(pacing(0, 6).limit(1_000), Some(limit(6, 6, None)));
         assert_eq!(pacing(1, 50).limit(100), None);
-        let told = pacing(1, 51).limit(100).unwrap();
-        assert!(
-            told.contains("(tester stalled 51), and trials of up to 0 frames/s were conclusive"),
-            "{told}"
-        );
+        assert_eq!(pacing(1, 51).limit(100), Some(limit(51, 52, Some(0.0))));
     }
 
     /// The forecast follows what trials take, without the tests of the tester.

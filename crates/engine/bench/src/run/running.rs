@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use romer_host::clock::monotonic_now;
 use romer_method::TrialRequest;
-use romer_record::benchmark::{BenchmarkEntry, BenchmarkEvent};
+use romer_record::benchmark::{BenchmarkEntry, BenchmarkEvent, BenchmarkEventKind};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::pace::Pacing;
@@ -50,29 +50,21 @@ impl<B: TestBed> Running<'_, B> {
         (monotonic_now() - self.begin + self.offset).as_nanos()
     }
 
-    /// The intended load of a trial.
-    pub(super) fn load_words(&self, ask: &TrialRequest) -> String {
-        format!("{:.1} % intended load", requested_load(self.options, ask).percent)
+    /// The intended load of a trial, percent of the line rate.
+    pub(super) fn load_percent(&self, ask: &TrialRequest) -> f64 {
+        requested_load(self.options, ask).percent
+    }
+
+    /// The case of a trial.
+    pub(super) fn case_name(&self, ask: &TrialRequest) -> String {
+        self.options.cases.get(ask.case).map_or_else(String::new, |case| case.name.clone())
     }
 
     /// Keeps an event of now.
-    pub(super) fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
-        self.keep(BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text, dropped: None })
-    }
-
-    /// Keeps an event.
-    pub(super) fn keep(&mut self, event: BenchmarkEvent) -> Result<(), BenchError> {
+    pub(super) fn event(&mut self, kind: BenchmarkEventKind) -> Result<(), BenchError> {
+        let event = BenchmarkEvent { at_ns: self.now(), kind };
         self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
         self.events.push(event);
         Ok(())
-    }
-
-    /// Tells that a command was ended with the benchmark.
-    pub(super) fn cut_off(&mut self, command: &str) -> Result<(), BenchError> {
-        let text = format!(
-            "{command} was running when the benchmark was interrupted, and was ended with all its child processes: it is unknown in \
-             which state it left the device"
-        );
-        self.event("command-ended", text)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use romer_method::{Frames, TrialRequest};
-use romer_record::benchmark::{BenchmarkEvent, DroppedFrames};
+use romer_record::benchmark::{BenchmarkEventKind, SilentSize};
 use romer_units::{Duration, FrameSize};
 
 use super::running::{PROMPT, Running};
@@ -11,7 +11,7 @@ use crate::error::BenchError;
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
 use crate::testbed::TestBed;
-use crate::trial::{TrialRecord, frames_words, requested_load};
+use crate::trial::{TrialRecord, frames_words};
 
 /// Sizes that are tried where nothing comes of those that are asked for.
 const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];
@@ -80,26 +80,17 @@ impl<B: TestBed> Running<'_, B> {
         record: &mut TrialRecord,
         from: Duration,
     ) -> Result<(), BenchError> {
-        let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
-        let (size, mixture) = frames_words(&ask.frames);
-        let frames = size.map_or_else(
-            || format!("frames {}", mixture.unwrap_or_default()),
-            |size| format!("frames of {size} B"),
-        );
-        let text = format!(
-            "{frames}: none arrived from {:.1} s into a trial (case {case}, {}), nor after its end, while frames of other \
-             sizes did then: the device is there and drops them; they count as its loss",
-            from.as_secs_f64(),
-            self.load_words(ask)
-        );
         record.size_lost = true;
-        let load_percent = requested_load(self.options, ask).percent;
-        let dropped = DroppedFrames { frames, case: case.into(), load_percent };
-        self.keep(BenchmarkEvent {
-            at_ns: self.now(),
-            kind: "size-silent".into(),
-            text,
-            dropped: Some(dropped),
-        })
+        let (frame_size, mixture) = frames_words(&ask.frames);
+        let load_percent = self.load_percent(ask);
+        self.event(BenchmarkEventKind::SizeSilent(SilentSize {
+            frame_size,
+            mixture,
+            case: self.case_name(ask),
+            from_ns: from.as_nanos(),
+            trials: 1,
+            min_load_percent: load_percent,
+            max_load_percent: load_percent,
+        }))
     }
 }

@@ -2,6 +2,7 @@
 
 use romer_method::TrialRequest;
 use romer_method::analysis::StreamSilence;
+use romer_record::benchmark::{BenchmarkEventKind, SilentStream};
 use romer_units::Duration;
 
 use super::running::Running;
@@ -55,30 +56,23 @@ impl<B: TestBed> Running<'_, B> {
         record: &TrialRecord,
         (found, at): (&StreamSilence, i64),
     ) -> Result<(), BenchError> {
-        let name = record.figures.streams.get(found.stream).map_or("", |stream| stream.name.as_str());
-        let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
-        let (size, mixture) = frames_words(&ask.frames);
-        let frames = size.map_or_else(|| mixture.unwrap_or_default(), |size| format!("{size} B"));
-        let [from, length, since] =
-            [found.from, found.length, Duration::from_nanos(at) + found.from].map(Duration::as_secs_f64);
-        let to = if found.to_the_last { " to its end" } else { "" };
-        let and_so = match record.invalid {
-            None => "they count as loss of the device",
-            Some(_) => "the trial is inconclusive for another reason",
-        };
-        let remedy = if found.from_the_first && found.to_the_last {
-            "; if the device is to drop this stream, declare it: --stream expect=drop (in a plan: expect = \"drop\")"
-        } else {
-            ""
-        };
-        let text = format!(
-            "stream {name}: none of {} frames arrived for {length:.1} s, from {from:.1} s into a trial (case {case}, {frames}, {}; \
-             {since:.1} s after the start){to}, while {:.1} % of the frames of other streams arrived; {and_so}{remedy}",
-            found.frames,
-            self.load_words(ask),
-            found.others * 100.0
-        );
-        self.event("stream-silent", text)
+        let stream = record.figures.streams.get(found.stream).map(|stream| stream.name.clone());
+        let (frame_size, mixture) = frames_words(&ask.frames);
+        self.event(BenchmarkEventKind::StreamSilent(SilentStream {
+            stream: stream.unwrap_or_default(),
+            case: self.case_name(ask),
+            frame_size,
+            mixture,
+            load_percent: self.load_percent(ask),
+            from_ns: found.from.as_nanos(),
+            since_ns: (Duration::from_nanos(at) + found.from).as_nanos(),
+            length_ns: found.length.as_nanos(),
+            frames: found.frames,
+            others_ratio: found.others,
+            from_start: found.from_the_first,
+            to_end: found.to_the_last,
+            is_loss: record.invalid.is_none(),
+        }))
     }
 
     /// Notes whether a stream is silent still, and tells that it lives again.
@@ -90,8 +84,8 @@ impl<B: TestBed> Running<'_, B> {
         if !self.silent.remove(&stream) {
             return Ok(());
         }
-        let name = self.options.streams.get(stream).map_or("", |stream| stream.name.as_str());
-        self.event("stream-back", format!("stream {name}: its frames arrive again"))
+        let stream = self.options.streams.get(stream).map(|stream| stream.name.clone());
+        self.event(BenchmarkEventKind::StreamBack { stream: stream.unwrap_or_default() })
     }
 
     /// Whether a scheduler owes the stream next to nothing at this load: that it is silent is then as it is to be.

@@ -148,8 +148,7 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let why = document.trials[0].invalid.as_deref().unwrap();
     assert!(why.starts_with("the device or its host stalled for 0.2"), "{why}");
     assert!(why.contains(" s of 1 s (once), which may be why"), "{why}");
-    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-    assert_eq!(kinds, ["device-stalled", "trial-repeated"], "{:?}", document.events);
+    assert_eq!(codes(&document), ["device-stalled", "trial-repeated"], "{:?}", document.events);
     // Always: nothing is held against it, and it is said what that rests on.
     let document = of_classes(Discipline::Strict, Simulated::with(strict(STALLS)));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);

@@ -3,7 +3,9 @@
 
 use romer_method::analysis::{StreamInfo, TrialTrace, figures};
 use romer_record::Exit;
+use romer_record::benchmark::{BenchmarkEvent, BenchmarkEventKind, LinkRecovery, StallEffect, TrialOutage};
 use romer_record::warning::BenchmarkWarning;
+use romer_report::warning::Text as _;
 
 use crate::options::Protocol;
 
@@ -11,8 +13,26 @@ use super::*;
 
 const MILLI: i64 = 1_000_000;
 
-fn kinds(document: &Benchmark) -> Vec<&str> {
-    document.events.iter().map(|event| event.kind.as_str()).collect()
+/// The start and the extent of the first outage within a trial.
+fn first_outage(document: &Benchmark) -> (Option<f64>, &TrialOutage) {
+    let found = document.events.iter().find_map(|event| match &event.kind {
+        BenchmarkEventKind::DeviceAway { from_ns, outage } => Some((*from_ns, outage)),
+        _ => None,
+    });
+    let (from, outage) = found.unwrap_or_else(|| panic!("{:?}", document.events));
+    (from.map(|from| Duration::from_nanos(from).as_secs_f64()), outage)
+}
+
+/// The duration of the only pause of the device, seconds after its start in the trial, and its effect.
+fn only_pause(document: &Benchmark) -> ([f64; 2], StallEffect) {
+    match &document.events[..] {
+        [
+            BenchmarkEvent {
+                kind: BenchmarkEventKind::DeviceStalled { from_ns, length_ns, effect, .. }, ..
+            },
+        ] => ([*from_ns, *length_ns].map(|time| Duration::from_nanos(time).as_secs_f64()), *effect),
+        others => panic!("{others:?}"),
+    }
 }
 
 /// A device that carries nothing from so many milliseconds of the second trial on to so many.
@@ -24,18 +44,23 @@ fn absent(from: i64, to: i64) -> Simulated {
 fn a_reboot_is_an_event_and_none_of_it_is_loss() {
     let bed = Simulated { reboots: Some(2), ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), bed);
-    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-    assert!(kinds.contains(&"device-silent") && kinds.contains(&"device-rebooted"), "{kinds:?}");
+    for code in ["device-silent", "device-rebooted"] {
+        assert!(has_event(&document, code), "{code}: {:?}", document.events);
+    }
     let bad: Vec<&Trial> = document.trials.iter().filter(|trial| trial.invalid.is_some()).collect();
     assert_eq!((bad.len(), document.trials.len()), (1, 5), "it is made again");
     for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
         assert_eq!((result.count, result.mean), (1, Some(0.0)));
     }
-    assert!(!kinds.contains(&"tester-overloaded") && crate::informative(&document).is_enough(), "{kinds:?}");
+    assert!(!has_event(&document, "tester-overloaded"), "{:?}", document.events);
+    assert!(crate::informative(&document).is_enough());
     let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), gone);
-    let end = document.events.iter().find(|event| event.kind == "device-gone").unwrap();
-    assert!(document.partial && end.text.contains(" has no carrier"), "{end:?}");
+    let end = document.events.iter().find_map(|event| match &event.kind {
+        BenchmarkEventKind::DeviceGone { port, .. } => Some(port.as_ref().map(|port| &port.state)),
+        _ => None,
+    });
+    assert!(document.partial && end == Some(Some(&PortState::NoCarrier)), "{end:?}");
 }
 
 /// A wait that ended while frames still came is told, with what waits longer; other trials are not.
@@ -60,9 +85,9 @@ fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
     // Vendor D of Chadda 2004: with classification it rebooted again and again.
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2]), bed.clone());
-    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-    assert_eq!(kinds.iter().filter(|kind| **kind == "device-unsteady").count(), 2, "{kinds:?}");
-    assert!(!kinds.contains(&"tester-overloaded"), "{kinds:?}");
+    let codes = codes(&document);
+    assert_eq!(codes.iter().filter(|code| *code == "device-unsteady").count(), 2, "{codes:?}");
+    assert!(!has_event(&document, "tester-overloaded"), "{codes:?}");
     assert!(document.trials.iter().all(|trial| trial.device_unreachable));
     assert!(document.results.iter().all(|result| result.count == 0), "{:#?}", document.results);
     let told = crate::informative(&document);
@@ -78,7 +103,7 @@ fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
 #[test]
 fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
     // Two tenths of a second away within a second are loss; six are an absence.
-    for (length, kinds) in [(200, &[][..]), (600, &["device-away"][..])] {
+    for (length, is_away) in [(200, false), (600, true)] {
         let absent = Some((1, 100_000_000..(100 + length) * 1_000_000));
         let bed = Simulated { absent, ..Simulated::with(carries(1.0, 100)) };
         let asked = BenchOptions {
@@ -86,8 +111,7 @@ fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
             ..sweep(&[0.1])
         };
         let document = run(&asked, bed);
-        let found: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-        assert_eq!(found.contains(&"device-away"), !kinds.is_empty(), "{found:?}");
+        assert_eq!(has_event(&document, "device-away"), is_away, "{:?}", document.events);
         let lost: f64 = document
             .results
             .iter()
@@ -95,7 +119,7 @@ fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
             .filter_map(|result| result.mean)
             .sum();
         let invalid = document.trials.iter().filter(|trial| trial.invalid.is_some()).count();
-        assert_eq!((lost > 0.1, invalid), (kinds.is_empty(), kinds.len()), "{lost}");
+        assert_eq!((lost > 0.1, invalid), (!is_away, usize::from(is_away)), "{lost}");
     }
 }
 
@@ -103,7 +127,7 @@ fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
 fn an_outage_at_the_end_of_a_trial_is_an_event_and_none_of_it_is_loss() {
     for (from, is_away) in [(100, true), (400, true), (700, false)] {
         let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(from, 2_000));
-        assert_eq!(kinds(&document).contains(&"device-away"), is_away, "{:?}", document.events);
+        assert_eq!(has_event(&document, "device-away"), is_away, "{:?}", document.events);
         let lost: u64 =
             document.trials.iter().filter(|trial| trial.invalid.is_none()).map(|trial| trial.lost).sum();
         assert_eq!((lost == 0, document.trials.len()), (is_away, if is_away { 4 } else { 3 }), "{from}");
@@ -117,8 +141,9 @@ fn a_tester_that_stands_still_hides_no_absence_and_makes_none() {
     for (from, to) in [(300, 900), (300, 2_000)] {
         let bed = Simulated { stands_still: still.clone(), ..absent(from, to) };
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
-        assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
-        assert!(document.events[0].text.contains("0.3 s into a trial, "), "{:?}", document.events);
+        assert_eq!(codes(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
+        let (from, _) = first_outage(&document);
+        assert!(from.is_some_and(|from| (from - 0.3).abs() < 0.05), "{:?}", document.events);
         let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_unreachable).collect();
         assert_eq!(away, [false, true, false, false]);
     }
@@ -126,8 +151,12 @@ fn a_tester_that_stands_still_hides_no_absence_and_makes_none() {
     let overflows = Some((1, 300 * MILLI..1_000 * MILLI));
     let document =
         run(&sweep(&[0.1, 0.2, 0.3]), Simulated { overflows, ..Simulated::with(carries(1.0, 100)) });
-    assert_eq!(kinds(&document), ["trial-repeated"], "{:?}", document.events);
-    assert!(document.events[0].text.contains("the tester dropped up to "), "{:?}", document.events);
+    assert_eq!(codes(&document), ["trial-repeated"], "{:?}", document.events);
+    let is_named = matches!(
+        &document.events[0].kind,
+        BenchmarkEventKind::TrialRepeated { invalid } if invalid.contains("the tester dropped up to ")
+    );
+    assert!(is_named, "{:?}", document.events);
 }
 
 #[test]
@@ -136,7 +165,7 @@ fn an_absence_that_outlasts_its_trial_is_as_long_as_it_was() {
     for (answers_after, is_away) in [(5, true), (2, false)] {
         let bed = Simulated { answers_after, ..absent(700, 2_000) };
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
-        assert_eq!(kinds(&document).contains(&"device-away"), is_away, "{:?}", document.events);
+        assert_eq!(has_event(&document, "device-away"), is_away, "{:?}", document.events);
     }
 }
 
@@ -146,7 +175,7 @@ fn what_may_have_been_an_absence_when_nobody_looked_is_none_of_its_loss() {
     for (unseen, expected) in [(0, "device-stalled"), (150, "device-stalled"), (250, "device-away")] {
         let bed = Simulated { unseen: Duration::from_millis(unseen), ..absent(700, 2_000) };
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
-        assert_eq!(kinds(&document)[0], expected, "{unseen}: {:?}", document.events);
+        assert_eq!(codes(&document)[0], expected, "{unseen}: {:?}", document.events);
         let lost: u64 =
             document.trials.iter().filter(|trial| trial.invalid.is_none()).map(|trial| trial.lost).sum();
         assert_eq!(lost == 0, expected == "device-away", "{unseen}: {lost}");
@@ -155,39 +184,38 @@ fn what_may_have_been_an_absence_when_nobody_looked_is_none_of_its_loss() {
 
 #[test]
 fn a_device_that_stands_still_and_loses_nothing_is_named() {
-    for (to, told) in [
-        (900, Some("0.2 s into a trial, the device transmitted nothing for 0.70 s")),
-        // The host of a device that is virtual may have been away for so long.
-        (600, Some("0.2 s into a trial, the device or its host transmitted nothing for 0.40 s")),
-        (500, Some("0.2 s into a trial, the device or its host transmitted nothing for 0.30 s")),
-        (350, None),
-    ] {
+    // The host of a device that is virtual may have been away for less than half a second.
+    for (to, held) in
+        [(900, Some((0.7, false))), (600, Some((0.4, true))), (500, Some((0.3, true))), (350, None)]
+    {
         let bed =
             Simulated { holds: Some((1, 200 * MILLI..to * MILLI)), ..Simulated::with(carries(1.0, 100)) };
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
-        let expected: &[&str] = if told.is_some() { &["device-stalled"] } else { &[] };
-        assert_eq!(kinds(&document), expected, "{:?}", document.events);
         assert!(document.trials.iter().all(|trial| trial.lost == 0 && trial.invalid.is_none()));
-        for (event, told) in document.events.iter().zip(told) {
-            assert!(event.text.starts_with(told), "{}", event.text);
-        }
+        let Some((length, may_be_host)) = held else {
+            assert!(document.events.is_empty(), "{:?}", document.events);
+            continue;
+        };
+        let ([from, found], effect) = only_pause(&document);
+        assert!((from - 0.2).abs() < 0.05 && (found - length).abs() < 0.005, "{from} {found}");
+        assert!(
+            matches!(effect, StallEffect::Latency { may_be_host: found, .. } if found == may_be_host),
+            "{effect:?}"
+        );
     }
 }
 
 #[test]
 fn a_silence_that_is_no_absence_is_told_and_is_loss() {
     let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
-    assert_eq!(kinds(&document), ["device-stalled"]);
-    assert!(
-        document.events[0].text.contains("0.3 s into a trial, the device stopped forwarding for 0.25 s"),
-        "{:?}",
-        document.events
-    );
+    let ([from, length], effect) = only_pause(&document);
+    assert!((from - 0.3).abs() < 0.05 && (length - 0.25).abs() < 0.005, "{from} {length}");
+    assert_eq!(effect, StallEffect::Loss { until_end: false, limit_ns: 500_000_000 });
     let lost: Vec<bool> = document.trials.iter().map(|trial| trial.lost > 100).collect();
     assert_eq!(lost, [false, true, false]);
     // Nor is what is lost between others that come.
     let document = run(&sweep(&[0.9]), Simulated::with(Device { noise: 0.5, ..carries(1.0, 100) }));
-    assert_eq!(kinds(&document), Vec::<&str>::new());
+    assert!(document.events.is_empty(), "{:?}", document.events);
 }
 
 #[test]
@@ -257,23 +285,22 @@ fn a_link_that_the_device_took_from_the_tester_is_no_standstill_of_the_tester() 
         let still = vec![(1, 100 * MILLI..700 * MILLI)];
         let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, holds)) };
         let document = run(&asked, Simulated { unplugged: Some(1), ..bed.clone() });
-        assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
-        let told = &document.events[0].text;
-        assert!(
-            told.contains("of a was lost in a trial, 0.1 s after its start: the device rebooted"),
-            "{told}"
+        assert_eq!(codes(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
+        let (from, outage) = first_outage(&document);
+        assert!(from.is_some_and(|from| (from - 0.1).abs() < 0.05), "{from:?}");
+        let is_found = matches!(
+            outage,
+            TrialOutage::LinkLost { port, link: LinkRecovery::InTrial { silence_ns } }
+                if port == "a" && silence_ns.abs_diff(600 * MILLI) < 5_000_000
         );
-        assert!(
-            told.ends_with("; the link came up within the trial, and nothing arrived for 0.60 s"),
-            "{told}"
-        );
+        assert!(is_found, "{outage:?}");
         let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_unreachable).collect();
         assert_eq!(away, [false, true, false, false]);
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2, "the case is set again");
         // Where no link was lost, it is the tester that stood still.
         let _ = std::fs::remove_file(&file);
         let document = run(&asked, bed);
-        assert!(!kinds(&document).contains(&"device-away"), "{:?}", document.events);
+        assert!(!has_event(&document, "device-away"), "{:?}", document.events);
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
     }
 }
@@ -284,12 +311,12 @@ fn an_absence_is_counted_from_the_first_frame_that_did_not_come() {
     let procedure = Procedure::Sweep { loads: vec![0.01, 0.02], length: Duration::from_secs(100) };
     let bed = Simulated { reboots: Some(1), ..Simulated::with(carries(1.0, 100)) };
     let document = run(&BenchOptions { procedure, ..sweep(&[0.1]) }, bed);
-    assert_eq!(kinds(&document), ["device-away", "trial-repeated", "device-silent", "device-rebooted"]);
-    assert!(document.events[0].text.contains("50.0 s into a trial, "), "{:?}", document.events);
+    assert_eq!(codes(&document), ["device-away", "trial-repeated", "device-silent", "device-rebooted"]);
+    let (from, _) = first_outage(&document);
+    assert!(from.is_some_and(|from| (from - 50.0).abs() < 0.05), "{from:?}");
     // A simulated trial takes no time: by this host's clock the first frame that did not come has still to be sent.
-    let told = &document.events[3].text;
-    let away: f64 = told.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
-    assert!(away < 0.0, "{told}");
+    let last = &document.events[3].kind;
+    assert!(matches!(last, BenchmarkEventKind::DeviceRebooted { away_ns } if *away_ns < 0), "{last:?}");
 }
 
 #[test]
@@ -304,7 +331,7 @@ fn what_was_gone_and_was_mended_is_finished_cleanly() {
     let sound = Simulated::with(carries(1.0, 100));
     let document = run_on(sound, &asked, Some(past), &keeper.stop, &mut hand).unwrap();
     assert!(!document.partial, "{:?}", document.events);
-    assert!(kinds(&document).contains(&"device-gone") && kinds(&document).contains(&"resumed"));
+    assert!(has_event(&document, "device-gone") && has_event(&document, "resumed"));
     assert_eq!(document.trials.iter().filter(|trial| trial.invalid.is_none()).count(), 4);
 }
 
@@ -414,38 +441,40 @@ fn a_stream_of_which_nothing_comes_while_another_lives_is_told_once_and_is_loss(
     let told = |bed: Simulated| {
         let document = run(&asked(sweep(&[0.1, 0.2, 0.3, 0.4])), bed);
         let lost: Vec<u64> = document.trials.iter().map(|trial| trial.per_stream[0].lost).collect();
-        let events: Vec<(String, String)> =
-            document.events.iter().map(|event| (event.kind.clone(), event.text.clone())).collect();
-        (events, lost, document.trials.iter().all(|trial| trial.invalid.is_none()))
+        let valid = document.trials.iter().all(|trial| trial.invalid.is_none());
+        (document.events, lost, valid)
     };
+    let silent = |event: &BenchmarkEvent| match &event.kind {
+        BenchmarkEventKind::StreamSilent(silent) => Some(silent.clone()),
+        _ => None,
+    };
+    let is_back =
+        |event: &BenchmarkEvent| event.kind == BenchmarkEventKind::StreamBack { stream: "voice".into() };
     // Through two trials of four, and through the second half of one.
     let (events, lost, valid) = told(mute(1..3, all.clone()));
-    let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
-    assert_eq!(kinds, ["stream-silent", "stream-back"], "{events:?}");
-    assert!(events[0].1.starts_with("stream voice: none of "), "{events:?}");
-    assert!(events[0].1.contains("from 0.0 s into a trial (case baseline, 128 B, "), "{events:?}");
-    assert!(
-        events[0].1.contains(" to its end, while 100.0 % of the frames of other streams arrived"),
-        "{events:?}"
+    let found = silent(&events[0]).unwrap();
+    assert!(events.len() == 2 && is_back(&events[1]), "{events:?}");
+    assert_eq!(
+        (found.stream.as_str(), found.case.as_str(), found.frame_size),
+        ("voice", "baseline", Some(128))
     );
-    assert!(events[0].1.contains(r#"expect = "drop""#), "{events:?}");
+    assert!(found.from_ns < 50 * MILLI && found.others_ratio > 0.999, "{found:?}");
+    assert!(found.from_start && found.to_end && found.is_loss, "{found:?}");
     assert!(valid && lost[0] == 0 && lost[1] > 100 && lost[2] > 100 && lost[3] == 0, "{lost:?}");
     let (events, ..) = told(mute(1..2, 300 * MILLI..2_000 * MILLI));
-    assert!(events[0].0 == "stream-silent" && events[0].1.contains("from 0.3 s into a trial"), "{events:?}");
-    assert!(!events[0].1.contains("expect"), "{events:?}");
-    assert_eq!(events[1].0, "stream-back");
+    let found = silent(&events[0]).unwrap();
+    assert!(found.from_ns.abs_diff(300 * MILLI) < 50_000_000 && !found.from_start, "{found:?}");
+    assert!(is_back(&events[1]), "{events:?}");
     // A trial that tells nothing of the device tells of no stream to those that do.
     let stands_still = vec![(1, 100 * MILLI..400 * MILLI)];
     let (events, ..) = told(Simulated { stands_still, ..mute(1..3, all.clone()) });
-    let (again, silent) = events.iter().partition::<Vec<_>, _>(|(kind, _)| kind == "trial-repeated");
-    let counted = silent
-        .iter()
-        .filter(|(kind, text)| kind == "stream-silent" && text.contains("count as loss of the device"));
-    assert_eq!((again.len(), counted.count()), (1, 1), "{events:?}");
+    let again = events.iter().filter(|event| matches!(event.kind, BenchmarkEventKind::TrialRepeated { .. }));
+    let counted = events.iter().filter_map(silent).filter(|silent| silent.is_loss);
+    assert_eq!((again.count(), counted.count()), (1, 1), "{events:?}");
     // For a moment only, or with the whole device.
-    assert_eq!(told(mute(1..2, 300 * MILLI..600 * MILLI)).0, []);
+    assert!(told(mute(1..2, 300 * MILLI..600 * MILLI)).0.is_empty());
     let (events, ..) = told(absent(100, 700));
-    assert!(events.iter().all(|(kind, _)| !kind.starts_with("stream")), "{events:?}");
+    assert!(events.iter().all(|event| silent(event).is_none() && !is_back(event)), "{events:?}");
 }
 
 #[test]
@@ -460,8 +489,8 @@ fn a_class_that_is_owed_nothing_is_silent_as_it_is_to_be() {
     };
     let bed = || Simulated { mute: Some((0..1, 1, 0..2_000 * MILLI)), ..Simulated::with(carries(1.0, 100)) };
     // Of 6.9 Mbit/s each class has a half.
-    assert_eq!(kinds(&run(&asked(3e6), bed())), Vec::<&str>::new());
-    assert_eq!(kinds(&run(&asked(6e6), bed())), ["stream-silent"]);
+    assert_eq!(codes(&run(&asked(3e6), bed())), Vec::<String>::new());
+    assert_eq!(codes(&run(&asked(6e6), bed())), ["stream-silent"]);
 }
 
 #[test]
@@ -484,8 +513,7 @@ fn port_switched_off_in_trial() {
     let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100)) };
     let document =
         run(&sweep(&[0.1, 0.2, 0.3]), Simulated { unplugged: Some(1), switched_off: Some(1), ..bed });
-    assert_eq!(kinds(&document), ["port-down", "trial-repeated"], "{:?}", document.events);
-    assert!(document.events[0].text.contains("the tester's port a "), "{:?}", document.events);
+    assert_eq!(codes(&document), ["port-down-in-trial", "trial-repeated"], "{:?}", document.events);
     let why: Vec<Option<&str>> = document.trials.iter().map(|trial| trial.invalid.as_deref()).collect();
     let told = "the tester's port a was switched off on this host during the trial";
     assert_eq!(why, [None, Some(told), None, None]);
@@ -508,7 +536,7 @@ fn own_port_down_is_no_absence() {
     let asked = BenchOptions { patience: Duration::from_millis(150), ..sweep(&[0.1, 0.2, 0.3]) };
     for (state, told) in [
         (PortState::Down, "the tester's port a is down on this host"),
-        (PortState::Renamed("x".into()), "the tester's port a was renamed to x"),
+        (PortState::Renamed { name: "x".into() }, "the tester's port a was renamed to x"),
         (PortState::Gone, "the tester's port a was removed"),
     ] {
         let waits = state.may_pass();
@@ -518,15 +546,14 @@ fn own_port_down_is_no_absence() {
         };
         // It happens in the second trial.
         let document = run(&asked, bed(2));
-        let kinds = kinds(&document);
         let expected: &[&str] = if waits {
             &["trial-repeated", "port-down", "port-gone"]
         } else {
             &["trial-repeated", "port-gone"]
         };
-        assert_eq!(kinds, expected, "{:?}", document.events);
+        assert_eq!(codes(&document), expected, "{:?}", document.events);
         assert!(
-            document.partial && document.events.iter().all(|event| event.text.contains(told)),
+            document.partial && document.events.iter().all(|event| event.text().contains(told)),
             "{:?}",
             document.events
         );

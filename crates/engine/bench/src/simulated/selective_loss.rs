@@ -1,6 +1,6 @@
 //! Devices that drop the frames of a size, all or next to all, always or from some moment on.
 
-use romer_record::benchmark::Load;
+use romer_record::benchmark::{BenchmarkEvent, BenchmarkEventKind, Load, SilentSize};
 
 use super::*;
 use crate::selective_loss::dropped;
@@ -225,6 +225,14 @@ fn where_all_sizes_that_are_asked_for_are_dropped_others_show_that_the_device_is
     assert!(matches!(refused, Err(BenchError::Silent(_))), "{refused:?}");
 }
 
+/// The only event, which is of a silent size.
+fn silent_size(document: &Benchmark) -> &SilentSize {
+    match &document.events[..] {
+        [BenchmarkEvent { kind: BenchmarkEventKind::SizeSilent(silent), .. }] => silent,
+        others => panic!("{others:?}"),
+    }
+}
+
 #[test]
 fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device() {
     let asked = BenchOptions { frames: sizes(&[64, 512]), ..sweep(&[0.2]) };
@@ -233,10 +241,9 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     let place = u32::try_from(place).unwrap();
     let drops = Some((64, place..u32::MAX, 300_000_000));
     let document = run(&asked, Simulated { drops, ..Simulated::with(carries(1.0, 100)) });
-    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
-    assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
-    let text = &document.events[0].text;
-    assert!(text.starts_with("frames of 64 B: none arrived from 0.3 s into a trial"), "{text}");
+    let silent = silent_size(&document);
+    assert_eq!((silent.frame_size, silent.trials), (Some(64), 1), "{silent:?}");
+    assert!(silent.from_ns.abs_diff(300_000_000) < 50_000_000, "{silent:?}");
     assert_eq!(
         (document.trials.len(), document.trials.iter().all(|trial| !trial.device_unreachable)),
         (2, true)
@@ -259,14 +266,18 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
     let drops = Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) });
     let document = run_on(drops, &asked, None, &keeper.stop, &mut hand).unwrap();
-    let is_silent = |entry: &&BenchmarkEntry| matches!(entry, BenchmarkEntry::Event(event) if event.kind == "size-silent");
+    let is_silent = |entry: &&BenchmarkEntry| {
+        let BenchmarkEntry::Event(event) = entry else { return false };
+        matches!(event.kind, BenchmarkEventKind::SizeSilent(_))
+    };
     let kept = keeper.entries.iter().filter(is_silent).count();
     assert!(kept > 3, "{kept}");
-    let [event] = &document.events[..] else { panic!("{:?}", document.events) };
-    let told = format!(
-        "frames of 64 B: none arrived until the end of {kept} trials or afterwards (case baseline, 1.0 % to 100.0 %"
-    );
-    assert!(event.text.starts_with(&told), "{event:?}");
+    let silent = silent_size(&document);
+    assert_eq!((silent.frame_size, silent.case.as_str()), (Some(64), "baseline"), "{silent:?}");
+    assert_eq!(usize::try_from(silent.trials), Ok(kept), "{silent:?}");
+    let [least, most] =
+        [silent.min_load_percent, silent.max_load_percent].map(|percent| format!("{percent:.1}"));
+    assert_eq!((least.as_str(), most.as_str()), ("1.0", "100.0"));
 }
 
 /// A trial of a second of frames of so many octets at so many percent of 10 Mbit/s, of which this share comes.

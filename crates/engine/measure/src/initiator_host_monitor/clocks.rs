@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use romer_clock::steps::ClockChange;
-use romer_endpoint::host_events::{clock_event, reading};
 use romer_host::clock;
 use romer_record::document::ProbeDirection;
-use romer_record::event::{Event, EventLocation};
+use romer_record::event::Event;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::InitiatorHostMonitor;
@@ -34,8 +33,7 @@ impl InitiatorHostMonitor {
             Some(doubt) if held_up(doubt.length_ns) => self.stood_still(doubt.event),
             doubt => self.doubt = doubt.filter(|doubt| now < doubt.until),
         }
-        for change in self.clocks.look(reading()) {
-            let event = clock_event(change, EventLocation::Sender, self.start);
+        for (change, event) in self.host.clock_changes() {
             match change {
                 ClockChange::Paused(length_ns) if has_sent && !held_up(length_ns) => {
                     self.doubt = Some(Doubt { event, length_ns, until: now + HELD_UP });
@@ -48,9 +46,9 @@ impl InitiatorHostMonitor {
 
     /// The same, where this thread did not look because it waited.
     pub(super) fn look_at_clocks_after_waiting(&mut self) {
-        for change in self.clocks.look(reading()) {
+        for (change, event) in self.host.clock_changes() {
             if !matches!(change, ClockChange::Paused(_)) {
-                self.keep(None, clock_event(change, EventLocation::Sender, self.start));
+                self.keep(None, event);
             }
         }
     }

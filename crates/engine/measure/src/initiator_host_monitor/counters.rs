@@ -84,8 +84,8 @@ impl InitiatorHostMonitor {
     pub(super) fn look_at_queues(&mut self) {
         let links = self.links.iter().filter(|link| link.tidings.index != 0);
         let used = links.map(|link| (link.tidings.index, link.name.clone())).collect();
-        for drops in self.queues.look(&used) {
-            self.dropped(None, drops.event(EventLocation::Sender, self.start));
+        for (_, event) in self.host.queue_drops(&used) {
+            self.dropped(None, event);
         }
     }
 
@@ -111,7 +111,7 @@ impl InitiatorHostMonitor {
 
     fn drops(&mut self, index: usize, shared: &Shared) {
         for overflow in shared.overflows() {
-            let one = overflow.event(EventLocation::Sender, self.start);
+            let one = overflow.event(EventLocation::Sender, self.host.start());
             self.overflowed(index, one);
         }
     }
@@ -139,7 +139,7 @@ impl InitiatorHostMonitor {
         }
         let (place, of) = (own.event, count - own.before);
         let (location, detail) = say(of);
-        let at = (now - self.start).as_nanos();
+        let at = (now - self.host.start()).as_nanos();
         if let Some(event) = self.event(place) {
             event.detail = Some(detail);
             event.until_ns = Some(at);

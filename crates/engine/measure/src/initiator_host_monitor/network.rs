@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use romer_endpoint::host_events::{covers, detailed, noticed_late, route_change};
+use romer_endpoint::host_events::covers;
+use romer_endpoint::host_monitor::{HostChange, LinkNews};
 use romer_endpoint::interface::{LinkState, LinkTransition};
-use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{HostError, clock, host_info};
-use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
+use romer_record::event::{EventDetail, EventKind, EventLocation};
 
 use super::InitiatorHostMonitor;
 use crate::no_route;
@@ -15,28 +15,21 @@ use crate::no_route;
 impl InitiatorHostMonitor {
     pub(super) fn look_at_network(&mut self) {
         let before = std::mem::replace(&mut self.looked, Instant::now());
-        let now = clock::monotonic_now();
-        self.since_look = now - std::mem::replace(&mut self.watched, now);
-        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
-        if let Some(watch) = &self.watch {
-            let how = self.links.iter().filter_map(|link| watch.link(&link.name));
-            changes.extend(how.filter(|change| self.is_news(change)));
-        }
+        let mut changes = self.host.network_changes();
+        let states = self.links.iter().filter_map(|link| self.host.link(&link.name));
+        changes.extend(states.filter(|news| self.is_news(news)).map(HostChange::Link));
         if changes.is_empty() {
             return;
         }
         for change in changes {
             match change {
-                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
-                    let tidings = LinkState { up, index: interface, changes: carrier_changes };
-                    self.link(&name, tidings, mtu);
-                }
-                NetworkChange::Address { address, added, .. } => self.address(address, added),
-                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
+                HostChange::Link(LinkNews { name, state, mtu }) => self.link(&name, state, mtu),
+                HostChange::Address { address, added } => self.address(address, added),
+                HostChange::Route { to, prefix, gateway: Some(gateway), added } => {
                     self.route(to, prefix, gateway, added);
                 }
-                NetworkChange::Route { .. } => {}
-                NetworkChange::Missed => {
+                HostChange::Route { gateway: None, .. } => {}
+                HostChange::Missed => {
                     self.note(None, EventDetail::NetworkChanges, EventLocation::Sender);
                 }
             }
@@ -48,10 +41,8 @@ impl InitiatorHostMonitor {
     }
 
     /// Whether an interface is not as it was known.
-    fn is_news(&self, change: &NetworkChange) -> bool {
-        let NetworkChange::Link { interface, name, up, carrier_changes, .. } = change else { return true };
-        let tidings = LinkState { up: *up, index: *interface, changes: *carrier_changes };
-        self.links.iter().any(|link| link.name == *name && link.tidings != tidings)
+    fn is_news(&self, news: &LinkNews) -> bool {
+        self.links.iter().any(|link| link.name == news.name && link.tidings != news.state)
     }
 
     pub(super) fn link(&mut self, name: &str, tidings: LinkState, mtu: Option<u32>) {
@@ -89,9 +80,8 @@ impl InitiatorHostMonitor {
         if let (Some(before), Some(now)) = (mtu_before, mtu)
             && before != now
         {
-            let detail = EventDetail::InterfaceMtu { interface: name.to_owned(), mtu_before: before };
-            let one = detailed(detail, EventLocation::Sender, self.start);
-            self.keep(None, Event { mtu: Some(now), ..one });
+            let event = self.host.mtu_event(name, before, now);
+            self.keep(None, event);
         }
     }
 
@@ -110,8 +100,8 @@ impl InitiatorHostMonitor {
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
     fn note_link(&mut self, name: &str, deed: LinkTransition) -> Option<usize> {
-        let one = detailed(deed.detail(name), EventLocation::Sender, self.start);
-        self.keep(None, Event { detection_latency_ns: noticed_late(deed, self.since_look), ..one })
+        let event = self.host.link_event(name, deed);
+        self.keep(None, event)
     }
 
     fn address(&mut self, address: IpAddr, added: bool) {
@@ -127,7 +117,7 @@ impl InitiatorHostMonitor {
             self.away.insert(address, place);
         } else if added && let Some(place) = self.away.remove(&address) {
             // It was nobody's meanwhile: what came for it was dropped by this host.
-            let now = (clock::monotonic_now() - self.start).as_nanos();
+            let now = (clock::monotonic_now() - self.host.start()).as_nanos();
             if let Some(gone) = self.event(place) {
                 gone.until_ns = Some(now);
             }
@@ -139,7 +129,8 @@ impl InitiatorHostMonitor {
             .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
             .collect();
         for way in concerned {
-            self.note(Some(way), route_change((to, prefix), gateway, added), EventLocation::Sender);
+            let event = self.host.route_event((to, prefix), gateway, added);
+            self.keep(Some(way), event);
         }
     }
 

@@ -55,7 +55,7 @@ impl InitiatorHostMonitor {
             address_before: far_words(before),
             others: None,
         };
-        let noticed = detailed(detail, EventLocation::Path, self.start);
+        let noticed = detailed(detail, EventLocation::Path, self.host.start());
         let one = match between {
             None => noticed,
             // Each is known as well as the far end's word of how long ago it was, which travelled.
@@ -90,7 +90,7 @@ impl InitiatorHostMonitor {
         if let Some(EventDetail::SenderMoved { by_nat, .. }) = &mut detail {
             *by_nat = true;
         }
-        let now = event(EventKind::AddressChange, EventLocation::Path, self.start);
+        let now = event(EventKind::AddressChange, EventLocation::Path, self.host.start());
         self.rebound(stream, Event { detail, ..now }, false);
     }
 

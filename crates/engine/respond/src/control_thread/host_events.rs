@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use romer_endpoint::host_events::{Occurrence, covers, too_long};
+use romer_endpoint::host_events::{covers, too_long};
 use romer_endpoint::overflow::Overflow;
+use romer_endpoint::responder_host_monitor::Occurrence;
 use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 use romer_host::{HostError, clock, host_info};
 use romer_record::event::{Event, EventDetail, Unsent};

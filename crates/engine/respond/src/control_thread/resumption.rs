@@ -6,6 +6,7 @@ use romer_endpoint::circumstances::random;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_record::event::{Event, EventDetail, EventLocation, OtherSource, OtherSources};
+use romer_record::refusal::{LimitScope, Refusal};
 use romer_session::control::{Action, Resume, SILENCE};
 use romer_session::network::ClientNetwork;
 use romer_units::Duration;
@@ -34,22 +35,21 @@ impl ControlThread {
 
     /// A session of which `resume` shows the secret goes on over connection `from`, if there is one.
     pub(super) fn resume(&mut self, from: usize, resume: &Resume) {
-        if let Err(why) = self.try_resume(from, resume) {
-            let actions = self.connections[from].server.refuse_resumption(why);
+        if let Err(reason) = self.try_resume(from, resume) {
+            let actions = self.connections[from].server.refuse_resumption(reason);
             self.carry_out(from, actions);
         }
     }
 
-    fn try_resume(&mut self, from: usize, resume: &Resume) -> Result<(), &'static str> {
+    fn try_resume(&mut self, from: usize, resume: &Resume) -> Result<(), Refusal> {
         let now = clock::monotonic_now();
         let shows = |one: &Connection| !one.is_closing() && one.server.is_shown(resume);
         let shown = self.connections.iter().find(|(_, one)| shows(one)).map(|(index, _)| index);
-        let gone = "there is no such session here: it has ended, or the responder was started anew";
-        let index = shown.filter(|index| *index != from).ok_or(gone)?;
+        let index = shown.filter(|index| *index != from).ok_or(Refusal::NoSession)?;
         let peer = self.connections[from].peer;
         self.check_move(index, ClientNetwork::from_address(peer))?;
-        let number = self.connections[index].number().ok_or(gone)?;
-        let [own, other] = self.connections.pair([index, from]).ok_or(gone)?;
+        let number = self.connections[index].number().ok_or(Refusal::NoSession)?;
+        let [own, other] = self.connections.pair([index, from]).ok_or(Refusal::NoSession)?;
         let token = random();
         let resumed = own.server.resume(&mut other.server, resume, token, now);
         let Ok(mut actions) = resumed else {
@@ -76,15 +76,15 @@ impl ControlThread {
     }
 
     /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
-    fn check_move(&self, index: usize, network: ClientNetwork) -> Result<(), &'static str> {
+    fn check_move(&self, index: usize, network: ClientNetwork) -> Result<(), Refusal> {
         let Connection { counted, holding, in_use, .. } = self.connections[index];
         let own = if counted.has(network) { in_use } else { Allocation::default() };
         let [most_of_one, most_of_all] = self.most();
         let exceeds = |others: Allocation, most| holding.has_some_of(others.plus(holding).minus(most));
         if exceeds(self.in_use.network(network).minus(own), most_of_one) {
-            Err("other sessions of that network have what this responder grants one network")
+            Err(Refusal::Moved { scope: LimitScope::Network })
         } else if exceeds(self.in_use.all().minus(in_use), most_of_all) {
-            Err("other sessions have all that this responder grants")
+            Err(Refusal::Moved { scope: LimitScope::All })
         } else {
             Ok(())
         }

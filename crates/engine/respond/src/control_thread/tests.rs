@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration as StdDuration;
 
 use romer_endpoint::byte_stream::ByteStream;
-use romer_endpoint::host_events::Remembered;
+use romer_endpoint::responder_host_monitor::Remembered;
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_session::control::{ClientHello, ClockIdentity, Decoder, Granted, Resume, VERSION};
 use romer_session::send_limit::SendRates;
@@ -73,6 +73,7 @@ impl Bench {
             send_limit: Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false)))),
             turn: Watchdog::default().watch("test"),
             watchdog: Arc::default(),
+            in_kernel: None,
         };
         let pulse = Arc::new(SchedulingWatch::new(clock::monotonic_now()));
         let occurrences = ResponderHostMonitor::begin(Arc::new(Mutex::new(Remembered::default())), pulse);

@@ -43,6 +43,7 @@ impl Bench {
             cards: Vec::new(),
             pulse: Arc::new(SchedulingWatch::new(clock::monotonic_now())),
             turn: Watchdog::default().watch("test"),
+            in_kernel: None,
         };
         let reflecting = ReflectorThread::new(vec![socket], &options, links);
         Self { reflecting, address, waker, stop, totals, commands, told }

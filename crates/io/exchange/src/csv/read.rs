@@ -131,11 +131,6 @@ impl<R: BufRead> Reader<R> {
         self.shape
     }
 
-    /// Whether there are columns of the program's own stamps.
-    pub fn has_user_stamps(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column, CsvColumn::User(_)))
-    }
-
     /// The columns that no packet log has, by their names: they are not heeded.
     pub fn others(&self) -> &[String] {
         &self.others

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::benchmark::{Benchmark, BenchmarkEvent, InvalidCause, Trial};
+use romer_record::benchmark::{Benchmark, BenchmarkEvent, BenchmarkEventKind, InvalidCause, Trial};
 
+use super::event::invalid_cause;
 use crate::number::counted;
-
-/// Events of single trials, which are grouped.
-const GROUPED: [&str; 2] = ["trial-repeated", "tester-overloaded"];
 
 /// The number of discarded trials, their causes, and how many of them were repeated. `None` if none was discarded.
 pub fn discarded(document: &Benchmark) -> Option<String> {
@@ -28,7 +26,7 @@ pub fn discarded(document: &Benchmark) -> Option<String> {
 }
 
 fn causes_text(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
-    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", InvalidCause::text);
+    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", invalid_cause);
     if let [cause] = &causes.keys().collect::<Vec<_>>()[..] {
         return name(cause).into();
     }
@@ -45,9 +43,13 @@ fn is_same(one: &Trial, other: &Trial) -> bool {
     key(one) == key(other) && one.requested_load == other.requested_load
 }
 
-/// The events that are reported one by one.
+/// The events that are reported one by one: without those of single trials, which are grouped.
 pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
-    document.events.iter().filter(|event| !GROUPED.contains(&event.kind.as_str()))
+    use BenchmarkEventKind::{TesterOverloaded, TrialRepeated};
+
+    let is_grouped =
+        |event: &BenchmarkEvent| matches!(event.kind, TrialRepeated { .. } | TesterOverloaded { .. });
+    document.events.iter().filter(move |event| !is_grouped(event))
 }
 
 #[cfg(test)]
@@ -59,22 +61,29 @@ mod tests {
     fn discarded_trials_are_one_line() {
         let trial = |repeat, cause: Option<InvalidCause>| Trial {
             repeat,
-            invalid: cause.map(|cause| cause.text().into()),
+            invalid: cause.map(|cause| invalid_cause(cause).into()),
             invalid_cause: cause,
             ..Trial::default()
         };
         let [stalled, dropped] = [InvalidCause::TesterStalled, InvalidCause::TesterDropped].map(Some);
         let trials = [(0, stalled), (0, None), (1, stalled), (1, dropped), (1, None), (2, dropped)];
         let trials = trials.into_iter().map(|(repeat, cause)| trial(repeat, cause)).collect();
-        let event =
-            |kind: &str| BenchmarkEvent { at_ns: 0, kind: kind.into(), text: String::new(), dropped: None };
-        let events_of = ["trial-repeated", "clock-set", "tester-overloaded", "port-down"].map(event).into();
+        let events_of = [
+            BenchmarkEventKind::TrialRepeated { invalid: String::new() },
+            BenchmarkEventKind::ClockSet,
+            BenchmarkEventKind::TesterOverloaded { invalid: String::new() },
+            BenchmarkEventKind::PortDownInTrial { invalid: String::new() },
+        ];
+        let events_of = events_of.map(|kind| BenchmarkEvent { at_ns: 0, kind }).into();
         let document = Benchmark { trials, events: events_of, ..Benchmark::default() };
         assert_eq!(
             discarded(&document).as_deref(),
             Some("4 of 6 trials discarded (tester stalled 2, tester dropped frames 2); 3 repeated")
         );
-        let told: Vec<&str> = events(&document).map(|event| event.kind.as_str()).collect();
-        assert_eq!(told, ["clock-set", "port-down"]);
+        let told: Vec<&BenchmarkEventKind> = events(&document).map(|event| &event.kind).collect();
+        assert_eq!(
+            told,
+            [&BenchmarkEventKind::ClockSet, &BenchmarkEventKind::PortDownInTrial { invalid: String::new() }]
+        );
     }
 }

@@ -5,6 +5,7 @@
 
 mod discarded;
 mod draw;
+mod event;
 mod figures;
 mod page;
 mod results;
@@ -14,6 +15,7 @@ mod words;
 use crate::escape;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
+pub use event::{invalid_cause, port_remedy};
 pub use figures::figures;
 pub use page::page;
 pub use results::is_burst_unbounded;

@@ -55,7 +55,7 @@ pub fn page(document: &Benchmark) -> String {
     );
     let events = discarded(document)
         .into_iter()
-        .chain(events(document).map(|one| one.text.clone()))
+        .chain(events(document).map(|one| one.text()))
         .map(|text| (text, false));
     list("Events", events.collect(), &mut body);
     body.push_str("</div>\n</article>\n");

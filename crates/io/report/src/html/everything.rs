@@ -131,14 +131,15 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
     page.push_str(
         "<details><summary>All statistics</summary>\n<div class=\"scroll broad\" tabindex=\"0\"><table><thead><tr><th>statistic</th><th>count</th><th>min</th>\
          <th>p25</th><th>median</th><th>p75</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
-         <th>mean</th><th>95 % CI of the mean</th><th>stddev</th></tr></thead>\n",
+         <th>mean</th><th>95 % CI of the mean</th><th>stddev</th>\
+         <th><abbr title=\"without the lowest and highest 5 %\">trimmed mean</abbr></th><th>trimmed stddev</th></tr></thead>\n",
     );
     for way in ways(m) {
         let rows: String =
             summaries(way.results(m)).into_iter().map(|(name, summary)| row(name, summary)).collect();
         if !rows.is_empty() {
             page.push_str(&format!(
-                "<tbody><tr><th class=\"key {}\" colspan=\"14\">{}</th></tr>\n{rows}</tbody>\n",
+                "<tbody><tr><th class=\"key {}\" colspan=\"16\">{}</th></tr>\n{rows}</tbody>\n",
                 class(way),
                 markup(&way.label(m))
             ));
@@ -154,7 +155,7 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
     let rows: String = ends.into_iter().map(|(name, summary)| row(name, summary)).collect();
     if !rows.is_empty() {
         page.push_str(&format!(
-            "<tbody><tr><th colspan=\"14\">error of user-space time stamps</th></tr>\n{rows}</tbody>\n"
+            "<tbody><tr><th colspan=\"16\">error of user-space time stamps</th></tr>\n{rows}</tbody>\n"
         ));
     }
     page.push_str("</table></div>\n");
@@ -214,7 +215,8 @@ fn row(name: &str, s: &Summary) -> String {
         .into_iter()
         .map(|value| maybe_time(value, true))
         .collect();
-    cells.extend([interval, maybe_time(s.stddev, true)]);
+    cells.push(interval);
+    cells.extend([s.stddev, s.trimmed_mean, s.trimmed_stddev].map(|value| maybe_time(value, true)));
     let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
     format!("<tr><th>{name}</th><td>{}</td>{cells}</tr>\n", count(s.count))
 }

@@ -1,9 +1,11 @@
+use romer_record::benchmark::BenchmarkEventKind;
 use romer_record::event::{Event, EventDetail, EventKind};
 use romer_record::note::Notice;
 use romer_record::warning::{
     BenchmarkWarning, ComparisonWarning, ConcatenationWarning, EmulationWarning, FidelityWarning,
-    MeasurementWarning, ModelWarning, RefitEvent, families,
+    MeasurementWarning, ModelWarning, QtcpNote, RefitEvent,
 };
+use romer_record::warning_families;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -57,7 +59,7 @@ fn extend(value: &mut Value, schema: &Value, root: &Value) {
 
 /// The texts of an example of each code of a family, with the codes.
 fn texts<W: DeserializeOwned + Text>(family: &str) -> Vec<(String, String)> {
-    let (_, schema) = families().into_iter().find(|(name, _)| *name == family).unwrap();
+    let (_, schema) = warning_families().into_iter().find(|(name, _)| *name == family).unwrap();
     let root = schema.to_value();
     let text = |variant: &Value| {
         let written = example(variant, &root);
@@ -81,9 +83,12 @@ fn every_code_has_a_text() {
         texts::<EmulationWarning>("Emulations"),
         texts::<RefitEvent>("Refits"),
         texts::<BenchmarkWarning>("Benchmarks"),
+        texts::<QtcpNote>("Qtcp files"),
         texts::<Notice>("Notes of a running measurement"),
+        texts::<BenchmarkEventKind>("Events of a benchmark"),
     ];
-    assert_eq!(all.len(), families().len());
+    // Findings have figures beside their names (`crate::finding`).
+    assert_eq!(all.len() + 1, warning_families().len());
     for (code, text) in all.iter().flatten() {
         assert!(text.split_whitespace().count() > 3, "{code}: {text:?}");
         assert!(!text.ends_with('.'), "{code}: {text:?}");

@@ -340,6 +340,7 @@ pub fn so_far(estimator: &Estimator) -> ClockSoFar {
         skew_ppm: skew.map(|skew| skew.ppm),
         skew_interval_ppm: skew.map(|skew| skew.interval_ppm),
         why_not: doubt.or(estimate.why_not),
+        revision_ns: None,
     }
 }
 

@@ -7,6 +7,7 @@
 //! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them (`grids`) | a density with one peak |
 //! | steps of delay, changes of route | counts above a level and means on both sides of a place, and how far delays jump there (`levels`, `jumps`, `steps`), with TTL | the same counts of a stream of that dependence without a step |
 //! | bursts of duplicates | runs of consecutive numbers (`copies`) | duplicates that are independent of each other |
+//! | periodic loss | the moments at which groups of losses begin, looked at as those of spikes are (`periodic_loss`) | the same of groups of losses |
 //! | loss by length | the longest packet that arrived, against those longer that were lost (`lengths`) | losses that have nothing to do with lengths |
 //! | coalesced arrivals | gaps near nothing against those a little longer, and against those of the same delays in another order (`arrivals`) | a density of gaps that is smooth near nothing, a clock that ticks, delays of few values |
 //!
@@ -19,6 +20,7 @@ mod differences;
 mod duplicate_bursts;
 mod evidence;
 mod grids;
+mod periodic_loss;
 mod periodic_plateaus;
 mod periods;
 mod series;
@@ -85,10 +87,7 @@ impl Scan<'_> {
     /// What stands out in it.
     pub fn findings(self) -> Vec<Finding> {
         if self.losses_alone {
-            return size_dependent_loss::lost_by_length(self.singletons)
-                .into_iter()
-                .map(|found| found.with_direction(self.way))
-                .collect();
+            return losses(self.singletons).into_iter().map(|found| found.with_direction(self.way)).collect();
         }
         of_way(self.way, self.singletons, self.absolute, self.rate_error)
     }
@@ -146,9 +145,16 @@ fn of_way(
     found.extend(repeating);
     found.extend(steps::changes(&series, singletons, steps));
     found.extend(duplicate_bursts::bursts(singletons));
-    found.extend(size_dependent_loss::lost_by_length(singletons));
+    found.extend(losses(singletons));
     found.extend(coalescing::coalesced(singletons));
     found.into_iter().map(|found: UndirectedFinding| found.with_direction(way)).collect()
+}
+
+/// What stands out in the losses of a way.
+fn losses(singletons: &[OneWaySingleton]) -> Vec<UndirectedFinding> {
+    let by_length = size_dependent_loss::lost_by_length(singletons);
+    let periodic = periodic_loss::losses(singletons, by_length.as_ref());
+    by_length.into_iter().chain(periodic).collect()
 }
 
 #[cfg(test)]

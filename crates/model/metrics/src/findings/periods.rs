@@ -93,13 +93,14 @@ impl Fit {
 
 /// A period as it was found.
 #[derive(Clone, Debug)]
-struct Period {
-    fit: Fit,
+pub(super) struct Period {
+    pub(super) fit: Fit,
     /// The first packets of its spikes.
-    hits: Vec<usize>,
-    cycles: f64,
+    pub(super) hits: Vec<usize>,
+    /// Spikes that are due.
+    pub(super) cycles: f64,
     height: f64,
-    log_alarm: f64,
+    pub(super) log_alarm: f64,
     /// A spike is looked for within half of this on either side of when it is due.
     window: f64,
 }
@@ -153,6 +154,13 @@ pub(super) fn measured_period(
             multiple_of_ns: multiple_of.map(|shorter| shorter.period),
         },
     }
+}
+
+/// The periods with which values that are nearly always zero are not, the shortest first.
+pub(super) fn repeated(series: &DelaySeries) -> Vec<Period> {
+    let mut found = periods(series, &series.delay);
+    found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
+    found
 }
 
 /// The periods with which the excess `all` is large.

@@ -10,6 +10,7 @@ use super::*;
 use crate::sample::nearest;
 
 mod grids;
+mod losses;
 mod periods;
 mod steps;
 

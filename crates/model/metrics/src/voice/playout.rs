@@ -1,11 +1,17 @@
-//! What jitter buffers of several lengths discard.
+//! What jitter buffers of several lengths discard, and one that follows the delays.
 //!
 //! A receiver plays a packet at a fixed time after it left: the least delay of the stream plus the jitter buffer. What comes
-//! later is discarded.
+//! later is discarded. An adaptive receiver plays it later than that if delays are long or vary, and sooner if they do not.
 
 use romer_record::{Fate, OneWaySingleton};
 
-use crate::sample::{delay, sent};
+use crate::sample::{delay, nearest, sent};
+use crate::value::{Value as _, real};
+
+/// How much of the delays before is in an adaptive buffer's running means after each packet: they remember some 500.
+const MEMORY: f64 = 0.998_002;
+/// Mean deviations that an adaptive buffer holds a packet beyond the mean delay.
+const DEVIATIONS: f64 = 4.0;
 
 /// What is lost to the listener with one jitter buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +86,50 @@ pub(super) fn counts(singletons: &[OneWaySingleton], buffers: &[i64]) -> Counts 
     counts
 }
 
+/// What a buffer loses that follows the delays, and how long it holds the packets that it plays: the mean beyond the `least` delay,
+/// nanoseconds. `None` where nothing came.
+///
+/// A packet is played four mean deviations after the mean delay, and at least `shortest` after it, by the delays of the packets
+/// that left before (Ramjee et al. 1994, algorithm 1). Each packet has a time of its own, as with receivers that stretch and
+/// shorten speech, and until the running means are full, they are plain ones.
+pub(super) fn adaptive(
+    singletons: &[OneWaySingleton],
+    least: i64,
+    shortest: i64,
+) -> Option<(i64, PlayoutLoss)> {
+    let mut gaps = PlayoutLoss::default();
+    let (mut is_gone, mut played, mut held, mut known) = (false, 0, 0.0, 0);
+    // Mean and mean deviation of the delays beyond the least.
+    let mut running: Option<(f64, f64)> = None;
+    for singleton in sent(singletons) {
+        let has_come = match singleton.fate {
+            Fate::InFlight | Fate::InstrumentDrop => continue,
+            Fate::Arrived => true,
+            Fate::Late | Fate::Lost | Fate::Unknown => false,
+        };
+        let excess = delay(singleton).filter(|_| has_come).map(|delay| delay.saturating_sub(least).value());
+        // The first that comes is the one that the others are played by.
+        let (mean, deviation) = running.unwrap_or((excess.unwrap_or(0.0), 0.0));
+        let wait = mean + (DEVIATIONS * deviation).max(shortest.value());
+        if has_come && excess.is_none_or(|excess| excess <= wait) {
+            played += 1;
+            held += wait;
+            is_gone = false;
+        } else {
+            gaps.lost += 1;
+            gaps.runs += usize::from(!is_gone);
+            is_gone = true;
+        }
+        if let Some(excess) = excess {
+            known += 1;
+            let share = (1.0 - MEMORY).max(1.0 / real(known));
+            let mean = mean + share * (excess - mean);
+            running = Some((mean, deviation + share * ((mean - excess).abs() - deviation)));
+        }
+    }
+    (played > 0).then(|| (nearest(held / real(played)), gaps))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::singletons;
@@ -106,11 +156,36 @@ mod tests {
         }
     }
 
+    /// Delays that change between two values: the mean is in their middle, and so far from both, and four times that is held
+    /// beyond it. The second packet comes when one delay is known, and is discarded.
+    #[test]
+    fn adaptive_buffer_holds_four_deviations() {
+        let delays: Vec<Option<i64>> = (0..2_000).map(|place| Some((5 + place % 2 * 20) * MS)).collect();
+        let (held, gaps) = adaptive(&singletons(&delays), 5 * MS, 10 * MS).unwrap();
+        assert_eq!(gaps, PlayoutLoss { lost: 1, runs: 1 });
+        assert!((48 * MS..=50 * MS).contains(&held), "{held}");
+    }
+
+    /// After a step of the delay packets are discarded until n of them are 1 / 4 of the memory: 1 - aⁿ + 4 n (1 - a) aⁿ is 1.
+    #[test]
+    fn adaptive_buffer_follows_step() {
+        let mut delays: Vec<Option<i64>> =
+            (0..6_000).map(|place| Some((5 + i64::from(place >= 2_000) * 100) * MS)).collect();
+        let (held, gaps) = adaptive(&singletons(&delays), 5 * MS, 10 * MS).unwrap();
+        assert!(gaps.runs == 1 && (120..=130).contains(&gaps.lost), "{gaps:?}");
+        assert!((90 * MS..105 * MS).contains(&held), "{held}");
+        // What the network lost is lost with it too.
+        delays[5_000] = None;
+        let found = adaptive(&singletons(&delays), 5 * MS, 10 * MS).unwrap().1;
+        assert_eq!(found, PlayoutLoss { lost: gaps.lost + 1, runs: 2 });
+    }
+
     /// A stream of which nothing came is lost with any buffer, in one run.
     #[test]
     fn nothing_arrived_is_all_lost() {
         let found = counts(&singletons(&[None; 7]), &[0, MS]);
         assert_eq!((found.sent, found.lost, found.least), (7, 7, None));
         assert_eq!(found.gaps, [PlayoutLoss { lost: 7, runs: 1 }; 2]);
+        assert_eq!(adaptive(&singletons(&[None; 7]), 0, MS), None);
     }
 }

@@ -26,20 +26,3 @@ pub enum InvalidCause {
     /// The device, or its host, paused, so that the trial does not decide the claim.
     DeviceStalled,
 }
-
-impl InvalidCause {
-    /// In a few words, for lists.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::TesterStalled => "tester stalled",
-            Self::TesterDropped => "tester dropped frames",
-            Self::TesterSlow => "tester too slow",
-            Self::NotProven => "rate above the self-test",
-            Self::PortRefused => "port refused frames",
-            Self::PortDown => "port down",
-            Self::ClockSet => "clock set",
-            Self::DeviceUnreachable => "device stopped forwarding",
-            Self::DeviceStalled => "device stalled",
-        }
-    }
-}

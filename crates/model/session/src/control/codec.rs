@@ -270,6 +270,7 @@ mod tests {
     use romer_record::log::{
         CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, ResponderDeparture, ResponderRecord,
     };
+    use romer_record::refusal::{LimitScope, Refusal};
 
     const _: () = assert!(
         FAR_SENT_LONGEST <= FAR_LONGEST && CARD_LENGTH <= FAR_LONGEST,
@@ -309,7 +310,7 @@ mod tests {
             }),
             Message::Refused(Refused {
                 code: RefusalCode::Busy,
-                message: "full".into(),
+                reason: Refusal::Sessions { scope: LimitScope::All },
                 granted: None,
                 retry_after_seconds: Some(5),
             }),

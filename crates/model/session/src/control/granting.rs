@@ -1,6 +1,7 @@
-//! What a responder grants, and the words in which it refuses.
+//! What a responder grants, and why it refuses.
 
 use romer_record::document::ProbeDirection;
+use romer_record::refusal::{LimitScope, Refusal};
 use romer_traffic::{Departure, Schedule};
 use romer_units::{Dscp, Duration};
 use romer_wire::oneway_probe;
@@ -39,11 +40,14 @@ impl Request {
     ) -> Result<Self, Refused> {
         let Some(stream) = self.stream.take() else { return Ok(self) };
         if stream.recorded_sizes.is_some() && count > u64::try_from(told.len()).unwrap_or(u64::MAX) {
-            let message = format!("a trace of {count} packets: its limit is {most}");
-            let granted = u64::try_from(most).ok();
-            return Err(refused(RefusalCode::Length, message, granted));
+            let limit = u64::try_from(most).unwrap_or(u64::MAX);
+            return Err(refused(
+                RefusalCode::Length,
+                Refusal::TracePackets { packets: count, limit },
+                Some(limit),
+            ));
         }
-        self.stream = Some(stream.with_departures(told).map_err(invalid)?);
+        self.stream = Some(stream.with_departures(told).map_err(invalid_stream)?);
         Ok(self)
     }
 
@@ -70,41 +74,40 @@ fn rate(pace: Duration) -> u64 {
     1_000_000_000u64.checked_div(pace.as_nanos().unsigned_abs()).map_or(u64::MAX, |rate| rate.max(1))
 }
 
-fn invalid(message: impl Into<String>) -> Refused {
-    refused(RefusalCode::Invalid, message.into(), None)
+fn invalid(reason: Refusal) -> Refused {
+    refused(RefusalCode::Invalid, reason, None)
 }
 
-pub(super) fn refused(code: RefusalCode, message: String, granted: Option<u64>) -> Refused {
-    Refused { code, message, granted, retry_after_seconds: None }
+fn invalid_stream(error: String) -> Refused {
+    invalid(Refusal::Stream { error })
 }
 
-/// Why `request` is not granted; `None` where it is. `busy` says why no further session can be opened, `one_way` that sessions
+fn refused(code: RefusalCode, reason: Refusal, granted: Option<u64>) -> Refused {
+    Refused { code, reason, granted, retry_after_seconds: None }
+}
+
+/// Why `request` is not granted; `None` where it is. `busy` says which sessions leave no room for another, `one_way` that sessions
 /// of one way can.
 pub(super) fn refusal(
     request: &Request,
     limits: &Limits,
-    busy: Option<&str>,
+    busy: Option<LimitScope>,
     one_way: bool,
 ) -> Option<Refused> {
-    check(request, limits, one_way).err().or_else(|| {
-        busy.map(|why| Refused {
-            code: RefusalCode::Busy,
-            message: why.into(),
-            granted: None,
-            retry_after_seconds: Some(10),
-        })
-    })
+    check(request, limits, one_way)
+        .err()
+        .or_else(|| busy.map(|scope| later(refused(RefusalCode::Busy, Refusal::Sessions { scope }, None))))
 }
 
 fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refused> {
     if request.direction.is_one_way() && !one_way {
-        return Err(invalid("it supports round trips only"));
+        return Err(invalid(Refusal::RoundTripsOnly));
     }
     match (request.direction, &request.stream) {
         (ProbeDirection::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
         (ProbeDirection::Forward, None) => within(request, shortest_one_way(), limits),
         (ProbeDirection::Reverse, Some(stream)) => own(stream, limits),
-        _ => Err(invalid("a stream is requested if, and only if, the responder sends it")),
+        _ => Err(invalid(Refusal::StreamMismatch)),
     }
 }
 
@@ -118,7 +121,7 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
         || !(shortest..=MAX_UDP_PAYLOAD).contains(&request.payload_octets)
         || request.count == 0
     {
-        return Err(invalid("interval, count or payload is outside its range"));
+        return Err(invalid(Refusal::OutOfRange));
     }
     let interval = Duration::from_nanos(request.interval_ns);
     let others = [limits.others.coming, limits.others.all_coming];
@@ -130,35 +133,29 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
 fn own(stream: &ReverseStreamRequest, limits: &Limits) -> Result<(), Refused> {
     let text = stream.model.len().max(stream.jitter.as_ref().map_or(0, String::len));
     if text > LONGEST_MODEL {
-        return Err(invalid(format!("a traffic model of {text} bytes: its limit is {LONGEST_MODEL}")));
+        let [bytes, limit] = [text, LONGEST_MODEL].map(|octets| u64::try_from(octets).unwrap_or(u64::MAX));
+        return Err(invalid(Refusal::ModelText { bytes, limit }));
     }
     if Dscp::new(stream.dscp).is_none() {
-        return Err(invalid("no such DSCP"));
+        return Err(invalid(Refusal::Dscp));
     }
     if stream.ttl == 0 {
-        return Err(invalid("a TTL of 0"));
+        return Err(invalid(Refusal::Ttl));
     }
-    let schedule = stream.schedule().map_err(|why| invalid(format!("invalid stream: {why}")))?;
+    let schedule = stream.schedule().map_err(invalid_stream)?;
     let payloads = schedule.payloads(stream.floor);
     if payloads.least < shortest_one_way() {
-        return Err(invalid(format!("a one-way probe has at least {} bytes", oneway_probe::SHORTEST)));
+        return Err(invalid(Refusal::PayloadTooShort { min_bytes: shortest_one_way() }));
     }
     if payloads.most > limits.largest_payload {
-        let most = limits.largest_payload;
-        let message = format!("{} bytes of payload: its limit is {most}", payloads.most);
-        return Err(refused(RefusalCode::Size, message, Some(most.into())));
+        let limit = limits.largest_payload;
+        let reason = Refusal::Payload { bytes: payloads.most, limit };
+        return Err(refused(RefusalCode::Size, reason, Some(limit.into())));
     }
-    let why_busy = if limits.others.all_send {
-        Some("the number of sessions in which it sends is at its limit")
-    } else if limits.others.network_sends {
-        Some(
-            "the number of sessions in which it sends to this network (/24 or /56) is at its limit, a quarter of all",
-        )
-    } else {
-        None
-    };
-    if let Some(message) = why_busy {
-        return Err(later(refused(RefusalCode::Busy, message.into(), None)));
+    let others = limits.others;
+    let full = [(others.all_send, LimitScope::All), (others.network_sends, LimitScope::Network)];
+    if let Some((_, scope)) = full.into_iter().find(|(is_full, _)| *is_full) {
+        return Err(later(refused(RefusalCode::Busy, Refusal::SendingSessions { scope }, None)));
     }
     let limit = limits.own_packets_per_second;
     let others = [limits.others.own, limits.others.all_own];
@@ -181,21 +178,17 @@ fn within_rate(
         if rate <= all_left {
             return Ok(());
         }
-        let message = format!(
-            "{rate} packets/s: its limit for all sessions is {all_limit} packets/s, and other sessions have {all_others} of them"
-        );
-        return Err(later(refused(RefusalCode::Rate, message, Some(all_left))));
+        let reason = Refusal::Rate {
+            packets_per_second: rate,
+            limit: all_limit,
+            scope: LimitScope::All,
+            others: all_others,
+        };
+        return Err(later(refused(RefusalCode::Rate, reason, Some(all_left))));
     }
-    if others == 0 {
-        let message = format!("{rate} packets/s: its limit is {limit} packets/s");
-        return Err(refused(RefusalCode::Rate, message, Some(limit)));
-    }
-    let message = format!(
-        "{rate} packets/s: its limit for one network (/24 or /56) is {limit} packets/s, and other sessions of this network have \
-         {others} of them"
-    );
-    let refused = refused(RefusalCode::Rate, message, Some(left));
-    Err(if left == 0 { later(refused) } else { refused })
+    let reason = Refusal::Rate { packets_per_second: rate, limit, scope: LimitScope::Network, others };
+    let refused = refused(RefusalCode::Rate, reason, Some(left));
+    Err(if left == 0 && others > 0 { later(refused) } else { refused })
 }
 
 /// Whether a stream of this load fits into the bits that one network may be sent, and into those that all may, of which other
@@ -203,37 +196,28 @@ fn within_rate(
 fn within_bits(load: StreamLoad, limits: &Limits) -> Result<(), Refused> {
     let Others { own_bits, all_own_bits, .. } = limits.others;
     let scopes = [
-        (limits.own_bits_per_second, own_bits, "to one network (/24 or /56)", "of this network"),
-        (limits.all_own_bits_per_second, all_own_bits, "to all networks together", "of all networks"),
+        (limits.own_bits_per_second, own_bits, LimitScope::Network),
+        (limits.all_own_bits_per_second, all_own_bits, LimitScope::All),
     ];
-    for (limit, others, to, whose) in scopes {
+    for (limit, others, scope) in scopes {
         let Some(limit) = limit else { continue };
         let left = limit.saturating_sub(others);
         if load.bits() <= left {
             continue;
         }
         let StreamLoad { packets, octets } = load;
-        let held = match others {
-            0 => String::new(),
-            _ => format!(", and other sessions {whose} have {} of them", megabits(others)),
+        let reason = Refusal::BitRate {
+            packets_per_second: packets,
+            packet_bytes: octets,
+            bps: load.bits(),
+            limit_bps: limit,
+            scope,
+            others_bps: others,
         };
-        let message = format!(
-            "{packets} packets/s of {octets} bytes are {}: without --key-file and --allow it sends at most {} {to}{held}; smaller \
-             packets need less",
-            megabits(load.bits()),
-            megabits(limit)
-        );
-        let refused = refused(RefusalCode::Rate, message, Some(left / octets.saturating_mul(8).max(1)));
+        let refused = refused(RefusalCode::Rate, reason, Some(left / octets.saturating_mul(8).max(1)));
         return Err(if refused.granted == Some(0) { later(refused) } else { refused });
     }
     Ok(())
-}
-
-/// Bits a second in words, rounded up to a tenth of a megabit.
-fn megabits(bits: u64) -> String {
-    let tenths = bits.div_ceil(100_000);
-    let fraction = if tenths.is_multiple_of(10) { String::new() } else { format!(".{}", tenths % 10) };
-    format!("{}{fraction} Mbit/s", tenths / 10)
 }
 
 /// What may be granted another time.
@@ -247,8 +231,7 @@ fn within_burst(stream: &ReverseStreamRequest, schedule: &Schedule, limit: u64) 
     let bursts = stream.model.starts_with("token-bucket");
     let early = |departure: Departure| departure.offset < Duration::from_secs(1);
     if bursts && schedule.clone().nth(one_too_many).is_some_and(early) {
-        let message = format!("a burst of more than {limit} packets: it sends at most {limit} packets/s");
-        return Err(refused(RefusalCode::Rate, message, Some(limit)));
+        return Err(refused(RefusalCode::Rate, Refusal::Burst { limit }, Some(limit)));
     }
     Ok(())
 }
@@ -260,5 +243,6 @@ fn within_length(interval: Duration, count: u64, limits: &Limits) -> Result<(), 
         return Ok(());
     }
     let seconds = u64::try_from(longest.as_nanos() / 1_000_000_000).unwrap_or(0);
-    Err(refused(RefusalCode::Length, format!("the test is too long: its limit is {longest}"), Some(seconds)))
+    let reason = Refusal::Duration { limit_ns: longest.as_nanos() };
+    Err(refused(RefusalCode::Length, reason, Some(seconds)))
 }

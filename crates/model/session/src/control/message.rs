@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use romer_record::document::{ClockSync, ProbeDirection};
 use romer_record::event::Event;
 use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
+use romer_record::refusal::Refusal;
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -232,8 +233,9 @@ pub enum RefusalCode {
 pub struct Refused {
     /// Why.
     pub code: RefusalCode,
-    /// Why, in words.
-    pub message: String,
+    /// Why, with the limit.
+    #[serde(default)]
+    pub reason: Refusal,
     /// The limit that was passed, and what would have been granted.
     pub granted: Option<u64>,
     /// Try again after this many seconds.

@@ -5,6 +5,7 @@ use core::net::SocketAddr;
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
 use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
+use romer_record::refusal::LimitScope;
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -506,14 +507,12 @@ impl Server {
             Ok(request) => request,
             Err(refused) => return actions.push(Action::Send(Message::Refused(refused))),
         };
-        let why_busy = if busy {
-            Some("all sessions are taken")
-        } else if self.limits.others.all_sessions {
-            Some("this network (a /24 or a /56) has as many sessions as one may have, a quarter of all")
+        let full = if busy {
+            Some(LimitScope::All)
         } else {
-            None
+            self.limits.others.all_sessions.then_some(LimitScope::Network)
         };
-        if let Some(refused) = refusal(&request, &self.limits, why_busy, self.key.is_some()) {
+        if let Some(refused) = refusal(&request, &self.limits, full, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }

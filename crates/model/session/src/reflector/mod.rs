@@ -37,6 +37,7 @@ pub use codes::CODES;
 use codes::Codes;
 pub use counters::{Counters, Refusal};
 pub use romer_units::Prefix;
+pub use source::ANSWERING_PORTS;
 use table::{Name, Table};
 pub use table::{PLACES, SILENCE, SessionSlotKey};
 

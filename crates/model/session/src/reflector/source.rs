@@ -6,7 +6,7 @@ use super::{Incoming, Refusal};
 
 /// Ports whose services answer any datagram: a reply to one of these could come back for ever (RFC 4732
 /// section 2.1.4 tells of echo and chargen). 862 is the reflectors' own.
-const ANSWERING_PORTS: &[u16] = &[7, 13, 17, 19, 53, 123, 862];
+pub const ANSWERING_PORTS: &[u16] = &[7, 13, 17, 19, 53, 123, 862];
 
 /// Why the source of a datagram is none to be answered, if it is not. `own_ports` are the ports of this reflector.
 ///

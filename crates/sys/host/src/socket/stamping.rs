@@ -86,7 +86,6 @@ pub struct StampingSocket {
     pub(super) descriptor: OwnedFd,
     pub(super) local: SocketAddr,
     pub(super) identities: Option<Identities>,
-    card_stamps: bool,
     pub(super) path_errors: bool,
     pub(super) dont_fragment: bool,
 }
@@ -170,7 +169,7 @@ impl StampingSocket {
         }
         let identities = options.kernel_stamps.then_some(identities);
         let SocketOptions { path_errors, dont_fragment, .. } = *options;
-        Ok(Self { descriptor, local, identities, card_stamps, path_errors, dont_fragment })
+        Ok(Self { descriptor, local, identities, path_errors, dont_fragment })
     }
 
     /// The address and port the socket is bound to.
@@ -181,11 +180,6 @@ impl StampingSocket {
     /// Whether kernel stamps were asked for.
     pub const fn has_kernel_stamps(&self) -> bool {
         self.identities.is_some()
-    }
-
-    /// Whether stamps of network cards were asked for.
-    pub const fn has_card_stamps(&self) -> bool {
-        self.card_stamps
     }
 
     /// Datagrams that the kernel dropped before they could be read: the receive buffer was full, or the UDP

@@ -218,7 +218,6 @@ fn where_no_card_stamps_the_kernels_stamps_are_as_they_were() {
     for identities in [Identities::best(), Identities::counted()] {
         let one = StampingSocket::bind_with(LOOPBACKS[0].parse().unwrap(), &options, identities).unwrap();
         let other = bind(LOOPBACKS[0], &options);
-        assert!(one.has_card_stamps() && other.has_card_stamps());
         for id in 5..9 {
             one.send(&Outgoing::new(b"x", other.local_address(), id)).unwrap();
         }

@@ -74,7 +74,7 @@ fn shapers_leave_the_interface_as_it_was() {
         let bucket = Bucket { octets_per_second: 26_500, depth: 1_514, frame: 106, queue: 1_514_000 };
         let install = |discipline, family: usize| {
             let remote = std::net::SocketAddr::new(Pair::ADDRESSES[family][1].parse().unwrap(), 862);
-            let flow = Flow { local_port: 7_000, remote, unshaped: Some(7) };
+            let flow = Flow { local_port: 7_000, remote, unshaped: Some(7), service: 0 };
             netns::with_namespace(&pair.one.0, || Shaper::install(index, discipline, &flow, &bucket)).unwrap()
         };
         for former in [
@@ -135,7 +135,7 @@ fn killed_watchdogs_leave_no_shaper() {
         let before = tc(&pair, "-d qdisc show dev v0");
         let bucket = Bucket { octets_per_second: 26_500, depth: 1_514, frame: 106, queue: 1_514_000 };
         let remote = std::net::SocketAddr::new(Pair::ADDRESSES[0][1].parse().unwrap(), 862);
-        let flow = Flow { local_port: 7_000, remote, unshaped: None };
+        let flow = Flow { local_port: 7_000, remote, unshaped: None, service: 0 };
         let install = || Shaper::install(index, Discipline::Htb, &flow, &bucket);
         let shaper = netns::with_namespace(&pair.one.0, install).unwrap().unwrap();
         let own = watchdogs(&pair);

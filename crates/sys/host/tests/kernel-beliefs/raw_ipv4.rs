@@ -8,7 +8,7 @@ use romer_host::raw_ipv4::RawIpv4Socket;
 use romer_host::socket::wait_any;
 use romer_units::Duration;
 
-use romer_testnet::namespace::{Pair, as_ordinary_user, with_network};
+use romer_testnet::namespace::{Namespace, Pair, as_ordinary_user, with_network};
 
 /// The protocol of RSVP.
 const PROTOCOL: u8 = 46;
@@ -46,6 +46,41 @@ fn raw_packets_keep_their_headers() {
                 .unwrap_err()
                 .is_too_long()
         );
+    });
+}
+
+/// Relied on by the router of a lab: a socket of an interface receives packets with Router Alert for other hosts, with the TTL with
+/// which they arrived, and no socket receives those without it.
+#[test]
+fn routers_receive_alerts() {
+    with_network("raw_ipv4::routers_receive_alerts", || {
+        let far = Ipv4Addr::new(192, 0, 2, 9);
+        let pair = Pair::create();
+        let [network, router] = [&pair.one, &pair.other].map(Namespace::network);
+        network.add_route(far.into(), 32, Ipv4Addr::new(198, 18, 0, 3).into()).unwrap();
+        router.add_route(far.into(), 32, Ipv4Addr::new(198, 18, 0, 2).into()).unwrap();
+        router.set_parameter("net/ipv4/ip_forward", "1").unwrap();
+        let open =
+            |name: &Namespace, open: fn() -> RawIpv4Socket| netns::with_namespace(&name.0, open).unwrap();
+        let sender = open(&pair.one, || RawIpv4Socket::open(PROTOCOL).unwrap());
+        let host = open(&pair.other, || RawIpv4Socket::open(PROTOCOL).unwrap());
+        let alerted = open(&pair.other, || RawIpv4Socket::open_router(PROTOCOL, "v1").unwrap());
+        let elsewhere = open(&pair.other, || RawIpv4Socket::open_router(PROTOCOL, "lo").unwrap());
+        let mut header = HEADER;
+        header[16..20].copy_from_slice(&far.octets());
+        // The same without the option.
+        let mut plain = header[..20].to_vec();
+        plain[0] = 0x45;
+        sender.send(&[&plain[..], b"without"].concat(), far).unwrap();
+        sender.send(&[&header[..], b"alert"].concat(), far).unwrap();
+        let ready = wait_any(&[alerted.as_fd()], None, Some(Duration::from_secs(10))).unwrap();
+        assert!(ready.readable(0), "nothing arrives");
+        let mut buffer = [0; 128];
+        let received = alerted.receive(&mut buffer).unwrap().unwrap();
+        assert_eq!((received[8], &received[24..]), (255, &b"alert"[..]));
+        for socket in [&alerted, &host, &elsewhere] {
+            assert!(socket.receive(&mut buffer).unwrap().is_none());
+        }
     });
 }
 

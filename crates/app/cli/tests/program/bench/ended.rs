@@ -55,7 +55,7 @@ fn a_signal_ends_the_command_of_a_case_with_all_that_it_has_started() {
         let kept: Value =
             serde_json::from_str(&std::fs::read_to_string(run.join("benchmark.json")).unwrap()).unwrap();
         schema::assert_valid(&kept, "benchmark");
-        assert_eq!((&kept["partial"], &kept["events"][0]["kind"]), (&true.into(), &"command-ended".into()));
+        assert_eq!((&kept["partial"], &kept["events"][0]["code"]), (&true.into(), &"command-ended".into()));
         std::fs::write(folder.path().join("go"), "").unwrap();
         let mut resume = lab.romer("A", ["bench", "--resume"]);
         let whole = document(process::run(resume.arg(&run).args(["--json", "-", "--quiet"])));

@@ -87,7 +87,7 @@ fn a_stream_that_the_router_does_not_forward_is_told_beside_one_that_it_does() {
         assert_eq!((of(0, "forwarded"), of(1, "lost")), (0, 0), "{trial:#}");
         assert!(asked.stdout.contains("event: stream lost: none of "), "{}", asked.stdout);
         let event = &at(&found, "/events")[0];
-        assert_eq!(event["kind"], "stream-silent", "{event}");
+        assert_eq!(event["code"], "stream-silent", "{event}");
         // What a device does not carry of a stream while it carries all of another is a claim that does not hold.
         assert_eq!(asked.code, Some(6), "{asked:?}");
         assert!(

@@ -74,8 +74,8 @@ fn a_router_that_takes_the_link_from_the_sending_port_was_away_and_is_set_again(
     let document: Value = serde_json::from_str(&text).unwrap();
     let events = at(&document, "/events").as_array().unwrap();
     let away =
-        events.iter().find(|event| event["kind"] == "device-away").unwrap_or_else(|| panic!("{events:#?}"));
-    assert!(away["text"].as_str().unwrap().contains("A/t0 was lost in a trial"), "{away}");
+        events.iter().find(|event| event["code"] == "device-away").unwrap_or_else(|| panic!("{events:#?}"));
+    assert_eq!((&away["outage"], &away["port"]), (&"link-lost".into(), &"A/t0".into()), "{away}");
     let first = &trials(&document)[0];
     assert_eq!((&first["device_unreachable"], is_valid(first)), (&Value::Bool(true), false), "{first:#}");
     assert_eq!(std::fs::read_to_string(set).unwrap().lines().count(), 2, "{events:#?}");

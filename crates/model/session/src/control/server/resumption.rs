@@ -1,5 +1,6 @@
 //! A session that goes on over another connection.
 
+use romer_record::refusal::Refusal;
 use romer_units::{Monotonic, Timestamp};
 
 use super::super::codec::Decoder;
@@ -36,16 +37,16 @@ impl Server {
     /// the caller sees to it that the responder may send to that host what it sends.
     ///
     /// # Errors
-    /// In words, why it cannot: for [`Server::refuse_resumption`] of `other`.
+    /// Why it cannot: for [`Server::refuse_resumption`] of `other`.
     pub fn resume(
         &mut self,
         other: &mut Self,
         resume: &Resume,
         token: Token,
         now: Timestamp<Monotonic>,
-    ) -> Result<Vec<Action>, &'static str> {
+    ) -> Result<Vec<Action>, Refusal> {
         let Some(again) = self.kept.again(resume.heard).filter(|_| !self.is_over()) else {
-            return Err("the session is over, or was heard otherwise");
+            return Err(Refusal::OtherState);
         };
         // Another resumption gives no more time: nobody sends for long to an address of which only an old one is proved.
         let proving_until = *self.proving_until.get_or_insert(now + self.limits.handshake);
@@ -71,15 +72,11 @@ impl Server {
     }
 
     /// No session goes on over this connection.
-    pub fn refuse_resumption(&mut self, why: &str) -> Vec<Action> {
+    pub fn refuse_resumption(&mut self, reason: Refusal) -> Vec<Action> {
         self.state = State::Over;
         self.answered = true;
-        let refused = Refused {
-            code: RefusalCode::Session,
-            message: why.into(),
-            granted: None,
-            retry_after_seconds: None,
-        };
+        let refused =
+            Refused { code: RefusalCode::Session, reason, granted: None, retry_after_seconds: None };
         vec![Action::Send(Message::Refused(refused)), Action::Close]
     }
 }

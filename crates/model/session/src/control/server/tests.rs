@@ -4,6 +4,7 @@ use super::super::{Proof, Received, RefusalCode, Refused, Resumed, ReverseStream
 use super::*;
 use proptest::prelude::*;
 use romer_record::document::ProbeDirection;
+use romer_record::refusal::Refusal;
 use romer_wire::stamp::Key;
 
 mod fruitless;
@@ -330,21 +331,25 @@ fn silent_one_way_senders_are_closed() {
     assert!(server.is_over());
 }
 
-/// A stream that the responder would not send is refused with a text.
+/// A stream that the responder would not send is refused with the reason.
 #[test]
 fn excess_reverse_streams_are_refused() {
     let base = stream;
     for (wrong, code, part) in [
-        (ReverseStreamRequest { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets/s"),
-        (ReverseStreamRequest { size: Some(9_001), ..base() }, RefusalCode::Size, "bytes"),
-        (ReverseStreamRequest { floor: 65_000, ..base() }, RefusalCode::Size, "bytes"),
-        (ReverseStreamRequest { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
-        (ReverseStreamRequest { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
+        (ReverseStreamRequest { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "Rate {"),
+        (ReverseStreamRequest { size: Some(9_001), ..base() }, RefusalCode::Size, "Payload { bytes"),
+        (ReverseStreamRequest { floor: 65_000, ..base() }, RefusalCode::Size, "Payload { bytes"),
+        (
+            ReverseStreamRequest { floor: 0, size: Some(8), ..base() },
+            RefusalCode::Invalid,
+            "PayloadTooShort { min_bytes: ",
+        ),
+        (ReverseStreamRequest { count: Some(1 << 34), ..base() }, RefusalCode::Length, "Duration {"),
         (ReverseStreamRequest { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
         (ReverseStreamRequest { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
         (ReverseStreamRequest { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
-        (ReverseStreamRequest { dscp: 64, ..base() }, RefusalCode::Invalid, "DSCP"),
-        (ReverseStreamRequest { ttl: 0, ..base() }, RefusalCode::Invalid, "TTL"),
+        (ReverseStreamRequest { dscp: 64, ..base() }, RefusalCode::Invalid, "Dscp"),
+        (ReverseStreamRequest { ttl: 0, ..base() }, RefusalCode::Invalid, "Ttl"),
         (
             ReverseStreamRequest {
                 model: "token-bucket:14MBps,1400000B".into(),
@@ -352,17 +357,18 @@ fn excess_reverse_streams_are_refused() {
                 ..base()
             },
             RefusalCode::Rate,
-            "packets/s",
+            "limit: ",
         ),
     ] {
         let mut server = server(Limits::default());
         say(&mut server, &hello());
         let refused = say(&mut server, &reverse(wrong.clone()));
-        let [Action::Send(Message::Refused(Refused { code: found, message, .. }))] = &refused[..] else {
+        let [Action::Send(Message::Refused(Refused { code: found, reason, .. }))] = &refused[..] else {
             panic!("{wrong:?}: {refused:?}")
         };
-        assert_eq!(*found, code, "{message}");
-        assert!(message.contains(part), "{message}");
+        let reason = format!("{reason:?}");
+        assert_eq!(*found, code, "{reason}");
+        assert!(reason.contains(part), "{reason}");
     }
     let mut poor = server(Limits { own_packets_per_second: 99, ..Limits::default() });
     say(&mut poor, &hello());
@@ -538,7 +544,7 @@ fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
     assert_eq!((server.own_rate(), server.told_departures()), (100, 250));
 }
 
-/// A recorded stream beyond a limit is refused with a text and holds no memory.
+/// A recorded stream beyond a limit is refused with the reason and holds no memory.
 #[test]
 fn excess_recorded_streams_are_refused() {
     let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
@@ -546,10 +552,10 @@ fn excess_recorded_streams_are_refused() {
         (
             departures_and_answer(250, 10_000_000),
             RefusalCode::Length,
-            "a trace of 250 packets: its limit is 200",
+            "TracePackets { packets: 250, limit: 200 }",
         ),
-        (departures_and_answer(150, 100_000_000_000_000), RefusalCode::Length, "long"),
-        (departures_and_answer(200, 900_000), RefusalCode::Rate, "packets/s"),
+        (departures_and_answer(150, 100_000_000_000_000), RefusalCode::Length, "Duration {"),
+        (departures_and_answer(200, 900_000), RefusalCode::Rate, "Rate {"),
         (departures_and_answer(0, 0), RefusalCode::Invalid, "no packets"),
         (departures_and_answer(5, -1), RefusalCode::Invalid, "packet 2"),
     ] {
@@ -560,7 +566,7 @@ fn excess_recorded_streams_are_refused() {
         let refused = say(&mut server, &request);
         let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
         assert_eq!(refused.code, code, "{refused:?}");
-        assert!(refused.message.contains(part), "{refused:?}");
+        assert!(format!("{:?}", refused.reason).contains(part), "{refused:?}");
         assert_eq!(server.told_departures(), 0);
     }
 }
@@ -604,7 +610,7 @@ fn a_peer_that_has_all_it_may_have_is_told_so() {
     let refused = say(&mut server, &Message::Request(request()));
     let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
-    assert!(refused.message.starts_with("this network (a /24 or a /56) has as many sessions"), "{refused:?}");
+    assert_eq!(refused.reason, Refusal::Sessions { scope: LimitScope::Network });
 }
 
 /// What one conversation has answered and read is bounded, whatever it says.

@@ -411,5 +411,5 @@ fn follow_up_telemetry(value: &mut [u8], context: &TlvContext) -> TlvFate {
 mod tests;
 
 #[cfg(test)]
-#[path = "reflecting_properties.rs"]
+#[path = "reflecting_property_tests.rs"]
 mod properties;

@@ -1,9 +1,17 @@
-//! A calibration for people.
+//! A calibration as text.
 
-use romer_record::calibration::{AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates};
-use romer_report::escape;
-use romer_report::text::TextStyle;
+mod clock;
+
+pub use clock::text as clock_text;
+use romer_record::calibration::{
+    AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates, TwoRatesMissing,
+};
 use romer_units::TimestampPoint;
+
+use crate::escape;
+use crate::number::maybe_time;
+use crate::sentence::Text;
+use crate::text::TextStyle;
 
 /// The calibration as text, which ends with a newline. Every value has its unit, and every column its definition below the table.
 pub fn text(record: &CalibrationRecord, style: &TextStyle) -> String {
@@ -14,6 +22,34 @@ pub fn text(record: &CalibrationRecord, style: &TextStyle) -> String {
     page.two_rates(record, &mut lines);
     page.host(record, &mut lines);
     lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+impl Text for TwoRatesMissing {
+    fn text(&self) -> String {
+        match self {
+            Self::NotSlowed { error } => format!("the kernel cannot slow a link down: {error}"),
+            Self::NoPairs => "this machine could not send two packets back to back".into(),
+        }
+    }
+}
+
+/// The constant error that two runs at two rates give, as text, which ends with a newline.
+pub fn two_rates_text(found: &TwoRates, style: &TextStyle) -> String {
+    let page = Page { unicode: style.unicode, color: style.color };
+    format!(
+        "{}\n{:<13}medians {} at {}, {} at {} (half of the round trip)\n             computed {:.1} bytes on the wire (sent {} with \
+         preamble and check sequence)\n             constant error {}; {} round trips\n",
+        page.strong("Two runs: delay = bytes x 8 / rate + constant error"),
+        name(found.stamp_source),
+        page.time(found.slow_delay_ns),
+        rate(found.slow_bps),
+        page.time(found.fast_delay_ns),
+        rate(found.fast_bps),
+        found.octets,
+        found.octets_sent,
+        page.time(found.error_ns),
+        found.packets
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -122,7 +158,7 @@ impl Page {
     fn two_rates(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
         lines.push(self.strong("Self-check at two link rates: delay = bytes x 8 / rate + constant error"));
         if let Some(why) = &record.two_rates_missing {
-            lines.push(format!("             not measured: {}", escape::terminal(why)));
+            lines.push(format!("             not measured: {}", escape::terminal(&why.text())));
         }
         for found in &record.two_rates {
             let TwoRates {
@@ -177,7 +213,7 @@ impl Page {
 
     /// A time with three significant digits, and its unit.
     fn time(self, nanos: f64) -> String {
-        romer_report::maybe_time(Some(nanos), self.unicode).replace('\u{a0}', " ")
+        maybe_time(Some(nanos), self.unicode).replace('\u{a0}', " ")
     }
 }
 

@@ -1,9 +1,11 @@
-//! The self-test of the clock estimation, for people.
+//! The self-test of the clock estimation as text.
 
 use romer_record::clock_proof::{ClockProof, ProofFigure};
-use romer_report::escape;
-use romer_report::text::TextStyle;
-use romer_report::warning::skew_unknown;
+
+use crate::escape;
+use crate::number::{maybe_time, signed_time};
+use crate::text::TextStyle;
+use crate::warning::skew_unknown;
 
 /// The self-test as text, which ends with a newline.
 pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
@@ -28,7 +30,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
         };
         let interval = step.size_ns.interval;
         lines.push(row(&name, &step.size_ns, |value| {
-            romer_report::signed_time(value, interval, style.unicode).replace('\u{a0}', " ")
+            signed_time(value, interval, style.unicode).replace('\u{a0}', " ")
         }));
     }
     for at in &proof.false_events_at_ns {
@@ -40,7 +42,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
     lines.push(String::new());
     lines.push(
         if proof.passed {
-            let delay = romer_report::maybe_time(Some(10e3), style.unicode).replace('\u{a0}', " ");
+            let delay = maybe_time(Some(10e3), style.unicode).replace('\u{a0}', " ");
             format!(
                 "PASS: every simulated value is within its interval, or outside by at most its width or the effect of {delay} of \
                  loopback delay"
