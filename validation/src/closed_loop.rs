@@ -361,6 +361,7 @@ fn fit(name: &str, outcomes: &Outcomes) -> Result<Fitted> {
         run: name,
         ways: [&singletons, &[]],
         round_trip: &[],
+        findings: &[],
         ordered: [true; 2],
         absolute: true,
         kind: ModelKind::Models,

@@ -4,6 +4,7 @@ use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_record::document::ProbeDirection;
 use romer_record::log::{ResponderDeparture, ResponderRecord};
+use romer_record::refusal::Refusal;
 use romer_session::control::{
     Action, ClientHello, Decoder, LONGEST_FRAME, Limits, Message, Received, Request, Resume, Server, VERSION,
 };
@@ -93,7 +94,7 @@ fn converse(octets: &[u8]) {
         assert!(!closed || actions.is_empty(), "{actions:?} after the end");
         if let Some(Action::Resume(resume)) = actions.last() {
             assert!(!server.is_shown(resume), "there is no session yet");
-            actions.extend(server.refuse_resumption("there is no such session"));
+            actions.extend(server.refuse_resumption(Refusal::NoSession));
         }
         for action in actions {
             match action {

@@ -1,6 +1,6 @@
 //! The command that repeats a measurement.
 
-use romer_endpoint::shell;
+use romer_report::escape::shell;
 use romer_units::random::Seed;
 
 /// The command as it was given, quoted for a shell.

@@ -11,7 +11,7 @@ use romer_loop::{FAR, LabPath, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::ClosedLoop;
-use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, ProbeDirection};
+use romer_record::document::{DEMO, Demo, DemoLoop, MEASUREMENT, Measurements, ProbeDirection};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
 use romer_report::text::wrap;
@@ -29,7 +29,7 @@ const VOICE_INTERVAL: Duration = Duration::from_millis(20);
 const LOOP_STREAM: u16 = 1;
 /// What the prefix of a demonstration's lab begins with; its process number follows.
 const PREFIX: &str = "rdemo";
-/// What the emulator does.
+/// What the emulator does. Its delays vary so little that some seconds of packets decide the verdict of the loop.
 const PRESET: &str = "demo";
 /// What this machine may add to every delay around the emulator; it is reported.
 const AROUND: Duration = Duration::from_millis(5);
@@ -49,6 +49,9 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     // Before hosts are made and an emulator is started for nothing.
     location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?.check()?;
+    if let Some(run) = &arguments.keep.out {
+        LoopFolder::check(&loop_folder(run), arguments.output.force)?;
+    }
     let interrupted = signals::every()?;
     let say = |text: &str| output::say(arguments.output.quiet, arguments.output.color, text);
     say("1. Lab: two hosts, A and B, in network namespaces, with an emulator between them.");
@@ -67,26 +70,39 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     path.end_emulation();
     // Where the measurement failed it has said why.
     let Some(measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
-    let closed = if exit == Exit::Success {
+    let emulation: Option<Emulation> = scratch.read(EMULATED);
+    let is_silent = arguments.output.quiet || arguments.output.json_to_stdout();
+    if !is_silent {
+        output::print_summary(&comparison_text(arguments, &measured, emulation.as_ref()));
+    }
+    let closed = (exit == Exit::Success).then(|| {
         say(
             "4. Closed loop: the stream of one packet every 20 ms is modelled, emulated, and measured again (romer loop).",
         );
-        Some(close(arguments, &mut path, &measured.folder, &interrupted)?)
-    } else {
-        None
+        close(arguments, &mut path, &measured.folder, &interrupted)
+    });
+    let closed_loop = match &closed {
+        Some(Ok(Ok((closed, folder)))) => Some(demo_loop(closed, folder)),
+        _ => None,
     };
-    let exit = conclude_demo(arguments, &scratch, measured, exit)?;
+    write_document(arguments, measured, emulation, closed_loop)?;
     match closed {
         None => Ok(exit),
-        Some(Err(failed)) => Ok(failed),
-        Some(Ok((closed, folder))) => {
-            if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        Some(Err(failure)) => Err(failure),
+        Some(Ok(Err(exit))) => Ok(exit),
+        Some(Ok(Ok((closed, folder)))) => {
+            if !is_silent {
                 output::print("\n");
                 output::print_summary(&closed_loop::text(&closed, &folder, arguments.output.color));
             }
             Ok(exit)
         }
     }
+}
+
+/// Where the loop of the run in a folder that was named is kept.
+fn loop_folder(run: &Path) -> PathBuf {
+    output::with_suffix(run, "-loop")
 }
 
 /// Closes the loop of the second stream, in a folder beside that of the run.
@@ -96,7 +112,7 @@ fn close(
     run: &Path,
     interrupted: &AtomicBool,
 ) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
-    let beside = arguments.keep.out.is_some().then(|| output::with_suffix(run, "-loop"));
+    let beside = arguments.keep.out.is_some().then(|| loop_folder(run));
     let folder = closed_loop::make_folder(beside.as_deref(), arguments.output.force, "demo")?;
     let path = PathRun::read(run, LOOP_STREAM)?;
     let talk = Talk::Terminal { quiet: arguments.output.quiet };
@@ -126,34 +142,43 @@ struct Measured {
     folder: PathBuf,
 }
 
-/// The comparison of the scenario with the measurement, and the document.
-fn conclude_demo(
+/// The comparison of the scenario with the measurement, and where the report is.
+fn comparison_text(arguments: &DemoArgs, measured: &Measured, emulation: Option<&Emulation>) -> String {
+    let style = output::style(arguments.output.color);
+    let mut text = format!(
+        "\nRequested vs. measured:\n\n{}",
+        romer_report::fidelity::verdicts(&measured.comparison, &style)
+    );
+    if let Some(emulation) = emulation {
+        text.push_str(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
+    }
+    if let Some(page) = report::page_of(&measured.folder) {
+        text.push_str(&format!("\nReport: {}\n", romer_report::escape::path(&page)));
+    }
+    text + "\n"
+}
+
+/// The loop, as the document has it.
+fn demo_loop(closed: &ClosedLoop, folder: &LoopFolder) -> DemoLoop {
+    DemoLoop {
+        name: folder.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        document: folder.document().to_string_lossy().into_owned(),
+        verdict: closed.verdict,
+    }
+}
+
+/// Writes the document, if there is to be one.
+fn write_document(
     arguments: &DemoArgs,
-    scratch: &Scratch,
     measured: Measured,
-    exit: Exit,
-) -> Result<Exit, Failure> {
-    let emulation: Option<Emulation> = scratch.read(EMULATED);
-    let Measured { measurement, comparison, folder } = measured;
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print("\nRequested vs. measured:\n\n");
-        let style = output::style(arguments.output.color);
-        output::print_summary(&romer_report::fidelity::verdicts(&comparison, &style));
-        if let Some(emulation) = &emulation {
-            output::print(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
-        }
-        if let Some(page) = report::page_of(&folder) {
-            let page = romer_report::escape::terminal(&page.to_string_lossy());
-            output::print(&format!("\nReport: {page}\n"));
-        }
-    }
-    if let Some(file) = &arguments.output.json {
-        let comparison = Some(comparison).filter(|found| !found.directions.is_empty());
-        let demo = Demo { schema: DEMO.into(), measurement, emulation, comparison };
-        let text = output::document_text(&demo)?;
-        output::write_document(file, &text, arguments.output.force)?;
-    }
-    Ok(exit)
+    emulation: Option<Emulation>,
+    closed_loop: Option<DemoLoop>,
+) -> Result<(), Failure> {
+    let Some(file) = &arguments.output.json else { return Ok(()) };
+    let Measured { measurement, comparison, .. } = measured;
+    let comparison = Some(comparison).filter(|found| !found.directions.is_empty());
+    let demo = Demo { schema: DEMO.into(), measurement, emulation, comparison, closed_loop };
+    output::write_document(file, &output::document_text(&demo)?, arguments.output.force)
 }
 
 /// The counters of the emulator.

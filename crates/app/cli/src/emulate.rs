@@ -52,11 +52,13 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let ports = ports(&arguments.ports)?;
     arguments.output.check()?;
     let scenario = scenario(arguments)?;
-    let followed = follow::Plan::read(&arguments.follow)?;
+    let mut followed = follow::Plan::read(&arguments.follow)?;
     if arguments.tui {
         tui::check()?;
     }
     let ending = signals::ending()?;
+    // Before anything is changed for an emulation that could follow nothing.
+    followed.as_mut().map(follow::Plan::check).transpose()?;
     let is_followed = followed.is_some();
     let may_change = arguments.api.is_some() || is_followed;
     let least_hold = if may_change { romer_server::LEAST_HOLD } else { Duration::ZERO };

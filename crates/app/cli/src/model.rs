@@ -14,7 +14,9 @@ use romer_impair::Config;
 use romer_loop::{LoopError, path_model};
 use romer_record::Exit;
 use romer_record::document::{DelayKind, ProbeDirection};
-use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, ModelPart, PathModel};
+use romer_record::fidelity::{
+    DirectionModel, Fidelity, FidelityVerdict, MODEL, MeasurementPlan, ModelPart, PathModel,
+};
 use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
@@ -156,7 +158,7 @@ fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, 
         path_model::fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
     let misfits = modelled.misfits();
     let fitted = modelled.fitted;
-    let plan = arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten();
+    let plan = plan(arguments, &fitted.directions, &[stream]);
     let model = PathModel {
         schema: MODEL.into(),
         run: run.name.clone(),
@@ -182,8 +184,10 @@ fn of_runs(arguments: &ModelArgs, runs: &[MeasuredRun], stem: &str) -> Result<Ma
         )));
     }
     let mut sources = Vec::new();
+    let mut streams = Vec::new();
     for run in runs {
         let stream = run.stream(arguments.stream_number)?;
+        streams.push(stream);
         sources.push(path_model::source(stream, &run.name, stem, kind(arguments), arguments.allowance));
     }
     let names = runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -212,7 +216,7 @@ fn of_runs(arguments: &ModelArgs, runs: &[MeasuredRun], stem: &str) -> Result<Ma
         scenario: fitted.text,
         check: None,
         held_out: Vec::new(),
-        plan: arguments.plan.then(|| model_fit::plan(&fitted.directions)).flatten(),
+        plan: plan(arguments, &fitted.directions, &streams),
         warnings: fitted.warnings,
     };
     Ok(Made { files: fitted.files, model, misfits })
@@ -251,10 +255,22 @@ fn of_link(arguments: &ModelArgs, link: &RecordedLink, stem: &str) -> Result<Mad
         scenario: fitted.text,
         check: None,
         held_out: Vec::new(),
-        plan: None,
+        plan: Vec::new(),
         warnings: fitted.warnings,
     };
     Ok(Made { files: fitted.files, model, misfits: Vec::new() })
+}
+
+/// The proposed measurements, which have the traffic of the first of these streams; none unless they are requested.
+fn plan(
+    arguments: &ModelArgs,
+    directions: &[DirectionModel],
+    streams: &[&Evaluated],
+) -> Vec<MeasurementPlan> {
+    match streams.first() {
+        Some(stream) if arguments.plan => model_fit::plan(directions, &stream.measurement.traffic),
+        _ => Vec::new(),
+    }
 }
 
 fn kind(arguments: &ModelArgs) -> ModelKind {
@@ -298,7 +314,7 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
         text.push_str(&romer_report::path_model::text(&model, &output::style(arguments.output.color)));
         if arguments.plan {
             let style = output::style(arguments.output.color);
-            text.push_str(&romer_report::path_model::plan(model.plan.as_ref(), &style));
+            text.push_str(&romer_report::path_model::plan(&model.plan, &style));
         }
         for misfit in &misfits {
             text.push_str(&format!("Warning: {}\n", escape::terminal(&misfit.text())));

@@ -8,7 +8,7 @@ use romer_record::noise::{NOISE_SINK, NOISE_SOURCE, NoiseSink, NoiseSource};
 use romer_record::{Exit, SOFTWARE};
 use romer_report::count;
 use romer_traffic::{IpVersion, Noise, NoiseError, NoiseRequest};
-use romer_units::{Duration, Layer, counted};
+use romer_units::{Duration, Layer, Rate, counted};
 
 use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         return Ok(ending.exit());
     }
     if !arguments.output.is_silent() {
-        output::print(&format!("sending: {} to {target}\n", arguments.rate));
+        output::print(&format!("sending: {} to {target}\n", rate_text(arguments.rate)));
     }
     let started = rfc3339(SystemTime::now());
     let departures = packets.map(|departure| (departure.offset, departure.size));
@@ -161,7 +161,7 @@ fn sent_text(document: &NoiseSource) -> String {
         packets_text(document.packets, document.octets, &document.layer),
         Duration::from_nanos(document.duration_ns).rounded(),
         rates_text(document.bits_per_second, document.packets_per_second),
-        document.rate
+        document.rate.parse().map_or_else(|_| document.rate.clone(), rate_text)
     );
     for (number, what) in [
         (document.refused, "refused by this host"),
@@ -199,6 +199,15 @@ fn rates_text(bits: Option<f64>, packets: Option<f64>) -> String {
     match (bits, packets) {
         (Some(bits), Some(packets)) => format!("{}, {packets:.1} packets/s", bit_rate(bits)),
         _ => "rate unknown".into(),
+    }
+}
+
+/// A requested rate.
+#[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
+fn rate_text(rate: Rate) -> String {
+    match rate {
+        Rate::Bits(bits) => bit_rate(bits as f64),
+        Rate::Packets(packets) => format!("{} packets/s", count(packets)),
     }
 }
 
@@ -258,7 +267,8 @@ mod tests {
         assert_eq!(document.bits_per_second, Some(100_000.0));
         assert_eq!(document.packets_per_second, Some(100.0));
         let text = sent_text(&document);
-        assert!(text.contains("100.0 kbit/s, 100.0 packets/s; requested 100000bit"), "{text}");
+        assert!(text.contains("100.0 kbit/s, 100.0 packets/s; requested 100.0 kbit/s"), "{text}");
+        assert_eq!(rate_text(Rate::Packets(148_809)), "148,809 packets/s");
         assert!(text.ends_with(", 2 refused by this host\n"), "{text}");
         let nothing = sent_document(&options, &NoiseSent::default());
         assert_eq!((nothing.bits_per_second, nothing.packets_per_second), (None, None));

@@ -10,6 +10,7 @@ use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Limit, Measurement, ProbeDirection};
 use romer_record::manifest::ClockRelation;
+use romer_record::warning::QtcpNote;
 use romer_report::comparison::Subject;
 use romer_report::warning::Text as _;
 use romer_report::{html, svg, text};
@@ -265,7 +266,10 @@ fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> R
         let own = stream.skew.calibration.filter(|_| k > 0);
         let calibration = arguments.calibration.or(own).unwrap_or(0);
         let outcome = qtcp::to_log(&mut log, qtcp::method(k), calibration, false).unwrap_or_else(|refusal| {
-            qtcp::SkewOutcome { notes: vec![refusal.to_string()], ..qtcp::SkewOutcome::default() }
+            qtcp::SkewOutcome {
+                notes: vec![QtcpNote::SkewNotRemoved { error: refusal.to_string() }],
+                ..qtcp::SkewOutcome::default()
+            }
         });
         let nothing_to_tell = one_clock && k == 0 && calibration == 0;
         if !arguments.output.quiet && !nothing_to_tell {

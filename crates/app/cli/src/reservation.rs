@@ -7,6 +7,9 @@ use romer_units::{Duration, counted};
 /// Lines that messages may cause in a second: anybody can send them.
 const MOST_LINES: u32 = 20;
 
+/// Octets of the headers of IPv4 and UDP.
+const IP_AND_UDP: u32 = 28;
+
 /// What the user reads of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Words {
@@ -25,6 +28,17 @@ pub(crate) fn announcement(source: Filter, receiver: &str, tspec: &Tspec) -> Str
         tspec.bucket(),
         tspec.packet_size()
     )
+}
+
+/// The note of a flow that announces packets longer than the MTU.
+pub(crate) fn fragments_note(packet_size: u32, mtu: u32) -> Option<String> {
+    (packet_size > mtu).then(|| {
+        format!(
+            "packets of {packet_size} bytes exceed the MTU of {mtu} bytes and are fragmented; only the first fragment has the UDP port \
+             by which routers find the reservation; use payloads of {} bytes or less",
+            mtu.saturating_sub(IP_AND_UDP)
+        )
+    })
 }
 
 /// The words of a sender's action; none of packets, of messages of other programs, and of a missing reservation, for which the

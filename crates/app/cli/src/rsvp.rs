@@ -153,6 +153,9 @@ fn send(arguments: &RsvpSendArgs) -> Result<Exit, Failure> {
         .ok_or_else(|| no_route(&"its source is no address of a host"))?;
     let names = Names { peer: target.to_string(), wait: longest_wait(common) };
     output::print(&(reservation::announcement(source, &names.peer, &tspec) + "\n"));
+    if let Some(note) = reservation::fragments_note(tspec.packet_size(), route.mtu) {
+        output::eprint_line(&format!("note: {note}"));
+    }
     let (end, first) = RsvpEnd::start(machine, actions, socket);
     exchange(end, first, &names, common)
 }

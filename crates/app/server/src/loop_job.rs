@@ -164,7 +164,7 @@ pub(crate) fn start_of_run(loops: &Loops, runs: &Runs, request: &LoopOfRun) -> R
         request: None,
         from_run: Some(request.run.clone()),
         stream: request.stream,
-        command: romer_endpoint::shell(&words),
+        command: romer_report::escape::shell(&words),
         state: JobState::Running,
         started: rfc3339(SystemTime::now()),
         phase: LoopPhase::Modelling,

@@ -483,7 +483,7 @@ pub(crate) fn command(verb: &str, asked: &MeasurementRequest, drawn: Option<Seed
     if asked.direction != ProbeDirection::RoundTrip && !asked.log_at_end {
         words.push("--live-delays".into());
     }
-    romer_endpoint::shell(&words)
+    romer_report::escape::shell(&words)
 }
 
 impl From<&EndpointError> for Problem {

@@ -5,6 +5,7 @@
 //! | delay | the measured distribution, as a process in time with the correlation time of the normal scores |
 //! | loss | none; Bernoulli; or a chain of two states in time |
 //! | delay and loss together | a chain in time over regimes, each with its distribution and loss ratio |
+//! | delay spikes that repeat | a chain in time with the period of the finding, in which the delay above is the usual state |
 //! | a bottleneck | a rate with its queue, behind one of these models of the waiting for cross-traffic |
 //! | reordering | displacement in time: what reordered packets (RFC 4737) took longer than the others |
 //! | duplication | Bernoulli, with the copies' median distance |
@@ -18,7 +19,9 @@
 
 mod describe;
 mod plan;
+mod repeated;
 mod sequence;
+mod spikes;
 mod text;
 
 pub use plan::plan;
@@ -28,12 +31,14 @@ use romer_fit::choice::{BLOCKS, Choice};
 use romer_impair::{Config, Headers, Nanos};
 use romer_record::document::ProbeDirection;
 use romer_record::fidelity::{DirectionModel, Fidelity, FidelityDirection, FidelityVerdict, HeldOutCheck};
+use romer_record::finding::Finding;
 use romer_record::warning::ModelWarning;
 use romer_record::{Fate, OneWaySingleton};
 use romer_units::Timestamp;
 
 use self::describe::Misfits;
-use self::text::{DelaySource, DirectionFit, head};
+use self::spikes::Spikes;
+use self::text::{DelaySource, DirectionFit, first_departure, head};
 use crate::predictive_check::{self, FittedModel, MeasuredStream, Question, count, real};
 use crate::scenario::Opened;
 
@@ -65,6 +70,8 @@ pub struct FitInput<'a> {
     pub ways: [&'a [OneWaySingleton]; 2],
     /// There and back, in order of sequence and copy.
     pub round_trip: &'a [OneWaySingleton],
+    /// What was found in the measurement. Delay spikes that repeat are modelled apart from the rest.
+    pub findings: &'a [Finding],
     /// Whether the order in which packets arrived is known, of each of the two ways.
     pub ordered: [bool; 2],
     /// Whether the delays are absolute.
@@ -211,13 +218,15 @@ struct Way {
     kind: ModelKind,
     /// The families, once they are chosen: of a trace, those that it replaces.
     choice: Option<Choice>,
+    /// Delay spikes that repeat, if they are modelled apart from the rest.
+    spikes: Option<Spikes>,
     /// The figures in which refused families deviated most.
     misfits: Misfits,
 }
 
 impl Way {
     const fn new(kind: ModelKind) -> Self {
-        Self { kind, choice: None, misfits: Misfits::new() }
+        Self { kind, choice: None, spikes: None, misfits: Misfits::new() }
     }
 
     /// Refuses the chosen families; where none is left, a trace replaces them.
@@ -237,7 +246,7 @@ fn checked(source: &FitInput<'_>, ways: &mut [Way; 2], are_checked: [bool; 2]) -
     let fitted = fit(source, ways, false)?;
     let config = fitted.config()?;
     let chosen = [0, 1].map(|way| if are_checked[way] { source.ways[way] } else { &[] });
-    let check = compare(source, &config, chosen, 1.0);
+    let check = compare(source, &config, chosen, FittedModel { widening: 1.0, begins: begins(source) });
     let mut held_out = Vec::new();
     // A trace has no parts that another part could predict.
     let parts = [0, 1].map(|half| {
@@ -252,7 +261,9 @@ fn checked(source: &FitInput<'_>, ways: &mut [Way; 2], are_checked: [bool; 2]) -
             thinned.iter_mut().filter(|part| part.len() < FEWEST_HELD_OUT).for_each(Vec::clear);
             if thinned.iter().any(|part| !part.is_empty()) {
                 // Both halves have as many packets.
-                let fidelity = compare(source, &config, [&thinned[0], &thinned[1]], std::f64::consts::SQRT_2);
+                let widening = std::f64::consts::SQRT_2;
+                let fit = FittedModel { widening, begins: begins(&train) };
+                let fidelity = compare(source, &config, [&thinned[0], &thinned[1]], fit);
                 held_out.push(HeldOutCheck { every, fidelity });
             }
         }
@@ -285,7 +296,17 @@ fn thin(singletons: &[OneWaySingleton], every: u32) -> Vec<OneWaySingleton> {
     singletons.iter().filter(|singleton| singleton.sequence % u64::from(every) == 0).copied().collect()
 }
 
-fn compare(source: &FitInput<'_>, config: &Config, ways: [&[OneWaySingleton]; 2], widening: f64) -> Fidelity {
+/// When the model of each direction begins: with its first packet, to which the moments of its spikes relate.
+fn begins(source: &FitInput<'_>) -> [Option<Nanos>; 2] {
+    source.ways.map(first_departure)
+}
+
+fn compare(
+    source: &FitInput<'_>,
+    config: &Config,
+    ways: [&[OneWaySingleton]; 2],
+    fit: FittedModel,
+) -> Fidelity {
     predictive_check::fidelity(&Question {
         config,
         headers: source.headers,
@@ -294,7 +315,7 @@ fn compare(source: &FitInput<'_>, config: &Config, ways: [&[OneWaySingleton]; 2]
         waiting: source.waiting,
         allowed: source.allowed,
         seeks_allowance: false,
-        fit: Some(FittedModel { widening }),
+        fit: Some(fit),
     })
 }
 

@@ -2,6 +2,8 @@
 
 use romer_impair::{Engine, Limits, Packet, PortId};
 use romer_metrics::reordering;
+use romer_record::document::DelayKind;
+use romer_record::finding::Pattern;
 use romer_units::Duration;
 
 use super::*;
@@ -65,6 +67,7 @@ pub(super) fn input<'a>(singletons: &'a [OneWaySingleton], kind: ModelKind) -> F
         run: "here \"x\"",
         ways: [singletons, &[]],
         round_trip: &[],
+        findings: &[],
         ordered: [true; 2],
         absolute: true,
         kind,
@@ -271,6 +274,46 @@ fn only_udp_is_impaired_if_requested() {
         assert_eq!((all.longest_hold(), all.trace.clone()), (0, None));
         assert!(udp.longest_hold() > 20_000_000, "{udp:?}");
     }
+}
+
+/// Spikes of 30 ms every 2 s are a chain with their period, which its interval of 95 % holds for this seed, and the rest has the correlation
+/// time of the path. At 5 ms spacing the emulation has spikes with the period and the height of the path's.
+#[test]
+fn spikes_keep_their_period() {
+    let variable = "variable = { model = \"correlated\", distribution = { model = \"gamma\", shape = 2, scale = \"1ms\" }, time = \"200ms\" }";
+    let text = format!(
+        "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nmodel = \"markov\"\nstep = \"time\"\ntransition = [[0, 1], [1, 0]]\nstate = [\n\
+         {{ duration = \"1940ms\", fixed = \"20ms\", {variable} }},\n{{ duration = \"60ms\", fixed = \"50ms\", {variable} }},\n]\n"
+    );
+    let singletons = singletons(&text, 6_000);
+    let periodic = |singletons: &[OneWaySingleton]| {
+        let found = romer_metrics::findings::findings(singletons, &[], &[], DelayKind::Absolute);
+        let is_periodic = |finding: &Finding| matches!(finding.pattern, Pattern::PeriodicDelaySpikes { .. });
+        found.into_iter().filter(is_periodic).collect::<Vec<_>>()
+    };
+    let findings = periodic(&singletons);
+    let source = FitInput { findings: &findings, ..input(&singletons, ModelKind::Models) };
+    let modelled = model(&source).unwrap();
+    let direction = &modelled.fitted.directions[0];
+    assert_eq!(direction.delay, "correlated", "{direction:#?}");
+    let (period, [low, high]) = parameter(direction, "spikes.period_ns");
+    assert!(low <= 2e9 && 2e9 <= high && high - low < 0.1 * period, "{direction:#?}");
+    // Above the usual delay of one packet, the slowest of three has more.
+    let (height, _) = parameter(direction, "spikes.height_ns");
+    assert!((28e6..36e6).contains(&height), "{direction:#?}");
+    // Spikes that were not taken out would make delays alike for shorter.
+    let (time, [low, high]) = parameter(direction, "delay.correlation_time_ns");
+    assert!((time - 200e6).abs() < high - low, "{direction:#?}");
+    assert!(modelled.misfits().is_empty(), "{:#?}", modelled.check);
+    let emulated = run(read(&modelled.fitted), 24_000, 5_000_000);
+    let found = periodic(&emulated);
+    let is_same = |finding: &Finding| match finding.pattern {
+        Pattern::PeriodicDelaySpikes { period_ns, height_ns, strength_ratio, .. } => {
+            (period_ns - 2e9).abs() < 20e6 && (20e6..40e6).contains(&height_ns) && strength_ratio > 0.9
+        }
+        _ => false,
+    };
+    assert!(found.iter().any(is_same), "{found:#?}\n{}", modelled.fitted.text);
 }
 
 /// A delay that rises for a second and falls at once: no process that looks alike in both directions of time.

@@ -76,6 +76,8 @@ pub struct FittedModel {
     /// How much wider the ranges of the figures are than in runs of the scenario: the fit has an error too. A model fitted to as many packets
     /// as it is compared with has twice the variance.
     pub widening: f64,
+    /// When the scenario begins for each direction, forward and reverse; `None`, or later than the first packet: with that.
+    pub begins: [Option<Nanos>; 2],
 }
 
 /// Compares both directions.
@@ -523,7 +525,9 @@ impl DirectionCheck<'_> {
         let seed = Seed([word, 1676, 11, 22, word, 9]);
         // When the emulator started is unknown, so each run begins at a point of the timeline of its own.
         let first = events.first().map_or(0, |event| event.0);
-        let start = first.saturating_sub(phase(self.question.config, seed));
+        let begins = self.question.fit.map(|fit| fit.begins).unwrap_or_default();
+        let begin = begins[if self.port == PortId::A { 0 } else { 1 }].unwrap_or(first).min(first);
+        let start = begin.saturating_sub(phase(self.question.config, seed));
         let config = Config { seed: Some(seed), ..self.question.config.clone() };
         let limits = Limits { held: 1 << 24, reserved: 64 };
         let mut engine = Engine::new(config, limits, start);

@@ -25,7 +25,10 @@ pub enum EndpointError {
         mend: String,
     },
     /// The kernel of this host does not shape the stream.
-    #[error("cannot shape the stream (--shape, {interface}): {source}; {}", shaping_remedy(source))]
+    #[error(
+        "cannot shape the stream (--shape, {interface}): {source}; {}",
+        shaping_remedy(source, interface)
+    )]
     Shaping {
         /// The interface.
         interface: String,
@@ -113,23 +116,28 @@ impl EndpointError {
 }
 
 /// What to do where the kernel does not shape.
-fn shaping_remedy(error: &ShaperError) -> &'static str {
-    match error {
+fn shaping_remedy(error: &ShaperError, interface: &str) -> String {
+    let remedy = match error {
         ShaperError::Lacking(_) => {
             "load its module with modprobe, choose the other of kernel:htb and kernel:tbf, or omit --shape"
         }
         ShaperError::InUse => {
-            "wait until it ends; if no romer runs, remove it with `tc qdisc del dev INTERFACE root`"
+            return format!(
+                "wait until it ends; if no romer runs, remove it with `tc qdisc del dev {interface} root`"
+            );
         }
         ShaperError::NotRestorable { .. } => {
-            "remove it for the measurement with `tc qdisc del dev INTERFACE root`, or send by another interface"
+            return format!(
+                "remove it for the measurement with `tc qdisc del dev {interface} root`, or send by another interface"
+            );
         }
         ShaperError::TooDeep => "use a smaller depth or a higher rate in --traffic",
         ShaperError::Host(error) if error.is_permission() => {
             "CAP_NET_ADMIN is missing: run as root, or `sudo setcap cap_net_admin+ep $(command -v romer)`"
         }
         ShaperError::Host(_) => "see whether `tc qdisc show` works here",
-    }
+    };
+    remedy.to_owned()
 }
 
 #[cfg(test)]
@@ -156,6 +164,7 @@ mod tests {
                 Exit::Environment,
                 "its queueing discipline, htb 1a:, cannot be restored",
             ),
+            (ShaperError::InUse, Exit::Environment, "`tc qdisc del dev eth0 root`"),
             (ShaperError::TooDeep, Exit::Usage, "use a smaller depth"),
         ] {
             let error = EndpointError::Shaping { interface: "eth0".into(), source: Box::new(source) };

@@ -31,11 +31,9 @@ pub mod remarking;
 pub mod responder_host_monitor;
 pub mod rsvp;
 pub mod scheduling_watch;
-mod shell;
 pub mod threads;
 
 pub use error::EndpointError;
-pub use shell::shell;
 pub use threads::ThreadOptions;
 
 /// Six fresh words from the kernel, for the seed of a run.

@@ -41,11 +41,11 @@ impl LoopFolder {
         Ok(Self(runs.make_folder(&format!("loop-{name}"), &now)?))
     }
 
-    /// Makes the folder `folder`. One that exists must be empty, or with `force` that of a loop, which is written over.
+    /// Whether `folder` can be that of a loop: it does not exist, is empty, or with `force` has a loop, which is written over.
     ///
     /// # Errors
-    /// [`LoopError::Folder`], [`LoopError::Make`].
-    pub fn at(folder: &Path, force: bool) -> Result<Self, LoopError> {
+    /// [`LoopError::Folder`].
+    pub fn check(folder: &Path, force: bool) -> Result<(), LoopError> {
         let refused = |fault| Err(LoopError::Folder { folder: folder.into(), fault });
         match fs::read_dir(folder) {
             Ok(entries) => {
@@ -56,10 +56,19 @@ impl LoopFolder {
                 if !names.is_empty() && !force {
                     return refused(FolderFault::NotEmpty);
                 }
+                Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => return refused(FolderFault::Unreadable),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(_) => refused(FolderFault::Unreadable),
         }
+    }
+
+    /// Makes the folder `folder`, if [`Self::check`] does not refuse it.
+    ///
+    /// # Errors
+    /// [`LoopError::Folder`], [`LoopError::Make`].
+    pub fn at(folder: &Path, force: bool) -> Result<Self, LoopError> {
+        Self::check(folder, force)?;
         fs::create_dir_all(folder).map_err(|source| LoopError::Make {
             what: "folder",
             path: folder.into(),
@@ -81,6 +90,11 @@ impl LoopFolder {
     /// The run of the path.
     pub fn path(&self) -> PathBuf {
         self.0.join(PATH)
+    }
+
+    /// The document.
+    pub fn document(&self) -> PathBuf {
+        self.0.join(DOCUMENT)
     }
 
     /// The page.
@@ -142,6 +156,10 @@ mod tests {
             other => panic!("{other}"),
         };
         assert_eq!(fault(false), FolderFault::NotEmpty);
+        assert!(LoopFolder::check(&folder, false).is_err() && LoopFolder::check(&folder, true).is_ok());
+        assert!(folder.join(DOCUMENT).exists(), "a check removes nothing");
+        let absent = place.path().join("absent");
+        assert!(LoopFolder::check(&absent, false).is_ok() && !absent.exists());
         LoopFolder::at(&folder, true).unwrap();
         assert!(folder.join(SCENARIO).exists() && !folder.join(DOCUMENT).exists() && !made.page().exists());
         fs::write(folder.join("scenarios"), "mine").unwrap();

@@ -40,6 +40,7 @@ pub fn source<'a>(
         run,
         ways: [&stream.related.forward, &stream.related.reverse],
         round_trip: &stream.related.round_trip,
+        findings: &stream.measurement.findings,
         ordered: [&stream.measurement.forward, &stream.measurement.reverse]
             .map(|direction| direction.packets.reordered.is_some()),
         absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),

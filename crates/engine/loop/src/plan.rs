@@ -5,14 +5,11 @@ use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::manifest::Stream;
 use romer_store::Location;
-use romer_traffic::{Limit, Request, SPEECH_INTERVAL, Schedule, Trace, TrafficModel};
+use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
 use crate::error::LoopError;
-
-/// Two means of an interval that are the same but for rounding.
-const SAME: f64 = 1e-6;
 
 /// The plan by which `target` is measured as `stream` was, of which `measurement` is the document. `trace` is the recorded schedule that
 /// its traffic names. The run goes to `location`; `command` is the command line that is kept with it.
@@ -92,21 +89,7 @@ fn request(stream: &Stream, measurement: &Measurement, trace: Option<Trace>) -> 
         trace,
         ..Request::new(model, limit)
     };
-    let mean = |interval: Option<Duration>| -> Option<f64> {
-        Some(real(Schedule::new(&Request { interval, ..request.clone() }).ok()?.interval()))
-    };
-    let wanted = real(Duration::from_nanos(recorded.interval_ns));
-    // An interval within talk is shorter than the mean, by the share of talk.
-    let within_talk = mean(Some(SPEECH_INTERVAL))
-        .map(|mean| Duration::from_nanos_f64((wanted * real(SPEECH_INTERVAL) / mean).round()));
-    [None, Some(Duration::from_nanos(recorded.interval_ns)), within_talk]
-        .into_iter()
-        .find(|interval| mean(*interval).is_some_and(|mean| (mean - wanted).abs() <= SAME * wanted))
-        .map(|interval| Request { interval, ..request.clone() })
+    request
+        .with_mean_interval(Duration::from_nanos(recorded.interval_ns))
         .ok_or_else(|| cannot(stream, "its interval is not that of the model"))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an interval, to compare it")]
-const fn real(duration: Duration) -> f64 {
-    duration.as_nanos() as f64
 }

@@ -48,6 +48,8 @@ pub enum ReservationEvent {
         receiver: SocketAddr,
         /// The traffic.
         tspec: Tspec,
+        /// The MTU of the route, octets.
+        mtu: u32,
     },
     /// An action of the sender that sends no packet.
     Sender(SenderAction),

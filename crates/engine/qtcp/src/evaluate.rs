@@ -55,11 +55,12 @@ pub fn evaluate(received: &Received, method: Method, calibration: u64, user_stam
         session: received.session.map(|session| format!("{session:016x}")),
         started: rfc3339(received.started),
         ended: rfc3339(received.ended),
-        partial: matches!(
-            received.end,
-            ReceiverEnd::Keyboard | ReceiverEnd::Interrupted | ReceiverEnd::LogFull
-        ),
-        end: end(received.end),
+        partial: received.is_cut_short
+            || matches!(
+                received.end,
+                ReceiverEnd::Keyboard | ReceiverEnd::Interrupted | ReceiverEnd::LogFull
+            ),
+        end: if received.is_cut_short { QtcpReceiverEnd::SenderStopped } else { end(received.end) },
         announced: received.offer.as_ref().map(traffic),
         calibration_packets: calibration,
         departure_stamps,
@@ -288,6 +289,7 @@ mod tests {
         };
         Received {
             end: ReceiverEnd::Done,
+            is_cut_short: false,
             arrivals: numbers.map(arrival).collect(),
             offsets: vec![Some(50); 400],
             expected: 400,
@@ -356,6 +358,8 @@ mod tests {
         let evaluation = evaluate(&nothing, Method::LeastAbsolute, 0, false);
         assert_eq!(evaluation.document.all, QtcpReceived::default());
         assert!(evaluation.document.partial && evaluation.statistics.lost.is_empty());
+        nothing.is_cut_short = true;
+        assert_eq!(evaluate(&nothing, Method::None, 0, false).document.end, QtcpReceiverEnd::SenderStopped);
         nothing.expected = 3;
         assert_eq!(evaluate(&nothing, Method::LeastAbsolute, 100, false).document.all.lost, 3);
     }

@@ -36,6 +36,7 @@
 //! });
 //! let received = Received {
 //!     end: ReceiverEnd::Done,
+//!     is_cut_short: false,
 //!     arrivals: arrivals.collect(),
 //!     offsets: vec![Some(0); 200],
 //!     expected: 200,

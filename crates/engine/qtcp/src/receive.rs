@@ -75,6 +75,8 @@ pub struct Arrival {
 pub struct Received {
     /// Why it ended.
     pub end: ReceiverEnd,
+    /// Whether the sender ended it before it had sent what it announced.
+    pub is_cut_short: bool,
     /// The packets in order of arrival, copies included.
     pub arrivals: Vec<Arrival>,
     /// How much later than the program's time stamp the kernel's was taken at the sender, by sequence number; as far as it is known.
@@ -114,6 +116,7 @@ pub fn receive(options: &ReceiveOptions, console: &mut dyn Console) -> Result<Re
     let drops = session.sockets.iter().filter_map(|socket| socket.kernel_drops().ok()).map(u64::from);
     Ok(Received {
         end,
+        is_cut_short: session.machine.is_cut_short(),
         expected: session.machine.expected(),
         session: session.machine.session(),
         offer: session.machine.offer(),

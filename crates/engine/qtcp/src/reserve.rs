@@ -132,7 +132,7 @@ impl SenderReservation {
         let (end, first) = RsvpEnd::start(machine, actions, socket);
         self.end = Some(end);
         self.record.announced = Some(announced(&tspec));
-        let mut events = vec![ReservationEvent::Announced { source, receiver, tspec }];
+        let mut events = vec![ReservationEvent::Announced { source, receiver, tspec, mtu: route.mtu }];
         events.extend(self.note_all(first));
         Ok(events)
     }

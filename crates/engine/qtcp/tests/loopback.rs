@@ -136,6 +136,7 @@ fn nobody_at_the_prompt_is_an_error() {
     let (sent, received) = run(sender_plan(20, 200), receiver_plan(200), &Key::End);
     assert!(matches!(sent, Err(QtcpError::NobodyContinued)), "{sent:?}");
     assert_eq!(received.arrivals.len(), 20);
+    assert!(received.is_cut_short);
     assert!(matches!(received.end, ReceiverEnd::Termination | ReceiverEnd::Done));
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead};
 
+use crate::csv::Fault;
+
 /// The longest line, octets.
 pub const LONGEST: usize = 64 << 10;
 
@@ -82,6 +84,29 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// Gives each line to `each`, with its number from 1 and whether it had an end. `what` says what the file is to be, in the error of a line
+/// that is too long.
+///
+/// # Errors
+/// Of the reader; of a line that is too long; of `each`, with the number of its line.
+pub(crate) fn each(
+    inner: impl BufRead,
+    what: &str,
+    mut each: impl FnMut(&[u8], u64, bool) -> Result<(), String>,
+) -> Result<(), Fault> {
+    let mut lines = Lines::new(inner);
+    let mut octets = Vec::new();
+    for line in 1.. {
+        let outcome = match lines.next(&mut octets)? {
+            LineEnd::End => break,
+            LineEnd::TooLong => Err(format!("the line is longer than {LONGEST} octets; {what}")),
+            LineEnd::Line => each(&octets, line, lines.ended()),
+        };
+        outcome.map_err(|why| Fault::Line { line, why })?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::BufReader;
@@ -103,6 +128,25 @@ mod tests {
             assert_eq!(lines(b"a\nbc\r\nd\re\n\nf", buffer), ["a", "bc", "d", "e", "", "f"], "{buffer}");
         }
         assert!(lines(b"", 4).is_empty());
+    }
+
+    /// Errors have the number of their line, and the last line may lack an end.
+    #[test]
+    fn each_line_has_its_number() {
+        let mut seen = Vec::new();
+        let mut see = |line: &[u8], number: u64, ended: bool| {
+            seen.push((line.to_vec(), number, ended));
+            if line == b"c" { Err("a c".to_owned()) } else { Ok(()) }
+        };
+        assert!(each(&b"a\nb"[..], "cut it", &mut see).is_ok());
+        assert!(
+            matches!(each(&b"c\nd\n"[..], "cut it", &mut see), Err(Fault::Line { line: 1, why }) if why == "a c")
+        );
+        let long = [b"a\n".to_vec(), vec![b'7'; LONGEST + 1]].concat();
+        let fault = each(&long[..], "cut it", &mut see).unwrap_err();
+        assert!(matches!(fault, Fault::Line { line: 2, why } if why.ends_with("octets; cut it")));
+        let expected = [(b"a", 1, true), (b"b", 2, false), (b"c", 1, true), (b"a", 1, true)];
+        assert_eq!(seen, expected.map(|(line, number, ended)| (line.to_vec(), number, ended)));
     }
 
     #[test]

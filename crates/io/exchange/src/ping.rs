@@ -21,7 +21,7 @@ use std::io::BufRead;
 use romer_record::warning::{DepartureBasis, MeasurementWarning};
 
 use crate::csv::{Fault, Row};
-use crate::line::{LONGEST, LineEnd, Lines};
+use crate::line;
 
 /// The interval of `ping` without `-i`, nanoseconds.
 const DEFAULT_INTERVAL_NS: i64 = 1_000_000_000;
@@ -59,30 +59,17 @@ pub(crate) fn is_line(line: &str) -> bool {
 /// [`Fault`]: a line of a packet that is not understood, two runs in one file, or no packet at all.
 pub fn read(inner: impl BufRead, admit: impl FnOnce(u64) -> Result<(), String>) -> Result<Recording, Fault> {
     let mut log = Log::default();
-    let mut lines = Lines::new(inner);
-    let mut octets = Vec::new();
-    let mut line = 0;
-    loop {
-        line += 1;
-        let fault = |why: String| Fault::Line { line, why };
-        match lines.next(&mut octets)? {
-            LineEnd::End => break,
-            LineEnd::TooLong => {
-                return Err(fault(format!(
-                    "the line is longer than {LONGEST} octets; give the output of ping as it is"
-                )));
-            }
-            LineEnd::Line => {}
-        }
-        let text = String::from_utf8_lossy(&octets);
+    line::each(inner, "give the output of ping as it is", |octets, line, has_end| {
+        let text = String::from_utf8_lossy(octets);
         match log.take(text.trim_end(), line) {
             // Whoever wrote it may have been interrupted.
-            Err(_) if !lines.ended() && !log.replies.is_empty() => {
+            Err(_) if !has_end && !log.replies.is_empty() => {
                 log.notes.push(MeasurementWarning::LastLineTruncated { line });
+                Ok(())
             }
-            outcome => outcome.map_err(fault)?,
+            outcome => outcome,
         }
-    }
+    })?;
     log.finish(admit)
 }
 

@@ -14,7 +14,7 @@
 use std::io::BufRead;
 
 use crate::csv::Fault;
-use crate::line::{LONGEST, LineEnd, Lines};
+use crate::line;
 
 /// Names of the column of times, and their unit in nanoseconds.
 pub const TIMES: [(&str, f64); 2] = [("time_s", 1e9), ("time_ms", 1e6)];
@@ -64,48 +64,33 @@ pub(crate) fn is_header(line: &str) -> bool {
 /// # Errors
 /// [`Fault`], with the line.
 pub fn read(inner: impl BufRead) -> Result<RateTable, Fault> {
-    let mut lines = Lines::new(inner);
-    let mut octets = Vec::new();
     let mut columns = None;
     // The first time, in nanoseconds from the origin of the table.
     let mut first = None;
     let mut steps: Vec<RateStep> = Vec::new();
-    let mut line = 0;
-    loop {
-        line += 1;
-        let fault = |why: String| Fault::Line { line, why };
-        match lines.next(&mut octets)? {
-            LineEnd::End => break,
-            LineEnd::TooLong => {
-                return Err(fault(format!(
-                    "the line is longer than {LONGEST} octets; is it a table of rates?"
-                )));
-            }
-            LineEnd::Line => {}
-        }
-        let text = std::str::from_utf8(&octets)
-            .map_err(|_| fault("the line is not UTF-8; save the file as text in UTF-8".into()))?;
+    line::each(inner, "is it a table of rates?", |octets, _, _| {
+        let text = std::str::from_utf8(octets)
+            .map_err(|_| "the line is not UTF-8; save the file as text in UTF-8")?;
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
-            continue;
+            return Ok(());
         }
         let Some(columns) = columns else {
-            columns = Some(header(text).map_err(fault)?);
-            continue;
+            columns = Some(header(text)?);
+            return Ok(());
         };
-        let (time, bit_per_s) = row(text, columns).map_err(fault)?;
+        let (time, bit_per_s) = row(text, columns)?;
         let since = time - *first.get_or_insert(time);
         if since > real(LONGEST_NS) {
-            return Err(fault(
-                "the time is more than 365 days after the first one; is its unit another?".into(),
-            ));
+            return Err("the time is more than 365 days after the first one; is its unit another?".into());
         }
         let at_ns = nanos(since);
         if steps.last().is_some_and(|last| at_ns <= last.at_ns) {
-            return Err(fault("the time is not after that of the line before; write ascending times".into()));
+            return Err("the time is not after that of the line before; write ascending times".into());
         }
         steps.push(RateStep { at_ns, bit_per_s });
-    }
+        Ok(())
+    })?;
     let [.., before, last] = &steps[..] else {
         let why =
             "it has fewer than two rates, and how long a rate holds follows from the next one; add lines";

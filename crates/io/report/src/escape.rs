@@ -91,6 +91,20 @@ fn style_length(text: &str) -> Option<usize> {
     parameters.split(';').all(is_style).then_some("\x1b[m".len() + parameters.len())
 }
 
+/// A command of these words, each quoted where a shell would take it for more than a word.
+pub fn shell(words: &[String]) -> String {
+    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn shell_quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -132,6 +146,16 @@ mod tests {
     #[test]
     fn data_keeps_no_styles() {
         assert_eq!(data("a\x1b[31mb\t\x1b[1mc\n"), "a\\u001b[31mb\t\\u001b[1mc\n");
+    }
+
+    /// A shell reads a quoted word back unchanged.
+    #[test]
+    fn quoted_words_survive_a_shell() {
+        assert_eq!(shell_quoted("192.0.2.1:862"), "192.0.2.1:862");
+        assert_eq!(shell_quoted("two words"), "'two words'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+        assert_eq!(shell_quoted(""), "''");
+        assert_eq!(shell_quoted("$(reboot)"), "'$(reboot)'");
     }
 
     proptest! {

@@ -66,7 +66,7 @@ fn checks(check: Option<&Fidelity>, held_out: &[HeldOutCheck], style: &TextStyle
         text.push_str("Check against the source measurement:\n\n");
         text.push_str(&fidelity::text(check, style));
     }
-    for check in held_out {
+    for check in held_out.iter().filter(|check| !check.fidelity.directions.is_empty()) {
         let heading = format!(
             "Check of models of one half of the run against every {} packet of the other half:",
             if check.every == 2 { "2nd".to_owned() } else { format!("{}th", check.every) }
@@ -108,39 +108,46 @@ fn recorded(link: &LinkModel, unicode: bool) -> String {
     )
 }
 
-/// The measurement that would settle what is unknown. The text ends with a newline.
-pub fn plan(plan: Option<&MeasurementPlan>, style: &TextStyle) -> String {
+/// The measurements that would determine what is unknown. The text ends with a newline.
+pub fn plan(plans: &[MeasurementPlan], style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
-    let Some(plan) = plan else {
+    if plans.is_empty() {
         return "\nPlan: no further measurement is needed; each interval is within 25 % of its parameter.\n"
             .into();
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "spacings and durations are far below 2^63 ns")]
-    let [spacing, duration] = [plan.spacing_ns, (plan.duration_ns / 1e9).ceil() * 1e9]
-        .map(|nanos| Duration::from_nanos(nanos.round() as i64));
-    let mut lines = vec![
-        String::new(),
-        "Plan: a measurement to determine what is still unknown:".into(),
-        format!("  romer measure TARGET --direction both --interval {spacing} --duration {duration}"),
-    ];
-    for reason in &plan.reasons {
-        let words = match reason {
-            PlanReason::CorrelationTime { direction } => {
-                format!(
-                    "{direction}: the correlation time of delays is unknown; the new run has a shorter packet spacing"
-                )
-            }
-            PlanReason::Parameter { direction, name } => {
-                let name = parameter_name(name);
-                format!("{direction}: the interval of {name} is wide; the new run is longer")
-            }
-            PlanReason::Misfit { direction } => {
-                format!("{direction}: no family of models reproduces the measurement; the new run is longer")
-            }
-        };
-        lines.extend(wrap(&format!("- {words}"), width));
     }
-    lines.join("\n") + "\n"
+    let mut lines = vec![String::new(), "Plan: what is still unknown, and how to measure it:".into()];
+    for plan in plans {
+        for reason in &plan.reasons {
+            let words = format!("- {}", escape::terminal(&reason_words(reason)));
+            let wrapped = wrap(&words, width - 2);
+            lines.extend(wrapped.into_iter().enumerate().map(|(place, line)| match place {
+                0 => line,
+                _ => indented(&line),
+            }));
+        }
+        let command =
+            ["romer", "measure", "TARGET"].map(str::to_owned).into_iter().chain(plan.options.clone());
+        lines.push(indented(&escape::terminal(&escape::shell(&command.collect::<Vec<_>>()))));
+    }
+    lines.join("\n").replace(NO_BREAK, " ") + "\n"
+}
+
+/// What a measurement would determine, and by what.
+fn reason_words(reason: &PlanReason) -> String {
+    match reason {
+        PlanReason::CorrelationTime { direction } => {
+            format!("{direction}: the correlation time of delays, by a shorter packet spacing")
+        }
+        PlanReason::Parameter { direction, name } => {
+            format!("{direction}: a narrower interval of {}, by a longer run", parameter_name(name))
+        }
+        PlanReason::Rate { direction } => {
+            format!("{direction}: the rate of the narrowest link, by packets in pairs or trains")
+        }
+        PlanReason::Misfit { direction } => {
+            format!("{direction}: what no family of models reproduces, by a longer run")
+        }
+    }
 }
 
 fn indented(line: &str) -> String {
@@ -173,7 +180,9 @@ fn sentence(model: &DirectionModel, unicode: bool) -> String {
         (None, 0 | 1) => "",
         (None, _) => "; the smallest of the families that predict held-out blocks of time best",
     };
-    format!("{}: {delay}{loss}{why}.", capital(&model.direction))
+    let has_spikes = model.parameters.iter().any(|parameter| parameter.name == "spikes.period_ns");
+    let spikes = if has_spikes { ", periodic delay spikes" } else { "" };
+    format!("{}: {delay}{spikes}{loss}{why}.", capital(&model.direction))
 }
 
 /// The name of a figure of the check, as text.
@@ -193,6 +202,7 @@ fn candidates(model: &DirectionModel) -> Vec<String> {
         let mark = match &one.misfit {
             Some(figure) => format!("  refused: {}", figure_words(figure)),
             None if one.is_chosen => "  chosen".to_owned(),
+            None if one.held_out_log_likelihood.is_none() => "  too few packets in a block".to_owned(),
             None => String::new(),
         };
         format!("  {:longest$}  {value:>23}{mark}", one.family)
@@ -218,7 +228,10 @@ fn parameter_words(parameter: &ModelParameter, unicode: bool) -> String {
 }
 
 fn rate(bit_per_s: f64) -> String {
-    format!("{:.3} Mbit/s", bit_per_s / 1e6)
+    match bit_per_s {
+        low if low < 1e6 => format!("{:.1} kbit/s", low / 1e3),
+        high => format!("{:.3} Mbit/s", high / 1e6),
+    }
 }
 
 /// The name in words, without its unit.
@@ -232,6 +245,8 @@ fn parameter_name(name: &str) -> String {
         "loss.good_ratio" => "loss ratio in the good state",
         "loss.bad_ratio" => "loss ratio in the bad state",
         "bottleneck.base_ns" => "bottleneck base delay",
+        "spikes.period_ns" => "period of the delay spikes",
+        "spikes.height_ns" => "height of the delay spikes",
         _ => match name.split_once('.') {
             Some((regime, "sojourn_ns")) => return format!("{}, mean duration", plain(regime)),
             Some((regime, "share")) => return format!("{}, share of the time", plain(regime)),
@@ -315,7 +330,7 @@ mod tests {
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
-            plan: None,
+            plan: Vec::new(),
             warnings: Vec::new(),
         };
         let style = TextStyle { color: false, unicode: true, width: 80 };
@@ -327,19 +342,48 @@ mod tests {
             "loss, mean time in the bad state: 20.0 ms (95 %: 16.0 ms to 24.0 ms)",
             "regime 1, mean duration: 2.00 s (95 %: 1.60 s to 2.40 s)",
             "172 bytes",
+            "load up to 68.8 kbit/s",
             "whether delays are independent at shorter spacings",
         ] {
             assert!(found.replace("\n  ", " ").replace('\n', " ").contains(part), "{part}:\n{found}");
         }
         assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
         let plan = MeasurementPlan {
+            options: ["--traffic", "onoff:1s,0.5*2s+0.5*4s", "--interval", "2ms"].map(str::to_owned).into(),
             spacing_ns: 2e6,
-            duration_ns: 600.2e9,
-            reasons: vec![PlanReason::CorrelationTime { direction: "forward".into() }],
+            duration_ns: 60e9,
+            reasons: vec![
+                PlanReason::CorrelationTime { direction: "forward".into() },
+                PlanReason::Rate { direction: "forward".into() },
+            ],
         };
-        let words = super::plan(Some(&plan), &style);
-        assert!(words.contains("--interval 2ms --duration 601s"), "{words}");
-        assert!(super::plan(None, &style).contains("no further measurement"));
+        assert_eq!(
+            super::plan(&[plan], &style),
+            "\nPlan: what is still unknown, and how to measure it:\n\
+             - forward: the correlation time of delays, by a shorter packet spacing\n\
+             - forward: the rate of the narrowest link, by packets in pairs or trains\n  \
+             romer measure TARGET --traffic 'onoff:1s,0.5*2s+0.5*4s' --interval 2ms\n"
+        );
+        assert!(super::plan(&[], &style).contains("no further measurement"));
+        // A family that cannot be fitted says why, and a check that compares nothing has no heading.
+        model.directions[0].candidates.push(ModelCandidate {
+            family: "regimes 2".into(),
+            held_out_log_likelihood: None,
+            is_chosen: false,
+            misfit: None,
+        });
+        let fidelity = Fidelity {
+            schema: romer_record::fidelity::FIDELITY.into(),
+            method: String::new(),
+            directions: Vec::new(),
+            warnings: Vec::new(),
+        };
+        model.held_out.push(HeldOutCheck { every: 2, fidelity });
+        let found = text(&model, &style);
+        assert!(
+            found.contains("n/a  too few packets in a block") && !found.contains("Check of models"),
+            "{found}"
+        );
         model.directions[0].delay = "bottleneck".into();
         model.directions[0].parameters.push(ModelParameter {
             name: "bottleneck.rate_bit_per_s".into(),
@@ -390,7 +434,7 @@ mod tests {
             scenario: String::new(),
             check: None,
             held_out: Vec::new(),
-            plan: None,
+            plan: Vec::new(),
             warnings: Vec::new(),
         };
         let style = TextStyle { color: false, unicode: true, width: 80 };

@@ -114,6 +114,11 @@ fn text_and_page() {
             assert!(unicode || text.is_ascii(), "{text}");
         }
     }
+    // A usual terminal has the tolerance and the result of each figure, and no column that does not judge it.
+    let text = text(&found, &TextStyle { color: false, unicode: true, width: 80 });
+    let headings: Vec<&str> = text.lines().filter(|line| line.contains(" tolerance  ")).collect();
+    assert_eq!(headings.len(), found.directions.len(), "{text}");
+    assert!(headings.iter().all(|line| line.ends_with("result") && !line.contains("halves")), "{text}");
     let page = page(&found, &subject("path", &path), &subject("emulated", &emulation)).unwrap();
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert"));
     let (_, figures) = page.split_once("id=\"figures\">").unwrap();

@@ -172,6 +172,22 @@ impl Receiver {
         self.offer
     }
 
+    /// Whether the sender ended the test before it had sent what it announced: the packets, or with a time a packet after the calibration.
+    /// Without an announcement, that is the receiver's own number of calibration packets. A sender with a service that sends no packet at all
+    /// only held its reservation.
+    pub fn is_cut_short(&self) -> bool {
+        let announced = match self.offer {
+            Some(TestOffer { calibration, quota: Quota::Packets(packets), .. }) => {
+                calibration.saturating_add(packets)
+            }
+            Some(TestOffer { calibration, quota: Quota::Time(_), .. }) => calibration.saturating_add(1),
+            None => self.plan.calibration.saturating_add(1),
+        };
+        let is_ended_by_sender = self.drain.is_some_and(|drain| takes_packets(drain.end));
+        let held_only = |total: u64| total == 0 && self.offer.is_some_and(|offer| offer.service.is_some());
+        is_ended_by_sender && self.total.is_some_and(|total| total < announced && !held_only(total))
+    }
+
     /// The number after the last packet that should have arrived: what the sender says, if it ended the test; else what the packets
     /// show. Packets below it that are missing were lost.
     pub fn expected(&self) -> u64 {
@@ -407,6 +423,40 @@ mod tests {
     fn announced(receiver: &mut Receiver, now: Timestamp<Monotonic>) -> ReceiverStep {
         assert!(matches!(receiver.poll(now), ReceiverStep::Write(ReceiverMessage::Ended { .. })));
         receiver.poll(now)
+    }
+
+    /// A sender that stops before its announced number cuts the test short; one that has sent it, or that does not say how much it sent,
+    /// does not. Without an announcement, a test without a measured packet is cut short.
+    #[test]
+    fn early_ends_cut_short() {
+        let is_cut_short = |packets: u64| {
+            let mut receiver = with(plan(), 0..3);
+            receiver.packet(&termination(packets), at(1));
+            receiver.is_cut_short()
+        };
+        assert_eq!([3, 9, 10].map(is_cut_short), [true, true, false]);
+        let done = |packets: Option<u64>| {
+            let mut receiver = with(plan(), 0..3);
+            receiver.message(&SenderMessage::Done { packets }, at(1));
+            receiver.is_cut_short()
+        };
+        assert_eq!([Some(3), None].map(done), [true, false]);
+        let mut holding = Receiver::new(plan());
+        let service = Some(QosService::Guaranteed);
+        holding.offered(TestOffer { service, ..offer() }, at(0));
+        holding.message(&SenderMessage::Done { packets: Some(0) }, at(1));
+        assert!(!holding.is_cut_short(), "a reservation alone");
+        let mut own = with(ReceiverPlan { quota: Quota::Packets(3), ..plan() }, 0..3);
+        assert!(!own.is_cut_short());
+        own.packet(&termination(3), at(1));
+        assert!(!own.is_cut_short(), "its own number has ended the test");
+        let unannounced = |calibration: u64| {
+            let mut receiver = Receiver::new(ReceiverPlan { calibration, wait: false, ..plan() });
+            (0..3).for_each(|number| assert_eq!(receiver.packet(&packet(number), at(0)), Taken::New));
+            receiver.packet(&termination(3), at(1));
+            receiver.is_cut_short()
+        };
+        assert_eq!([0, 2, 3].map(unannounced), [false, false, true]);
     }
 
     /// The receiver's own number of packets, calibration packets included, ends the test alone; copies do not count.

@@ -447,6 +447,20 @@ pub struct Demo {
     pub emulation: Option<crate::emulation::Emulation>,
     /// Requested emulation compared with the measurement; `null` if nothing was measured.
     pub comparison: Option<crate::fidelity::Fidelity>,
+    /// The closed loop of the last stream; `null` if it was not closed.
+    #[serde(default)]
+    pub closed_loop: Option<DemoLoop>,
+}
+
+/// The closed loop of a demonstration, whose document is `romer/loop/1`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DemoLoop {
+    /// Name of the loop and its folder.
+    pub name: String,
+    /// Path of its document.
+    pub document: String,
+    /// The verdict: that of the worst direction.
+    pub verdict: crate::closed_loop::LoopVerdict,
 }
 
 /// Abilities of this machine.

@@ -127,8 +127,9 @@ pub struct PathModel {
     /// One half of the blocks of the run, compared with what models fitted to the other half predict, for every second and every fourth
     /// packet.
     pub held_out: Vec<HeldOutCheck>,
-    /// With `--plan`: the measurement that would determine what is still unknown; `null` if none is needed.
-    pub plan: Option<MeasurementPlan>,
+    /// With `--plan`: the measurements that would determine what is still unknown; empty if none is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<MeasurementPlan>,
     /// What a reader should know before relying on the figures.
     pub warnings: Vec<ModelWarning>,
 }
@@ -178,11 +179,14 @@ pub struct ModelPart {
 /// A measurement that would determine what a model leaves unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementPlan {
-    /// Packet spacing in nanoseconds.
+    /// Options of `romer measure`, each followed by its value. The traffic, its size and its direction are those of the measured run, as far
+    /// as `reasons` permit.
+    pub options: Vec<String>,
+    /// Mean packet spacing in nanoseconds.
     pub spacing_ns: f64,
     /// Duration in nanoseconds.
     pub duration_ns: f64,
-    /// Why.
+    /// What the measurement would determine.
     pub reasons: Vec<PlanReason>,
 }
 
@@ -201,6 +205,12 @@ pub enum PlanReason {
         direction: String,
         /// The name of the parameter.
         name: String,
+    },
+    /// The rate of the narrowest link: packets were too far apart to be queued behind each other there. Pairs or trains of packets are
+    /// proposed.
+    Rate {
+        /// `forward` or `reverse`.
+        direction: String,
     },
     /// A trace replaces the models. A longer run shows more of what they did not reproduce.
     Misfit {
@@ -227,7 +237,8 @@ pub struct DirectionModel {
     pub packets: u64,
     /// The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
     /// `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
-    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
+    /// `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time. If the
+    /// parameters have `spikes.period_ns`, the family is that of the delays without periodic spikes.
     pub delay: String,
     /// The family of the loss. `none`: no loss. `bernoulli`: independent losses. `bursts`: two states in time, the bad one loses all packets.
     /// `gilbert`: the bad one loses some. `gilbert-elliott`: both lose some. `regimes`, `trace`: those of the delay.
@@ -274,12 +285,13 @@ pub struct ModelParameter {
     /// each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
     /// `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
     /// (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
-    /// full queue is transmitted).
+    /// full queue is transmitted). Of periodic delay spikes: `spikes.period_ns`, and `spikes.height_ns` (the slowest packet of a spike above
+    /// the median delay without spikes).
     pub name: String,
     /// Value, in the unit that the name ends with.
     pub value: f64,
     /// 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
-    /// from the extremes of the delays. `null` if the measurement does not bound it.
+    /// from the extremes of the delays; of the period of spikes, that of the finding. `null` if the measurement does not bound it.
     pub interval: Option<[f64; 2]>,
 }
 

@@ -223,7 +223,7 @@ pub struct QtcpReceiver {
     pub started: String,
     /// End time, UTC (RFC 3339).
     pub ended: String,
-    /// Whether the user or a lack of memory ended the test.
+    /// Whether the user, a lack of memory or the sender ended the test early.
     pub partial: bool,
     /// Reason of the end.
     pub end: QtcpReceiverEnd,
@@ -269,6 +269,8 @@ pub enum QtcpReceiverEnd {
     Interrupted,
     /// There was no memory for another packet.
     LogFull,
+    /// The sender ended the test before it had sent what it announced.
+    SenderStopped,
 }
 
 /// Source of time stamps.

@@ -23,6 +23,9 @@ pub const SPEECH_INTERVAL: Duration = Duration::from_millis(20);
 /// Mean time between the packets of instant messaging where none is asked for.
 pub const MESSAGE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Two means of an interval are the same if they differ by at most this share: by rounding.
+const SAME_MEAN: f64 = 1e-6;
+
 /// One packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -82,6 +85,26 @@ impl Request {
             trace: None,
             version: IpVersion::V4,
         }
+    }
+
+    /// The request with the interval at which its schedule has this mean time between departures, silence included. It is `None` where the
+    /// model has another.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "intervals, to compare them to a millionth")]
+    pub fn with_mean_interval(&self, mean: Duration) -> Option<Self> {
+        let of = |interval| Schedule::new(&Self { interval, ..self.clone() }).ok().map(|one| one.interval());
+        // An interval within talk is shorter than the mean, by the share of talk.
+        let within_talk = of(Some(SPEECH_INTERVAL)).map(|silent| {
+            let [mean, talk, silent] = [mean, SPEECH_INTERVAL, silent].map(|length| length.as_nanos().max(1));
+            Duration::from_nanos_f64((mean as f64 * talk as f64 / silent as f64).round())
+        });
+        [None, Some(mean), within_talk]
+            .into_iter()
+            .find(|interval| {
+                let found = of(*interval).map(|found| (found - mean).as_nanos().unsigned_abs() as f64);
+                found.is_some_and(|error| error <= SAME_MEAN * mean.as_nanos() as f64)
+            })
+            .map(|interval| Self { interval, ..self.clone() })
     }
 
     /// Whether the schedule depends on the seed.

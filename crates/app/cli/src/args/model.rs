@@ -50,7 +50,7 @@ pub(crate) struct ModelArgs {
     /// Fail (exit code 6) if the scenario does not reproduce the measurement
     #[arg(long, value_name = "fidelity", value_parser = ["fidelity"], requires = "write")]
     pub(crate) limit: Option<String>,
-    /// Print the measurement that would determine what the model leaves unknown
+    /// Print measurements that would determine what the model leaves unknown
     #[arg(long, requires = "write")]
     pub(crate) plan: bool,
     /// Impair UDP only, and pass all other packets (such as a control channel) unimpaired

@@ -32,16 +32,23 @@ use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration};
 
-use super::run_folder::{MEASUREMENT, REFIT};
+use super::run_folder::{MEASUREMENTS, REFIT};
 use crate::args::FollowArgs;
 use crate::command;
 use crate::failure::Failure;
+use crate::measure::exit_code;
 use recording::Recording;
 
 /// How often the threads look whether they are to end.
 const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
 /// Measurements at a time: besides that of the period, earlier ones may wait for their last packets, or for a target that does not answer.
 const MOST_MEASUREMENTS: usize = 3;
+/// How long the target is measured before the emulation begins, and the longest time between two packets then: enough that one of them arrives on
+/// a path that can be followed.
+const CHECK_DURATION: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// The run of that, which is not kept.
+const CHECK: &str = "check";
 /// Packets that must have arrived in a period for a fit.
 const FEWEST_PACKETS: u64 = 20;
 
@@ -63,6 +70,8 @@ pub(super) struct Plan {
     direction: ProbeDirection,
     stamp_only: bool,
     dscp: Dscp,
+    /// UDP payload of the packets and the size of their IP packets, octets, if they are known by [`Plan::check`].
+    sizes: Option<(u32, Option<u32>)>,
 }
 
 impl Plan {
@@ -76,6 +85,7 @@ impl Plan {
             direction: arguments.direction.into(),
             stamp_only: arguments.stamp_only,
             dscp: arguments.dscp,
+            sizes: None,
         };
         let probes = plan.every.as_nanos() / plan.interval.as_nanos().max(1);
         if probes.unsigned_abs() < FEWEST_PACKETS {
@@ -85,22 +95,45 @@ impl Plan {
                 plan.every, plan.interval
             )));
         }
-        check_sizes(&plan.options(Path::new("")))?;
+        check_sizes(&plan.options(Path::new(""), plan.every))?;
         Ok(Some(plan))
+    }
+
+    /// Measures for a moment, before the emulation begins, and notes how large packets are.
+    ///
+    /// # Errors
+    /// The target does not answer, or this host cannot measure.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let scratch = make_scratch()?;
+        let checked = Self { interval: self.interval.min(CHECK_INTERVAL), ..self.clone() };
+        let options = checked.options(&scratch.join(CHECK), CHECK_DURATION);
+        let outcome = romer_measure::measure(&options, &AtomicBool::new(false), &mut ());
+        let _ = fs::remove_dir_all(&scratch);
+        let outcome = outcome?;
+        exit_code(&outcome)?;
+        let traffic = outcome.streams.first().map(|stream| &stream.measurement.traffic);
+        self.sizes = traffic.map(|traffic| (traffic.payload_octets, traffic.packet_octets));
+        Ok(())
     }
 
     /// What is followed, in words.
     pub(super) fn text(&self) -> String {
+        let size = match self.sizes {
+            Some((payload, Some(packet))) => format!(" of {payload} bytes (IP packets of {packet} bytes)"),
+            Some((payload, None)) => format!(" of {payload} bytes"),
+            None => String::new(),
+        };
         format!(
-            "follows {}, with a refit every {}",
+            "follows {}, with a packet{size} every {} and a refit every {}",
             escape::terminal(&self.target.text),
+            self.interval.rounded(),
             self.every.rounded()
         )
     }
 
-    /// The measurement of a period, whose run goes to `folder`.
-    fn options(&self, folder: &Path) -> MeasureOptions {
-        let limit = Limit::Duration(self.every);
+    /// A measurement of this length, whose run goes to `folder`.
+    fn options(&self, folder: &Path, duration: Duration) -> MeasureOptions {
+        let limit = Limit::Duration(duration);
         let traffic =
             Request { interval: Some(self.interval), ..Request::new(TrafficModel::Periodic, limit) };
         let stream = StreamOptions { target: self.target.clone(), traffic, size: ProbeSize::Natural };
@@ -117,7 +150,7 @@ impl Plan {
 
     /// Measures a period. An error is that of the measurement, or nothing where it only has no answers.
     fn measure(&self, folder: &Path, stop: &AtomicBool) -> Result<Evaluated, Option<String>> {
-        let outcome = romer_measure::measure(&self.options(folder), stop, &mut ())
+        let outcome = romer_measure::measure(&self.options(folder, self.every), stop, &mut ())
             .map_err(|error| Some(error.to_string()))?;
         let lost = outcome.responder_lost.as_ref().map(ToString::to_string);
         outcome.streams.into_iter().next().filter(|stream| arrived(stream) > 0).ok_or(lost)
@@ -199,7 +232,7 @@ fn measure_all(plan: &Plan, runs: &Path, keeps: bool, stop: &AtomicBool, out: &S
             if running.load(Ordering::Acquire) < MOST_MEASUREMENTS {
                 running.fetch_add(1, Ordering::AcqRel);
                 let (running, out) = (&running, out.clone());
-                let folder = runs.join(format!("{MEASUREMENT}{number:03}"));
+                let folder = runs.join(format!("{number:03}"));
                 scope.spawn(move || {
                     let measured = plan.measure(&folder, stop);
                     if !keeps {
@@ -393,7 +426,10 @@ impl Follower {
             };
             Builder::new().name("follow-fit".into()).spawn(work).map_err(refused)?
         };
-        let runs = scratch.as_deref().or(out).unwrap_or(Path::new("")).to_path_buf();
+        let runs = match out {
+            Some(out) => make_runs(out)?,
+            None => scratch.clone().unwrap_or_default(),
+        };
         let keeps = out.is_some();
         let measuring = {
             let stop = Arc::clone(&stop);
@@ -424,6 +460,18 @@ impl Follower {
             _ => Err(Failure::own("a thread has ended (emulate --follow): unknown cause")),
         }
     }
+}
+
+/// The folder for runs that are kept, in the folder of the emulation.
+fn make_runs(out: &Path) -> Result<PathBuf, Failure> {
+    let runs = out.join(MEASUREMENTS);
+    fs::create_dir_all(&runs).map_err(|error| {
+        Failure::environment(format!(
+            "cannot make a folder for measurements ({}): {error}; name another folder with --out",
+            escape::path(&runs)
+        ))
+    })?;
+    Ok(runs)
 }
 
 /// A new folder for runs that are not kept.

@@ -31,11 +31,12 @@ pub(super) const DOCUMENT: &str = "emulation.json";
 pub(super) const SCENARIO: &str = "scenario.toml";
 pub(super) const PAGE: &str = "report.html";
 pub(super) const FIGURES: &str = "figures";
-/// What the names of the scenario and of the measurement of each period of a followed path begin with; its number follows.
+/// What the names of the scenario of each period of a followed path begin with; its number follows.
 pub(super) const REFIT: &str = "scenario-";
-pub(super) const MEASUREMENT: &str = "measurement-";
+/// The folder of the runs of a followed path: one for each period, named by its number.
+pub(super) const MEASUREMENTS: &str = "measurements";
 
-const OWN_FILES: [&str; 5] = [SAMPLES, DOCUMENT, SCENARIO, PAGE, FIGURES];
+const OWN_FILES: [&str; 6] = [SAMPLES, DOCUMENT, SCENARIO, PAGE, FIGURES, MEASUREMENTS];
 
 /// The scenario with its seed, so that the file alone says what is to be done again.
 pub(super) fn seeded(scenario: &str, seed: Seed) -> String {
@@ -47,11 +48,23 @@ pub(super) fn seeded(scenario: &str, seed: Seed) -> String {
     }
 }
 
-/// Whether a file or folder of this name is that of a period of a followed path.
+/// Whether a file of this name is that of a period of a followed path.
 fn is_of_period(name: &str) -> bool {
-    let number = |prefix: &str| name.strip_prefix(prefix)?.split('.').next();
-    let is_number = |number: &str| number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
-    [REFIT, MEASUREMENT].into_iter().filter_map(number).any(is_number)
+    name.strip_prefix(REFIT).and_then(|rest| rest.split('.').next()).is_some_and(is_period)
+}
+
+/// Whether this is the number of a period.
+fn is_period(text: &str) -> bool {
+    text.len() >= 3 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Removes the runs of the periods of a followed path, and their folder if nothing else is in it.
+fn remove_runs(folder: &Path) {
+    let runs = fs::read_dir(folder).into_iter().flatten().flatten();
+    for run in runs.filter(|run| run.file_name().to_str().is_some_and(is_period)) {
+        let _ = fs::remove_dir_all(run.path());
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// The folder of an emulation.
@@ -107,16 +120,13 @@ impl RunFolder {
                 }
                 // The periods of an earlier one would be taken for this one's.
                 for path in names.iter().filter(of_period).map(|name| folder.join(name)) {
-                    let _ = if path.is_dir() && !path.is_symlink() {
-                        fs::remove_dir_all(&path)
-                    } else {
-                        fs::remove_file(&path)
-                    };
+                    let _ = fs::remove_file(&path);
                 }
                 // Nothing is written through a link.
                 for path in OWN_FILES.map(|name| folder.join(name)).iter().filter(|path| path.is_symlink()) {
                     let _ = fs::remove_file(path);
                 }
+                remove_runs(&folder.join(MEASUREMENTS));
             }
             Err(_) if folder.exists() => return refused("it is not a folder; name another"),
             Err(_) => {}
@@ -267,10 +277,28 @@ mod tests {
     /// Names of periods are those that a follower gives, and no other file of the user's.
     #[test]
     fn names_of_periods_are_numbers() {
-        let names = ["scenario-001.toml", "scenario-1234.a_to_b.delays", "measurement-017"];
+        let names = ["scenario-001.toml", "scenario-1234.a_to_b.delays"];
         assert!(names.into_iter().all(is_of_period));
         let others =
-            ["scenario.toml", "scenario-01.toml", "scenario-evening.toml", "measurement-", "samples.csv"];
+            ["scenario.toml", "scenario-01.toml", "scenario-evening.toml", "measurements", "samples.csv"];
         assert!(!others.into_iter().any(is_of_period));
+    }
+
+    /// Only runs of periods are removed, and their folder with the last thing in it.
+    #[test]
+    fn runs_of_periods_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let runs = place.path().join(MEASUREMENTS);
+        for name in ["001", "1234", "mine"] {
+            fs::create_dir_all(runs.join(name)).unwrap();
+            fs::write(runs.join(name).join("manifest.json"), "{}").unwrap();
+        }
+        remove_runs(&runs);
+        assert!(runs.join("mine/manifest.json").exists() && !runs.join("001").exists());
+        fs::remove_dir_all(runs.join("mine")).unwrap();
+        remove_runs(&runs);
+        assert!(!runs.exists());
+        // Without a folder there is nothing to do.
+        remove_runs(&runs);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use romer_analyze::analysis::{self, Analysis};
+use romer_analyze::analysis::{self, Analysis, AnalysisError};
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::reading;
 use romer_emulate::link_model::LinkRecord;
+use romer_exchange::rates::{RATES, TIMES};
 use romer_record::manifest::SkewRequest;
 use romer_report::escape;
 
@@ -65,6 +66,17 @@ impl ModelInput {
     }
 }
 
+/// What is wrong with a packet log. If it is the first line, the file may be meant as the rates of a link.
+fn refusal(error: AnalysisError) -> Failure {
+    let is_of_the_header = matches!(error, AnalysisError::Line { line: 1, .. });
+    let failure = Failure::from(error);
+    if is_of_the_header {
+        failure.and_then(&format!("a table of rates begins with {},{}", TIMES[0].0, RATES[0].0))
+    } else {
+        failure
+    }
+}
+
 impl RecordedLink {
     fn read(file: &Path, forward: LinkRecord, arguments: &ModelArgs) -> Result<Self, Failure> {
         let mut name = file.to_string_lossy().into_owned();
@@ -113,7 +125,7 @@ impl MeasuredRun {
             skew: SkewRequest { synchronisation, ..logged.skew.clone() },
             ..logged
         };
-        Ok(Self { name, streams: vec![analysis::analyze(&analysis)?] })
+        Ok(Self { name, streams: vec![analysis::analyze(&analysis).map_err(refusal)?] })
     }
 
     /// The stream with this number.

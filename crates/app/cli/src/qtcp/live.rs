@@ -116,8 +116,14 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
         write_files(files(prefix), &evaluation, arguments)?;
     }
     output::write_json(arguments.json.as_deref(), &evaluation.document, arguments.force)?;
-    let is_interrupted = evaluation.document.end == QtcpReceiverEnd::Interrupted;
-    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Success })
+    Ok(match evaluation.document.end {
+        QtcpReceiverEnd::Interrupted | QtcpReceiverEnd::SenderStopped => Exit::Interrupted,
+        QtcpReceiverEnd::Quota
+        | QtcpReceiverEnd::Termination
+        | QtcpReceiverEnd::Done
+        | QtcpReceiverEnd::Keyboard
+        | QtcpReceiverEnd::LogFull => Exit::Success,
+    })
 }
 
 /// The service that is requested, if one is.
@@ -292,8 +298,10 @@ impl Terminal {
     fn words(&self, event: &ReservationEvent) -> Vec<Words> {
         let note = |text: String| vec![Words::Note(text)];
         match event {
-            ReservationEvent::Announced { source, receiver, tspec } => {
-                vec![Words::Line(reservation::announcement(*source, &receiver.to_string(), tspec))]
+            ReservationEvent::Announced { source, receiver, tspec, mtu } => {
+                let line = Words::Line(reservation::announcement(*source, &receiver.to_string(), tspec));
+                let fragments = reservation::fragments_note(tspec.packet_size(), *mtu);
+                std::iter::once(line).chain(fragments.map(Words::Note)).collect()
             }
             ReservationEvent::Sender(SenderAction::NoReservation) if !self.waits => note(
                 "no receiver has reserved within 30 s; the test goes on without a reservation (-W)".into(),

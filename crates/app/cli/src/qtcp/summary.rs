@@ -99,6 +99,9 @@ pub(super) fn receiver_summary(evaluation: &Evaluation, no_losses: bool) -> Stri
         QtcpReceiverEnd::Keyboard => text.push_str("Partial: the user ended the test.\n"),
         QtcpReceiverEnd::Interrupted => text.push_str("Partial: the test was interrupted.\n"),
         QtcpReceiverEnd::LogFull => text.push_str("Partial: there was no memory for further packets.\n"),
+        QtcpReceiverEnd::SenderStopped => {
+            text.push_str("Partial: the sender ended the test before all packets were sent.\n");
+        }
         QtcpReceiverEnd::Quota | QtcpReceiverEnd::Termination | QtcpReceiverEnd::Done => {}
     }
     text

@@ -298,6 +298,12 @@ fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
     check("doctor");
 }
 
+/// A file that is neither a packet log nor a table of rates names the headers of both.
+#[test]
+fn files_of_no_model_are_refused() {
+    check("model");
+}
+
 #[test]
 fn bad_arguments_of_calibrate_are_told() {
     check("calibrate");
@@ -322,6 +328,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "qtcp",
         "rsvp",
         "loop",
+        "model",
         "bench",
         "console",
         "noise",

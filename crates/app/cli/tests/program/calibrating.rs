@@ -127,7 +127,7 @@ fn two_rates_give_the_constant_error() {
             text.push_str(&format!("{sequence},14,{t1},{t2},{t2},{t4}\n"));
         }
         let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
+        fs::write(&path, text).unwrap();
         path.display().to_string()
     };
     let (slow, fast) = (log("slow.csv", 57_600 + 7_000), log("fast.csv", 5_760 + 7_000));

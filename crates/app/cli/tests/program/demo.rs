@@ -56,7 +56,7 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         let compared = |name: &str| at(&document, &format!("/comparison/directions/{place}/{name}")).clone();
         assert_eq!(compared("packets"), 73);
         assert_ne!(compared("verdict"), "too_few");
-        // No packet was faster than asked for, and the asked-for median is that of the preset (the least delay is 20
+        // No packet was faster than asked for, and the asked-for median is that of the preset (the least delay is 25
         // and 15 ms), whatever the machine added to the measured one.
         let median =
             at(&document, &format!("/comparison/directions/{place}/figures/5/requested")).as_f64().unwrap();
@@ -71,7 +71,21 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
         (1, 20_000_000)
     );
     assert!(home.path().join("run-loop/loop.html").exists());
+    let named = at(&document, "/closed_loop");
+    assert_eq!((&named["name"], &named["verdict"]), (&Value::from("run-loop"), at(&closed, "/verdict")));
+    assert_eq!(read(Path::new(named["document"].as_str().unwrap())), closed);
     assert!(!lab_of(process));
+}
+
+/// A folder that cannot be that of the loop is refused before anything is measured.
+#[test]
+fn taken_loop_folders_are_refused_first() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("run-loop")).unwrap();
+    std::fs::write(home.path().join("run-loop/letter"), "mine").unwrap();
+    let ended = demonstration(home.path(), "1h").wait().with_code(2);
+    assert!(ended.stderr.contains("run-loop): it contains files that are not of a loop"), "{ended:?}");
+    assert!(!home.path().join("run").exists() && !home.path().join("demo.json").exists());
 }
 
 #[test]

@@ -96,6 +96,11 @@ fn emulations_follow_a_path() {
     let mut follower = Process::start(&mut command);
     let line = follower.line();
     assert!(line.starts_with("emulating: a p1 - b q1"), "{line:?} {:?}", follower.wait());
+    wait_for(&mut follower, |line| {
+        line.contains(
+            "with a packet of 44 bytes (IP packets of 72 bytes) every 10.0 ms and a refit every 2.00 s",
+        )
+    });
     let traffic = traffic(&lab);
     let least = |line: &str| Some(least_delay(&out.join(scenario_of(line)?), folder.path()));
     // No packet of the path is faster than its emulator, and this machine delays few of them by as much again.
@@ -125,7 +130,7 @@ fn emulations_follow_a_path() {
         let file = refit["scenario"].as_str().unwrap();
         let step = format!("at = \"{}\"\nscenario = \"{file}\"\n", Duration::from_nanos(*at));
         assert!(timeline.contains(&step), "{step}\n{timeline}");
-        assert!(out.join(format!("measurement-{:03}", refit["period"].as_u64().unwrap())).is_dir());
+        assert!(out.join(format!("measurements/{:03}", refit["period"].as_u64().unwrap())).is_dir());
     }
     let last = out.join(refits[refits.len() - 1]["scenario"].as_str().unwrap());
     assert_eq!(at(&document, "/scenario").as_str().unwrap(), fs::read_to_string(last).unwrap());
@@ -149,4 +154,18 @@ fn emulations_follow_a_path() {
     assert!(delays.iter().any(|delay| (10 * MS..25 * MS).contains(delay)));
     assert!(delays.iter().any(|delay| *delay >= 30 * MS));
     assert!(number(&document, "/a_to_b/actual_delay_ns/max") >= 30e6, "{document:#}");
+}
+
+/// A target that does not answer is an error at the start, which names it, and no folder is made.
+#[test]
+fn silent_targets_are_refused() {
+    let lab = Lab::path();
+    links(&lab);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut command =
+        lab.romer("A", ["emulate", "--port", "a=p1", "--port", "b=q1", "--follow", FAR, "--out"]);
+    let ended = process::run(command.arg(&out)).with_code(5);
+    assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains(FAR), "{ended:?}");
+    assert!(ended.stderr.contains("romer respond") && !out.exists(), "{ended:?}");
 }

@@ -84,7 +84,7 @@ fn traces_repeat_until_the_end() {
             .arg("--json")
             .arg(&sent),
     );
-    assert_eq!(source.line(), "sending: 800000bit to 198.18.0.3:8890\n");
+    assert_eq!(source.line(), "sending: 800.0 kbit/s to 198.18.0.3:8890\n");
     // Two packets are 4 ms of the rate.
     while lab_received(&lab) < 20 {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -120,7 +120,7 @@ fn sources_wait_for_calibrations() {
         Process::start_with_input(&mut lab.romer("A", ["qtcp", "-l64", "-R100", "-c50", "-n50", "-t", FAR]));
     let lines = [sender.line(), sender.line(), sender.line()];
     assert_eq!(lines[2], "Calibration complete. Type 'c' to continue.\n", "{lines:?}");
-    assert_eq!(source.line(), format!("sending: 100000bit to {FAR}:8890\n"));
+    assert_eq!(source.line(), format!("sending: 100.0 kbit/s to {FAR}:8890\n"));
     let measured = measuring.wait().with_code(0);
     assert!(
         measured.stderr.contains("note: waiting for the calibration of the test at 198.18.0.3\n"),

@@ -109,8 +109,12 @@ fn calibration_waits_for_the_user() {
         }
         let ended = sender.wait().with_code(if enters { 0 } else { 2 });
         assert_eq!(ended.stderr.contains("no confirmation (standard input)"), !enters, "{ended:?}");
-        receiver.wait().with_code(0);
-        assert_eq!(count(&document(folder.path()), "/all/packets"), if enters { 150 } else { 100 });
+        // Without the measured phase the result is partial.
+        let received = receiver.wait().with_code(if enters { 0 } else { 130 });
+        assert_eq!(received.stdout.contains("Partial: the sender ended the test"), !enters, "{received:?}");
+        let document = document(folder.path());
+        assert_eq!(count(&document, "/all/packets"), if enters { 150 } else { 100 });
+        assert_eq!(*at(&document, "/partial"), !enters);
     }
 }
 

@@ -105,3 +105,16 @@ fn missing_ends_are_reported() {
         assert!(stderr.contains(says) && stderr.contains("IP protocol 46"), "{stderr}");
     }
 }
+
+/// Packets that are longer than the MTU are a note, with the size that fits.
+#[test]
+fn fragmented_packets_are_noted() {
+    let lab = Lab::path();
+    for (size, is_noted) in [("3000", true), ("1472", false)] {
+        let flow = ["rsvp", "send", FAR, "--size", size, "--waiting-time", "1s"];
+        let stderr = process::run(&mut lab.romer("A", flow)).with_code(5).stderr;
+        let note = "note: packets of 3028 bytes exceed the MTU of 1500 bytes";
+        assert_eq!(stderr.contains(note), is_noted, "{stderr}");
+        assert_eq!(stderr.contains("use payloads of 1472 bytes or less"), is_noted, "{stderr}");
+    }
+}

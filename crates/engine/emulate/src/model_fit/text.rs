@@ -10,12 +10,14 @@ use romer_fit::regimes::Regimes;
 use romer_fit::{Observation, Scores, Series};
 use romer_impair::Nanos;
 use romer_metrics::bootstrap::{Statistic, resampled};
-use romer_metrics::{autocorrelation, reordering, wilson_interval};
+use romer_metrics::{autocorrelation, reordering, sent, wilson_interval};
+use romer_record::document::ProbeDirection;
 use romer_record::fidelity::{DirectionModel, Supported};
 use romer_record::{Fate, OneWaySingleton};
 use romer_units::{Duration, Timestamp};
 
-use super::{FitInput, Fitted, Way, describe};
+use super::spikes::{Course, Spikes};
+use super::{FitInput, Fitted, TABLES, Way, describe};
 use crate::predictive_check::{count, quantile, real};
 
 /// Steps of a chain in the mean time that a state lasts: so many make the time as good as exponential.
@@ -111,6 +113,11 @@ fn half(singleton: &OneWaySingleton) -> Option<Duration> {
     singleton.delay.map(|delay| Duration::from_nanos(delay.as_nanos() / 2))
 }
 
+/// The departure of the first packet that says something of the path.
+pub(super) fn first_departure(singletons: &[OneWaySingleton]) -> Option<Nanos> {
+    firsts(singletons).filter_map(|singleton| singleton.departure).min().map(Timestamp::as_nanos)
+}
+
 /// First copies of what says something of the path.
 fn firsts(singletons: &[OneWaySingleton]) -> impl Iterator<Item = &OneWaySingleton> {
     singletons.iter().filter(|singleton| singleton.copy == 0 && singleton.fate != Fate::InFlight)
@@ -136,31 +143,42 @@ impl DirectionFit<'_> {
         self.copies(&mut model, &mut text);
         let displaced = if self.ordered { self.order(&mut model, &mut text) } else { HashSet::new() };
         let series = self.series(&displaced);
+        let first = first_departure(self.singletons).unwrap_or(0);
         model.supported = self.supported(&series);
-        let choice = match way.choice.take() {
-            Some(choice) if self.is_part => {
-                let refitted = choice.refitted(&series);
-                way.choice = Some(choice);
-                refitted
-            }
-            Some(choice) if choice.is_refused() => way.choice.insert(choice.with_best(&series)).clone(),
-            Some(choice) => way.choice.insert(choice).clone(),
-            None => way.choice.insert(choose(&series)).clone(),
-        };
+        if way.choice.is_none() {
+            way.spikes = self.spikes(&series, first);
+        }
+        let mut rest = way.spikes.as_ref().map(|spikes| spikes.without(&series, first));
+        let mut choice = self.choice(way, rest.as_ref().unwrap_or(&series));
+        if way.spikes.is_some() && matches!(choice.delay, DelayModel::Regimes(_)) {
+            // A scenario has one chain for the delay: that of the regimes, which then have the spikes.
+            (way.spikes, way.choice, rest) = (None, None, None);
+            way.misfits.clear();
+            choice = self.choice(way, &series);
+        }
         fitted.text.push_str(&text);
         describe::choice(&choice, &way.misfits, &series, &mut model);
+        model.parameters.extend(way.spikes.iter().flat_map(Spikes::parameters));
         if !self.is_part {
             self.loss_interval(&choice, &mut model);
         }
         model.supported.is_correlation_time_bound =
             matches!(&choice.delay, DelayModel::Correlated(time) if time.is_bound);
-        let waiting = choice.bottleneck.as_ref().map(|bottleneck| bottleneck.waiting(&series));
-        let waiting = waiting.as_ref().unwrap_or(&series);
+        let before_transmission = |series: &Series| {
+            choice.bottleneck.as_ref().map_or_else(|| series.clone(), |bottleneck| bottleneck.waiting(series))
+        };
+        let waiting = before_transmission(&series);
         if let DelayModel::Regimes(regimes) = &choice.delay {
-            self.regimes(regimes, waiting, fitted);
+            self.regimes(regimes, &waiting, fitted);
         } else {
-            self.loss(&choice, waiting, &mut fitted.text);
-            self.delay(&choice, waiting, fitted);
+            self.loss(&choice, &waiting, &mut fitted.text);
+            match (&way.spikes, rest) {
+                (Some(spikes), Some(rest)) => {
+                    let course = spikes.course(&waiting, first);
+                    self.spiky_delay(&choice, &before_transmission(&rest), spikes, &course, fitted);
+                }
+                _ => self.delay(&choice, &waiting, fitted),
+            }
         }
         if let Some(bottleneck) = &choice.bottleneck {
             self.rate(bottleneck, &mut fitted.text);
@@ -169,6 +187,32 @@ impl DirectionFit<'_> {
             }
         }
         fitted.directions.push(model);
+    }
+
+    /// The families in `way`, fitted to a series; chosen by it where there are none yet, or they are refused.
+    fn choice(&self, way: &mut Way, series: &Series) -> Choice {
+        match way.choice.take() {
+            Some(choice) if self.is_part => {
+                let refitted = choice.refitted(series);
+                way.choice = Some(choice);
+                refitted
+            }
+            Some(choice) if choice.is_refused() => way.choice.insert(choice.with_best(series)).clone(),
+            Some(choice) => way.choice.insert(choice).clone(),
+            None => way.choice.insert(choose(series)).clone(),
+        }
+    }
+
+    /// The spikes that the findings have of a series that begins with the departure `first`.
+    fn spikes(&self, series: &Series, first: Nanos) -> Option<Spikes> {
+        let (direction, singletons) = match self.delays {
+            DelaySource::OneWay if self.table == TABLES[0] => (ProbeDirection::Forward, self.singletons),
+            DelaySource::OneWay => (ProbeDirection::Reverse, self.singletons),
+            DelaySource::HalfRoundTrip => (ProbeDirection::RoundTrip, self.source.round_trip),
+            DelaySource::None => return None,
+        };
+        let origin = sent(singletons).filter_map(|singleton| singleton.departure).min()?.as_nanos();
+        Spikes::new(self.source.findings, direction, origin, series, first)
     }
 
     /// What each first copy showed, in order of departure. Delays of `displaced` packets are unknown.
@@ -241,21 +285,82 @@ impl DirectionFit<'_> {
     fn delay(&self, choice: &Choice, series: &Series, fitted: &mut Fitted) {
         let delays = series.delays();
         let Some(least) = delays.iter().copied().reduce(f64::min) else { return };
-        // Without its transmission, a delay that is hardly longer can be less than 0.
-        let fixed = time(if self.is_absolute() { least.max(0.0) } else { 0.0 });
         let header = self.header();
         let _ = writeln!(
             fitted.text,
-            "[{header}.delay] # {} {}; median {}\nfixed = \"{fixed}\"",
+            "[{header}.delay] # {} {}; median {}",
             delays.len(),
             self.delays.text(),
             time(median(&delays))
         );
+        for key in self.delay_keys(choice, &delays, least, fitted) {
+            let _ = writeln!(fitted.text, "{key}");
+        }
+    }
+
+    /// The keys of a delay: its fixed part and, if it is no constant, its variable part.
+    fn delay_keys(&self, choice: &Choice, delays: &[f64], least: f64, fitted: &mut Fitted) -> Vec<String> {
+        // Without its transmission, a delay that is hardly longer can be less than 0.
+        let fixed = time(if self.is_absolute() { least.max(0.0) } else { 0.0 });
+        let mut keys = vec![format!("fixed = \"{fixed}\"")];
         if let DelayModel::Correlated(correlation) = &choice.delay {
             let time = (!correlation.is_bound).then_some(correlation.time.value);
-            let variable = self.variable(&delays, least, time, "", fitted);
-            let _ = writeln!(fitted.text, "variable = {variable}");
+            keys.push(format!("variable = {}", self.variable(delays, least, time, "", fitted)));
         }
+        keys
+    }
+
+    /// The usual delay, and spikes in a chain in time.
+    fn spiky_delay(
+        &self,
+        choice: &Choice,
+        rest: &Series,
+        spikes: &Spikes,
+        course: &Course,
+        fitted: &mut Fitted,
+    ) {
+        let delays = rest.delays();
+        let Some(least) = delays.iter().copied().reduce(f64::min) else { return };
+        let usual = self.delay_keys(choice, &delays, least, fitted).join(", ");
+        let base = if self.is_absolute() { 0.0 } else { least };
+        // The delays within a spike are alike, those of two spikes are not.
+        let correlation = spikes.period.value / romer_fit::correlated::INDEPENDENT_FROM;
+        let mut states = vec![(course.before, usual.clone())];
+        for (number, delays) in (1..).zip(&course.delays) {
+            let keys = match delays.iter().copied().reduce(f64::min) {
+                None => usual.clone(),
+                Some(least) => {
+                    let name = format!(".spike{number}");
+                    let fixed = time((least - base).max(0.0));
+                    let variable = self.variable(delays, least, Some(correlation), &name, fitted);
+                    format!("fixed = \"{fixed}\", variable = {variable}")
+                }
+            };
+            states.push((course.bin, keys));
+        }
+        states.push((course.after, usual));
+        let count = states.len();
+        let row = |from: usize| {
+            let to = |place: usize| if place == (from + 1) % count { "1" } else { "0" };
+            format!("[{}]", (0..count).map(to).collect::<Vec<_>>().join(", "))
+        };
+        let _ = writeln!(
+            fitted.text,
+            "[{}.delay] # {} {}; median {}; spikes of {} every {}\nmodel = \"markov\"\nstep = \"time\"\n\
+             transition = [{}]\nstate = [",
+            self.header(),
+            delays.len(),
+            self.delays.text(),
+            time(median(&delays)),
+            time(spikes.height.value),
+            time(spikes.period.value),
+            (0..count).map(row).collect::<Vec<_>>().join(", ")
+        );
+        for (duration, keys) in states {
+            let _ =
+                writeln!(fitted.text, "  {{ duration = \"{}\", {keys} }},", Duration::from_nanos(duration));
+        }
+        fitted.text.push_str("]\n");
     }
 
     /// The rate behind the delay. Sizes are those of IP packets.

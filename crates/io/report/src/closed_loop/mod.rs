@@ -2,23 +2,24 @@
 
 use romer_metrics::bootstrap::{RESAMPLES, SEED};
 use romer_metrics::{
-    Distance, autocorrelation, distances, kolmogorov_smirnov, loss_pattern, summary, wasserstein,
+    Distance, autocorrelation, distances, kolmogorov_smirnov, loss_pattern, sent, summary, wasserstein,
 };
 use romer_record::closed_loop::{
     ClosedLoop, LOOP, LoopDirection, LoopFigure, LoopLag, LoopLossPeriod, LoopResult, LoopVerdict,
 };
 use romer_record::document::{DelayKind, DirectionResults, Measurement};
 use romer_record::fidelity::DirectionModel;
-use romer_record::warning::ModelWarning;
+use romer_record::warning::{ComparisonWarning, ModelWarning};
 use romer_record::{Fate, OneWaySingleton};
 use romer_units::Duration;
 
 use crate::comparison::{
-    Figure, Series, Subject, Values, drawn, hull, opened, rating, side, stated, warnings,
+    Figure, Series, Subject, Values, drawn, drawn_anyway, hull, opened, rating, side, stated, warnings,
 };
 use crate::table::MeasuredPath;
 
 mod figures;
+pub(crate) mod label;
 mod page;
 mod text;
 
@@ -69,8 +70,9 @@ pub fn closed_loop(
         .into_iter()
         .filter(|way| [path, emulation].iter().all(|run| is_known(run, *way)))
         .collect();
-    let directions: Vec<LoopDirection> =
-        ways.iter().filter_map(|way| direction(path, emulation, *way, emulated.emulator_delay_ns)).collect();
+    let compared = ways.iter().filter_map(|way| direction(path, emulation, *way, emulated.emulator_delay_ns));
+    let (directions, too_few): (Vec<LoopDirection>, Vec<Option<ComparisonWarning>>) = compared.unzip();
+    let of_runs = warnings(path.stream.measurement, emulation.stream.measurement, &ways);
     Some(ClosedLoop {
         schema: LOOP.into(),
         verdict: directions.iter().map(|direction| direction.verdict).max()?,
@@ -83,7 +85,7 @@ pub fn closed_loop(
         directions,
         method: method(),
         model_warnings: emulated.warnings,
-        warnings: warnings(path.stream.measurement, emulation.stream.measurement, &ways),
+        warnings: too_few.into_iter().flatten().chain(of_runs).collect(),
     })
 }
 
@@ -184,7 +186,7 @@ fn direction(
     emulation: &Subject<'_>,
     way: MeasuredPath,
     emulator_delay_ns: [Option<f64>; 2],
-) -> Option<LoopDirection> {
+) -> Option<(LoopDirection, Option<ComparisonWarning>)> {
     let [a, b] = [path, emulation].map(|run| Side::new(run, way));
     let (mut a, mut b) = (a?, b?);
     let kinds = [a.results().delay_kind, b.results().delay_kind];
@@ -198,7 +200,16 @@ fn direction(
         (a, b) = (a.above_least(), b.above_least());
     }
     let kind = if is_relative { Some(DelayKind::Variable) } else { kinds[0] };
-    let figures = figures(&a, &b, kind);
+    let (figures, shortage) = figures(&a, &b, kind);
+    let packets = sent(a.singletons).count() as u64;
+    let too_few =
+        shortage.map(|Shortage { metric, tolerance_ns, factor }| ComparisonWarning::TooFewPackets {
+            direction: way.in_document(),
+            metric,
+            tolerance_ns,
+            packets,
+            packets_needed: times(packets, factor),
+        });
     let verdict = figures.iter().filter_map(|figure| figure.result).map(of_result).max();
     let verdict = verdict.unwrap_or(LoopVerdict::Undecided);
     let words = text::words(verdict, &figures);
@@ -209,7 +220,7 @@ fn direction(
             emulator_delay_ns[0].zip(emulator_delay_ns[1]).map(|(there, back)| there + back)
         }
     };
-    Some(LoopDirection {
+    let compared = LoopDirection {
         direction: way.field().into(),
         verdict,
         text: words,
@@ -218,7 +229,38 @@ fn direction(
         autocorrelation: lags(&a, &b),
         loss_periods: loss_periods(&a, &b),
         added_ns: emulated_mean.zip(in_emulator).map(|(measured, emulated)| measured - emulated),
-    })
+    };
+    Some((compared, too_few))
+}
+
+/// A figure that would need more packets.
+#[derive(Clone, Debug, PartialEq)]
+struct Shortage {
+    metric: String,
+    tolerance_ns: f64,
+    /// How many times as many.
+    factor: f64,
+}
+
+/// How many times as many packets there would have to be for an interval of the difference that is as wide as the tolerance on either side:
+/// its width falls with the root of their number. `None` if they are enough, or it is unknown.
+fn shortage(of: Figure, values: Values<'_>, interval: Option<[f64; 2]>, tolerance: f64) -> Option<f64> {
+    let [low, high] = interval.or_else(|| drawn_anyway(of, values))?;
+    let factor = ((high - low) / 2.0 / tolerance).powi(2);
+    (factor > 1.0 && factor.is_finite()).then_some(factor)
+}
+
+/// `factor` times as many packets, rounded up to two digits.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "two digits are shown, and the cast saturates"
+)]
+fn times(packets: u64, factor: f64) -> u64 {
+    let needed = packets as f64 * factor;
+    let step = 10.0_f64.powf((needed.max(10.0).log10() - 1.0).floor());
+    ((needed / step).ceil() * step) as u64
 }
 
 fn of_result(result: LoopResult) -> LoopVerdict {
@@ -290,7 +332,8 @@ fn arm([low, high]: [f64; 2]) -> f64 {
     low.abs().max(high.abs())
 }
 
-fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigure> {
+/// The figures, and the one of delay that would need the most packets.
+fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> (Vec<LoopFigure>, Option<Shortage>) {
     /// Figures of series, with their tolerances as shares.
     const OF_SERIES: [(&str, f64); 5] = [
         ("delay_ns.mean", DELAY),
@@ -301,6 +344,7 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigur
     ];
     let halves = a.halves();
     let mut figures = Vec::new();
+    let mut most: Option<Shortage> = None;
     for (path, share) in OF_SERIES {
         let Ok(of) = path.parse::<Figure>() else { continue };
         let values = [a, b].map(|side| side.values(of.series()));
@@ -315,14 +359,22 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigur
         };
         let of_halves =
             [&halves[0], &halves[1]].map(|half| of.of_summary(&summary(&half.values(of.series()))));
+        let series = Values { a: &values[0], b: &values[1] };
         let again = interval([of_sides[0]; 2], Values { a: &values[0], b: &values[0] });
-        let known = Known {
-            interval: interval(of_sides, Values { a: &values[0], b: &values[1] }),
-            halves: apart(of_halves),
-            repeatability: again.map(arm),
-            tolerance: of_sides[0].map(|path| (share * path.abs()).max(LEAST)),
-        };
-        figures.push(known.compare(path, of_sides));
+        let tolerance = of_sides[0].map(|path| (share * path.abs()).max(LEAST));
+        let between = interval(of_sides, series);
+        let known =
+            Known { interval: between, halves: apart(of_halves), repeatability: again.map(arm), tolerance };
+        let found = known.compare(path, of_sides);
+        let factor = tolerance
+            .filter(|_| found.result != Some(LoopResult::Differs))
+            .and_then(|tolerance| Some((tolerance, shortage(of, series, between, tolerance)?)));
+        if let Some((tolerance_ns, factor)) = factor
+            && most.as_ref().is_none_or(|most| most.factor < factor)
+        {
+            most = Some(Shortage { metric: path.into(), tolerance_ns, factor });
+        }
+        figures.push(found);
     }
     figures.extend(loss(a, b, &halves));
     figures.extend(reordering(a, b, &halves));
@@ -341,7 +393,7 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> Vec<LoopFigur
     {
         figures.push(Known::default().compare("voice.mos", mos));
     }
-    figures
+    (figures, most)
 }
 
 /// How far two values are apart, where both are known.
@@ -537,6 +589,29 @@ mod tests {
         let with_tolerance = known(Some(1.96), Some(5.0)).detectable().unwrap();
         assert!((with_tolerance - 6.645).abs() < 1e-3, "{with_tolerance}");
         assert_eq!([known(None, Some(5.0)), known(Some(1.0), None)].map(|one| one.detectable()), [None; 2]);
+    }
+
+    /// Of values whose mean is known to 4 ms, 16 times as many know it to 1 ms, and as many are enough for 50 ms. The packets that are needed
+    /// have two digits.
+    #[test]
+    fn packets_are_counted_by_the_tolerance() {
+        let mut state = 7_u64;
+        let mut noise = || -> Vec<f64> {
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                f64::from(u32::try_from(state >> 33).unwrap()) / f64::from(1_u32 << 31) * 1e8
+            };
+            (0..400).map(|_| next()).collect()
+        };
+        let (a, b) = (noise(), noise());
+        let of = "delay_ns.mean".parse::<Figure>().unwrap();
+        let needed = |tolerance| shortage(of, Values { a: &a, b: &b }, None, tolerance);
+        // Uniform over 100 ms: the interval of the difference is 1.96 * 28.9 ms * sqrt(2 / 400) on either side.
+        let factor = needed(1e6).unwrap();
+        assert!((11.0..22.0).contains(&factor), "{factor}");
+        assert_eq!(needed(50e6), None);
+        assert_eq!(shortage(of, Values { a: &a, b: &b }, Some([-2e6, 2e6]), 1e6), Some(4.0));
+        assert_eq!([times(400, 16.01), times(400, 4.0), times(3, 1.1)], [6_500, 1_600, 4]);
     }
 
     /// The verdict is that of the worst figure.

@@ -3,6 +3,7 @@
 use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopFigure, LoopResult, LoopVerdict};
 use romer_record::document::DelayKind;
 
+use super::label::label;
 use crate::comparison::{FigureUnit, signed_to, value_to};
 use crate::escape;
 use crate::number::{NO_BREAK, absent, capital, percent_to, step_of, time};
@@ -149,20 +150,6 @@ fn difference(figure: &LoopFigure) -> String {
     format!("{name} {difference} ({known})")
 }
 
-/// A figure as the summary of a measurement calls it.
-fn label(figure: &str) -> String {
-    match figure {
-        "jitter_ns.delay_difference.mean" => "|IPDV| mean".into(),
-        "loss.ratio" => "loss".into(),
-        "reordering.ratio" => "reordering".into(),
-        "voice.mos" => "MOS".into(),
-        "wasserstein_ns" => "Wasserstein".into(),
-        "kolmogorov_smirnov" => "KS".into(),
-        "autocorrelation" => "autocorrelation".into(),
-        _ => figure.replace("_ns.", " "),
-    }
-}
-
 fn unit(figure: &str) -> FigureUnit {
     match figure {
         "loss.ratio" | "reordering.ratio" | "kolmogorov_smirnov" => FigureUnit::Share,
@@ -224,8 +211,8 @@ fn table(direction: &LoopDirection, unicode: bool, width: usize) -> Vec<String> 
         .collect();
     let mut columns: Vec<usize> = (0..COLUMNS.len()).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
-    // The verdict above the table names what differs; path and emulation stay.
-    for dispensable in [7, 9, 5, 6, 4, 8, 3] {
+    // The verdict above the table has the intervals of what differs; path, emulation and the verdict of each figure stay.
+    for dispensable in [5, 6, 4, 8, 3, 7, 9] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
         }

@@ -240,13 +240,13 @@ pub(crate) fn opened((a, b): (f64, f64), [low, high]: [f64; 2], values: Values<'
 
 /// By drawing both series anew.
 pub(crate) fn drawn(figure: Figure, values: Values<'_>) -> Option<[f64; 2]> {
-    let draw = |values: &[f64], name| {
-        let statistic = figure.statistic().1;
-        tells(values, statistic, figure.series.lags())
-            .then(|| resampled(values, &[statistic], name))??
-            .into_iter()
-            .next()
-    };
+    let is_sufficient = |values: &[f64]| tells(values, figure.statistic().1, figure.series.lags());
+    if is_sufficient(values.a) && is_sufficient(values.b) { drawn_anyway(figure, values) } else { None }
+}
+
+/// The same, even if a series is too short to show how sure the figure is. The interval is then rather too narrow than too wide.
+pub(crate) fn drawn_anyway(figure: Figure, values: Values<'_>) -> Option<[f64; 2]> {
+    let draw = |values: &[f64], name| resampled(values, &[figure.statistic().1], name)?.into_iter().next();
     interval_of_difference(&draw(values.a, 0)?, &draw(values.b, 1)?)
 }
 
@@ -353,7 +353,7 @@ mod tests {
     use romer_units::TimestampPoint;
 
     #[test]
-    fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
+    fn a_baseline_that_only_one_has_taken_out_is_sufficient_with_how_much_it_is() {
         let share =
             |baseline_ns| AddedDelay { baseline_ns, median_ns: 0.0, uncertainty_ns: 0.0, max_ns: 0.0 };
         let of = |subtracted| Calibration {

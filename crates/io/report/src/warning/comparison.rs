@@ -5,9 +5,10 @@ use romer_record::warning::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     StampMoment,
 };
-use romer_units::TimestampPoint;
+use romer_units::{TimestampPoint, counted};
 
-use crate::number::{NO_BREAK, time};
+use crate::closed_loop::label::label;
+use crate::number::{NO_BREAK, count, time};
 use crate::sentence::Text;
 
 impl Text for ComparisonWarning {
@@ -57,6 +58,14 @@ impl Text for ComparisonWarning {
                     each.join(", ").replace(NO_BREAK, " ")
                 )
             }
+            Self::TooFewPackets { direction, metric, tolerance_ns, packets, packets_needed } => format!(
+                "{} cannot decide whether {} is within its tolerance of {} ({}): about {} are needed",
+                counted(*packets, "packet"),
+                label(metric),
+                time(*tolerance_ns, true).replace(NO_BREAK, " "),
+                way(*direction),
+                count(*packets_needed)
+            ),
         }
     }
 }

@@ -47,6 +47,19 @@ ComparisonWarning {
         /// Subtracted baselines.
         baselines: Vec<SubtractedBaseline>,
     },
+    /// Of a closed loop: the run has too few packets to decide whether a metric of delay is within its tolerance.
+    Note TooFewPackets {
+        /// The direction.
+        direction: ProbeDirection,
+        /// The metric that needs the most packets, such as `delay_ns.p95`.
+        metric: String,
+        /// Its tolerance, nanoseconds.
+        tolerance_ns: f64,
+        /// Packets that were sent.
+        packets: u64,
+        /// Packets with which the 95 % confidence interval of the difference would be the tolerance on either side, if the path stays as it is.
+        packets_needed: u64,
+    },
 }
 }
 

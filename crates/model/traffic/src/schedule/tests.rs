@@ -410,3 +410,28 @@ proptest! {
         }
     }
 }
+
+/// The mean interval of a schedule leads back to its request, also where silence is in it; a codec has one mean only.
+#[test]
+fn requests_have_the_stated_mean() {
+    let of = |model: &str, interval: Option<i64>| Request {
+        interval: interval.map(Duration::from_nanos),
+        ..request(model, HOUR)
+    };
+    for stated in [
+        of("periodic", None),
+        of("poisson", Some(7_000_000)),
+        of("g711", None),
+        of("talkspurt:p59", None),
+        of("talkspurt:p59", Some(30_000_000)),
+        of("talkspurt:brady@g729", None),
+        of("onoff:1s,2s", Some(40_000_000)),
+        of("token-bucket:16kBps,64B", None),
+    ] {
+        let mean = Schedule::new(&stated).unwrap().interval();
+        let found = Request { interval: None, ..stated.clone() }.with_mean_interval(mean).unwrap();
+        let error = (Schedule::new(&found).unwrap().interval() - mean).as_nanos().abs();
+        assert!(error * 1_000_000 <= mean.as_nanos(), "{stated:?} {found:?}");
+    }
+    assert_eq!(of("g711", None).with_mean_interval(Duration::from_millis(2)), None);
+}

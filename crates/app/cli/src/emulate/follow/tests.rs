@@ -61,6 +61,7 @@ fn modelled(number: u64, delay: Nanos) -> Modelled {
         run: "far",
         ways: [&singletons, &singletons],
         round_trip: &[],
+        findings: &[],
         ordered: [true; 2],
         absolute: true,
         kind: ModelKind::Models,
