@@ -141,8 +141,14 @@ fn write(folder: &Path, packets: u64, round_trips: bool) -> Result<()> {
     let location = Location::Folder { path: folder.into(), force: false };
     let run = NewRun::create(&location, manifest).context("cannot make a run")?;
     let rows = BTreeMap::from([(0, rows(probes, round_trips))]);
-    run.finish(&Finished { status: Status::Complete, rows: &rows, measurements: &[], html: "" })
-        .context("cannot write the run")?;
+    run.finish(&Finished {
+        status: Status::Complete,
+        rows: &rows,
+        measurements: &[],
+        outcomes: &(),
+        html: None,
+    })
+    .context("cannot write the run")?;
     Ok(())
 }
 

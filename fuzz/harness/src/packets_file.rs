@@ -61,7 +61,7 @@ fn file(streams: u16, probes: u64) -> Vec<u8> {
         (0..streams).map(|stream| (stream, (0..probes).map(row).collect())).collect();
     let folder = tempfile::tempdir().expect("a folder for the file");
     let path = folder.path().join("packets.parquet");
-    write_rows(&path, &rows).expect("rows can be written");
+    write_rows(&path, &rows, &()).expect("rows can be written");
     fs::read(&path).expect("what was written")
 }
 

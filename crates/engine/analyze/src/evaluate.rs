@@ -16,6 +16,7 @@ use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{OneWaySingleton, RoundTrip};
 use romer_singletons::calibration::apply;
+use romer_singletons::causes::Causes;
 use romer_singletons::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_singletons::{
     CardEvidence, Corrected, Fractions, LocationDifferences, LocationSeries, LocationThinning,
@@ -70,6 +71,8 @@ pub struct Evaluated {
     pub selection: Selection,
     /// How far the program's stamps lie from the kernel's, over time.
     pub location: LocationSeries,
+    /// The causes of its losses.
+    pub causes: Causes,
 }
 
 impl Evaluated {
@@ -498,7 +501,7 @@ fn concluded(
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
     let location = LocationSeries { shapes: figures.location_shapes, ..location };
-    Evaluated { measurement, related, selection, location }
+    Evaluated { measurement, related, selection, location, causes }
 }
 
 /// That so many round trips were under way when a clock was set.

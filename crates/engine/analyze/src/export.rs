@@ -32,62 +32,96 @@ pub fn csv(
     let rows = &*left(stream, rows);
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
-    let singletons = match way {
-        ProbeDirection::Forward => &evaluated.related.forward,
-        ProbeDirection::Reverse => &evaluated.related.reverse,
-        ProbeDirection::RoundTrip | ProbeDirection::Both => &evaluated.related.round_trip,
-    };
-    let late = late(singletons);
-    let unobserved: HashMap<u64, Fate> = singletons
-        .iter()
-        .filter(|singleton| !singleton.fate.is_observed())
-        .map(|singleton| (singleton.sequence, singleton.fate))
-        .collect();
-    let not_lost = |sequence: u64, fate: Fate| {
-        let there = || if way.is_one_way() { None } else { fate_of(&evaluated.related.forward, sequence) };
-        match fate {
-            Fate::InFlight => "in-flight",
-            _ if way == ProbeDirection::Forward || there() == Some(Fate::InstrumentDrop) => {
-                "instrument-drop-forward"
-            }
-            _ => "instrument-drop-reverse",
-        }
-    };
-    let complete = stream.responder_log && stream.responder_log_complete;
-    let lost = |row: &RoundTrip| -> &'static str {
-        match row {
-            RoundTrip { way: ProbeDirection::Reverse, .. } => "lost-reverse",
-            RoundTrip { seen_by_responder: true, .. } => "lost-reverse",
-            _ if complete => "lost-forward",
-            _ if way == ProbeDirection::Forward => "unknown",
-            _ => match fate_of(&evaluated.related.forward, row.sequence) {
-                Some(Fate::Lost) => "lost-forward",
-                Some(Fate::Arrived | Fate::Late) => "lost-reverse",
-                Some(Fate::Unknown | Fate::InFlight | Fate::InstrumentDrop) | None => "lost",
-            },
-        }
-    };
-    let fate = |row: &RoundTrip| -> &'static str {
-        let arrival = match way {
-            ProbeDirection::Forward => row.t2.at(selection.t2).map(Timestamp::as_nanos),
-            _ => row.t4.at(selection.t4).map(Timestamp::as_nanos),
-        };
-        match row {
-            RoundTrip { copy: 1.., .. } => "duplicate",
-            _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
-            RoundTrip { returned: true, .. } => "arrived",
-            RoundTrip { way: ProbeDirection::Forward, seen_by_responder: true, .. } => "arrived",
-            _ => match unobserved.get(&row.sequence) {
-                Some(fate) => not_lost(row.sequence, *fate),
-                None => lost(row),
-            },
-        }
-    };
+    let fates = Fates::new(stream, evaluated, way);
+    let fate = |row: &RoundTrip| fates.word(row);
     if !way.is_one_way() {
         return csv::round_trips(out, rows, places, name_fates, fate);
     }
     let these = rows.iter().filter(|row| row.way == way);
     csv::one_way(out, these, places, way == ProbeDirection::Reverse, name_fates, fate)
+}
+
+/// The singletons of a direction.
+pub(crate) fn singletons_of(evaluated: &Evaluated, way: ProbeDirection) -> &[OneWaySingleton] {
+    match way {
+        ProbeDirection::Forward => &evaluated.related.forward,
+        ProbeDirection::Reverse => &evaluated.related.reverse,
+        ProbeDirection::RoundTrip | ProbeDirection::Both => &evaluated.related.round_trip,
+    }
+}
+
+/// What became of the packets of a stream in one direction, in words.
+#[derive(Debug)]
+pub(crate) struct Fates<'a> {
+    evaluated: &'a Evaluated,
+    way: ProbeDirection,
+    /// The responder's whole log is there.
+    complete: bool,
+    late: HashSet<(u64, i64)>,
+    unobserved: HashMap<u64, Fate>,
+}
+
+impl<'a> Fates<'a> {
+    pub(crate) fn new(stream: &Stream, evaluated: &'a Evaluated, way: ProbeDirection) -> Self {
+        let singletons = singletons_of(evaluated, way);
+        let unobserved = singletons
+            .iter()
+            .filter(|singleton| !singleton.fate.is_observed())
+            .map(|singleton| (singleton.sequence, singleton.fate))
+            .collect();
+        Self {
+            evaluated,
+            way,
+            complete: stream.responder_log && stream.responder_log_complete,
+            late: late(singletons),
+            unobserved,
+        }
+    }
+
+    /// The word for a row: see [`csv`].
+    pub(crate) fn word(&self, row: &RoundTrip) -> &'static str {
+        let selection = &self.evaluated.selection;
+        let arrival = match self.way {
+            ProbeDirection::Forward => row.t2.at(selection.t2).map(Timestamp::as_nanos),
+            _ => row.t4.at(selection.t4).map(Timestamp::as_nanos),
+        };
+        match row {
+            RoundTrip { copy: 1.., .. } => "duplicate",
+            _ if arrival.is_some_and(|arrival| self.late.contains(&(row.sequence, arrival))) => "late",
+            RoundTrip { returned: true, .. } => "arrived",
+            RoundTrip { way: ProbeDirection::Forward, seen_by_responder: true, .. } => "arrived",
+            _ => match self.unobserved.get(&row.sequence) {
+                Some(fate) => self.not_lost(row.sequence, *fate),
+                None => self.lost(row),
+            },
+        }
+    }
+
+    fn not_lost(&self, sequence: u64, fate: Fate) -> &'static str {
+        let there =
+            || if self.way.is_one_way() { None } else { fate_of(&self.evaluated.related.forward, sequence) };
+        match fate {
+            Fate::InFlight => "in-flight",
+            _ if self.way == ProbeDirection::Forward || there() == Some(Fate::InstrumentDrop) => {
+                "instrument-drop-forward"
+            }
+            _ => "instrument-drop-reverse",
+        }
+    }
+
+    fn lost(&self, row: &RoundTrip) -> &'static str {
+        match row {
+            RoundTrip { way: ProbeDirection::Reverse, .. } => "lost-reverse",
+            RoundTrip { seen_by_responder: true, .. } => "lost-reverse",
+            _ if self.complete => "lost-forward",
+            _ if self.way == ProbeDirection::Forward => "unknown",
+            _ => match fate_of(&self.evaluated.related.forward, row.sequence) {
+                Some(Fate::Lost) => "lost-forward",
+                Some(Fate::Arrived | Fate::Late) => "lost-reverse",
+                Some(Fate::Unknown | Fate::InFlight | Fate::InstrumentDrop) | None => "lost",
+            },
+        }
+    }
 }
 
 /// What became of a packet, by its first copy among singletons in order of sequence.

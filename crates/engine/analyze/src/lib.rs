@@ -27,6 +27,7 @@ pub mod call;
 pub mod evaluate;
 pub mod export;
 pub mod limits;
+pub mod outcomes;
 pub mod qtcp;
 pub mod reading;
 

@@ -12,7 +12,7 @@ use romer_store::{Finished, Rows, RowsFile, Run, State, StoreError};
 use romer_units::Duration;
 
 use crate::evaluate::{Evaluated, Sweep, Swept, evaluate};
-use crate::page;
+use crate::outcomes::RunOutcomes;
 
 /// A run as it is read.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl RunContents {
 }
 
 /// Reads the run in `folder`. One whose program was killed is completed from its log first, so that it has its
-/// rows, its document and its report like any other.
+/// rows and its document like any other.
 ///
 /// # Errors
 /// [`StoreError`] where the folder is no run, is being written, or is damaged.
@@ -82,12 +82,14 @@ pub fn read_by(folder: &Path, otherwise: &AnalysisOverrides) -> Result<RunConten
     let Rows { streams: rows, .. } = run.rows()?;
     let streams = evaluated(&run.manifest().streams, &rows, cut);
     let measurements: Vec<_> = streams.iter().map(|one| one.measurement.clone()).collect();
-    let html = page(&streams);
+    let manifests = run.manifest().streams.clone();
+    let outcomes = RunOutcomes { streams: &manifests, evaluated: &streams };
     let run = run.resume()?.finish(&Finished {
         status: Status::Recovered,
         rows: &rows,
         measurements: &measurements,
-        html: &html,
+        outcomes: &outcomes,
+        html: None,
     })?;
     let streams = if *otherwise == AnalysisOverrides::default() {
         streams

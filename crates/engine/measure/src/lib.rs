@@ -83,6 +83,7 @@ pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
 use prepared::Prepared;
 use romer_analyze::evaluate::{Evaluated, evaluate};
+use romer_analyze::outcomes::RunOutcomes;
 use romer_endpoint::EndpointError;
 use romer_endpoint::host_events::reported_by_responder;
 use romer_record::event::{EventDetail, EventKind, EventLocation, ProtocolFault};
@@ -234,7 +235,7 @@ pub fn measure(
     let folder = run.folder().to_path_buf();
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
-    let outcome = conclude(run, &streams, dead, &rows, partial, (not_kept, &kept));
+    let outcome = conclude(run, &streams, dead, &rows, partial, options.report, (not_kept, &kept));
     drop(evaluating);
     outcome
 }
@@ -654,6 +655,7 @@ fn conclude(
     dead: Vec<Dead>,
     rows: &RowsByStream,
     partial: bool,
+    with_report: bool,
     (not_kept, kept): (Option<StoreError>, &Watermark),
 ) -> Result<MeasurementOutcome, EndpointError> {
     let folder = run.folder().to_path_buf();
@@ -679,7 +681,7 @@ fn conclude(
         })
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
-    let html = romer_analyze::page(&evaluated);
+    let html = with_report.then(|| romer_analyze::page(&evaluated));
     let responder_lost =
         manifests.iter().zip(&measurements).zip(0..).find_map(|((manifest, measurement), number)| {
             let here = match manifest.early_end? {
@@ -697,9 +699,12 @@ fn conclude(
     let unanswering = unanswering.map(|stream| stream.manifest.target.clone()).collect();
     let unreachable = dead.into_iter().map(|one| one.error).collect();
     let status = if whole { Status::Complete } else { Status::Partial };
-    let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
-        run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
-    });
+    let outcomes = RunOutcomes { streams: &manifests, evaluated: &evaluated };
+    let end =
+        Finished { status, rows, measurements: &measurements, outcomes: &outcomes, html: html.as_deref() };
+    let written = run
+        .update_manifest(|manifest| manifest.streams.clone_from(&manifests))
+        .and_then(|()| run.finish(&end).map(|_| ()));
     let not_kept = not_kept.or(written.err());
     Ok(MeasurementOutcome {
         folder,

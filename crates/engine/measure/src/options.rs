@@ -98,6 +98,8 @@ pub struct MeasureOptions {
     pub calibration: Option<CalibrationUse>,
     /// Where the run is kept.
     pub location: Location,
+    /// Whether the run's folder has a report, a page of a few hundred kilobytes that can also be made later.
+    pub report: bool,
     /// When the first probes leave; `None`: as soon as all is ready.
     pub at: Option<SystemTime>,
     /// Time between two interval lines.
@@ -137,6 +139,7 @@ impl MeasureOptions {
             command,
             calibration: None,
             location,
+            report: false,
             at: None,
             report_every: Duration::from_millis(250),
             live_delays: false,

@@ -15,7 +15,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::durable;
 use crate::error::{IMPLAUSIBLE, StoreError};
 use crate::log_thread::LogThread;
-use crate::parquet_rows::{self, RowsFile};
+use crate::parquet_rows::{self, Outcomes, RowsFile};
 use crate::reader::recover;
 use crate::untrusted;
 use crate::writer::{LogFile, LogWriter};
@@ -105,8 +105,10 @@ pub struct Finished<'a> {
     pub rows: &'a BTreeMap<u16, Vec<RoundTrip>>,
     /// Its documents, one for each stream.
     pub measurements: &'a [Measurement],
-    /// Its report, a whole HTML page.
-    pub html: &'a str,
+    /// What the analysis found of the packets of these rows.
+    pub outcomes: &'a dyn Outcomes,
+    /// Its report, a whole HTML page, if the folder is to have one: it can be made from the other files at any time.
+    pub html: Option<&'a str>,
 }
 
 /// A run that is being written, or a killed one that is being completed ([`Run::resume`]).
@@ -190,19 +192,21 @@ impl NewRun {
         write_manifest(&self.folder, &self.manifest)
     }
 
-    /// Ends the run: writes the rows, the document, the report and the manifest, each whole or not at all and safe
+    /// Ends the run: writes the rows, the document, the report if there is one, and the manifest, each whole or not at all and safe
     /// from a loss of power, and then removes the log. The log's thread must have ended.
     ///
     /// # Errors
     /// [`StoreError::Io`]. The log is then still there, and [`Run::open`] finds the run as a killed one, with
     /// everything acknowledged.
     pub fn finish(mut self, end: &Finished<'_>) -> Result<Run, StoreError> {
-        parquet_rows::write_rows(&self.folder.join(ROWS_FILE), end.rows)?;
+        parquet_rows::write_rows(&self.folder.join(ROWS_FILE), end.rows, end.outcomes)?;
         let document = self.folder.join(MEASUREMENT_FILE);
         let text = document_of(end.measurements)
             .map_err(|error| StoreError::io("write the document", &document)(io::Error::other(error)))?;
         durable::put_bytes(&document, text.as_bytes())?;
-        durable::put_bytes(&self.folder.join(REPORT_FILE), end.html.as_bytes())?;
+        if let Some(html) = end.html {
+            durable::put_bytes(&self.folder.join(REPORT_FILE), html.as_bytes())?;
+        }
         self.update_manifest(|manifest| manifest.status = end.status)?;
         let log = self.folder.join(LOG_FILE);
         match fs::remove_file(&log) {

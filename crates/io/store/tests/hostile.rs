@@ -60,7 +60,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let file = tempfile::NamedTempFile::new().unwrap();
-        write_rows(file.path(), &BTreeMap::from([(0, rows)])).unwrap();
+        write_rows(file.path(), &BTreeMap::from([(0, rows)]), &()).unwrap();
         let mut octets = fs::read(file.path()).unwrap();
         let end = octets.len() - 8;
         for (place, octet) in changes {
@@ -80,7 +80,7 @@ fn rows_without_stamps_are_read() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for count in [1_000_u64, 600_000] {
         let streams = BTreeMap::from([(0, (0..count).map(row).collect::<Vec<_>>())]);
-        write_rows(file.path(), &streams).unwrap();
+        write_rows(file.path(), &streams, &()).unwrap();
         eprintln!("{count} rows, {} octets", fs::metadata(file.path()).unwrap().len());
         assert_eq!(read_rows(file.path()).unwrap()[&0].len() as u64, count);
     }
@@ -98,7 +98,13 @@ fn completing_follows_no_link() {
     }
     let run = Run::open(&folder).unwrap();
     let rows = run.rows().unwrap().streams;
-    let end = Finished { status: Status::Recovered, rows: &rows, measurements: &[], html: "<!doctype html>" };
+    let end = Finished {
+        status: Status::Recovered,
+        rows: &rows,
+        measurements: &[],
+        outcomes: &(),
+        html: Some("<!doctype html>"),
+    };
     let run = run.resume().unwrap().finish(&end).unwrap();
     assert_eq!(run.state(), State::Recovered);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
@@ -193,7 +199,7 @@ fn impossible_times_are_refused() {
 
     let rows = home.path().join("packets.parquet");
     let t2 = Stamps { user: Some(Timestamp::from_nanos(i64::MIN)), ..Stamps::default() };
-    write_rows(&rows, &BTreeMap::from([(0, vec![RoundTrip { t2, ..RoundTrip::default() }])])).unwrap();
+    write_rows(&rows, &BTreeMap::from([(0, vec![RoundTrip { t2, ..RoundTrip::default() }])]), &()).unwrap();
     let refused = read_rows(&rows).unwrap_err().to_string();
     assert!(refused.contains("column t2_user_ns, row group 0, row 0"), "{refused}");
 }

@@ -57,7 +57,13 @@ fn program_that_finishes() {
     println!("ready");
     let rows = Run::open(Path::new(&folder)).unwrap().rows().unwrap().streams;
     println!("finishing");
-    let end = Finished { status: Status::Complete, rows: &rows, measurements: &[], html: "<!doctype html>" };
+    let end = Finished {
+        status: Status::Complete,
+        rows: &rows,
+        measurements: &[],
+        outcomes: &(),
+        html: Some("<!doctype html>"),
+    };
     run.finish(&end).unwrap();
     println!("finished");
 }
@@ -147,7 +153,8 @@ fn nothing_is_lost_by_a_kill_while_the_run_is_put_in_place() {
                 status: Status::Recovered,
                 rows: &rows.streams,
                 measurements: &[],
-                html: "<!doctype html>",
+                outcomes: &(),
+                html: Some("<!doctype html>"),
             };
             let run = run.resume().unwrap().finish(&end).unwrap();
             assert_eq!((run.state(), run.rows().unwrap().streams), (State::Recovered, rows.streams));

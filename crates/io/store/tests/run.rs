@@ -21,8 +21,14 @@ fn folder(path: &Path, force: bool) -> Location {
 }
 
 fn finish(run: NewRun, rows: &BTreeMap<u16, Vec<RoundTrip>>) -> Run {
-    run.finish(&Finished { status: Status::Complete, rows, measurements: &[], html: "<!doctype html>" })
-        .unwrap()
+    run.finish(&Finished {
+        status: Status::Complete,
+        rows,
+        measurements: &[],
+        outcomes: &(),
+        html: Some("<!doctype html>"),
+    })
+    .unwrap()
 }
 
 fn names(path: &Path) -> Vec<String> {
@@ -34,7 +40,7 @@ fn names(path: &Path) -> Vec<String> {
 
 fn write_and_read(streams: &BTreeMap<u16, Vec<RoundTrip>>) -> BTreeMap<u16, Vec<RoundTrip>> {
     let file = tempfile::NamedTempFile::new().unwrap();
-    write_rows(file.path(), streams).unwrap();
+    write_rows(file.path(), streams, &()).unwrap();
     read_rows(file.path()).unwrap()
 }
 
@@ -54,7 +60,7 @@ proptest! {
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let file = tempfile::NamedTempFile::new().unwrap();
-        write_rows(file.path(), &BTreeMap::from([(0, rows)])).unwrap();
+        write_rows(file.path(), &BTreeMap::from([(0, rows)]), &()).unwrap();
         let original = fs::read(file.path()).unwrap();
         let mut bytes = original.clone();
         for flip in flips {
@@ -88,7 +94,7 @@ fn many_rows_and_several_row_groups_read_back_and_take_little_room() {
         .collect();
     let streams = BTreeMap::from([(0, rows)]);
     let file = tempfile::NamedTempFile::new().unwrap();
-    write_rows(file.path(), &streams).unwrap();
+    write_rows(file.path(), &streams, &()).unwrap();
     assert!(read_rows(file.path()).unwrap() == streams);
     let octets_per_row = fs::metadata(file.path()).unwrap().len() / 300_000;
     assert!(octets_per_row < 8, "{octets_per_row} octets a row");
@@ -175,10 +181,11 @@ fn a_killed_run_is_completed_once_and_a_live_one_is_left_alone() {
     let killed = Run::open(&path).unwrap();
     assert_eq!(killed.state(), State::Killed);
     let rows = killed.rows().unwrap().streams;
-    let end = Finished { status: Status::Recovered, rows: &rows, measurements: &[], html: "" };
+    let end =
+        Finished { status: Status::Recovered, rows: &rows, measurements: &[], outcomes: &(), html: None };
     let run = killed.resume().unwrap().finish(&end).unwrap();
     assert_eq!((run.state(), run.rows().unwrap().streams), (State::Recovered, rows));
-    assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.parquet", "report.html"]);
+    assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.parquet"]);
     assert!(matches!(run.resume(), Err(StoreError::NotARun { .. })));
 }
 
@@ -191,7 +198,8 @@ fn a_run_that_was_killed_before_it_had_a_log_is_completed_without_rows() {
     let killed = Run::open(&path).unwrap();
     let rows = killed.rows().unwrap().streams;
     assert!(rows.is_empty());
-    let end = Finished { status: Status::Recovered, rows: &rows, measurements: &[], html: "" };
+    let end =
+        Finished { status: Status::Recovered, rows: &rows, measurements: &[], outcomes: &(), html: None };
     assert_eq!(killed.resume().unwrap().finish(&end).unwrap().state(), State::Recovered);
 }
 
@@ -206,7 +214,13 @@ fn a_run_that_cannot_be_put_in_place_is_still_there_to_be_recovered() {
     drop(log);
     // A folder in the way stands for a disk that refuses.
     fs::create_dir(path.join("measurement.json")).unwrap();
-    let end = Finished { status: Status::Complete, rows: &BTreeMap::new(), measurements: &[], html: "" };
+    let end = Finished {
+        status: Status::Complete,
+        rows: &BTreeMap::new(),
+        measurements: &[],
+        outcomes: &(),
+        html: None,
+    };
     let error = run.finish(&end).unwrap_err();
     assert_eq!(error.exit(), Exit::Environment);
     assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.log", "packets.parquet"]);

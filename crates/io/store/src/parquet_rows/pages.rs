@@ -15,12 +15,14 @@ const DEEPEST: u32 = 8;
 
 /// Kinds of pages that the writer makes: with values, of the first version and of the second.
 const VALUES: [i64; 2] = [0, 3];
+/// The kind of a page with the words of a column.
+const DICTIONARY: i64 = 2;
 
-/// Looks at the pages between two places of a file.
+/// Looks at the pages between two places of a file; of a column of words, the first is their dictionary.
 ///
 /// # Errors
 /// In words where they do not fill that part, or one says what cannot be.
-pub(super) fn check(file: &File, from: u64, length: u64) -> Result<(), String> {
+pub(super) fn check(file: &File, from: u64, length: u64, has_words: bool) -> Result<(), String> {
     let mut at = from;
     let end = from.checked_add(length).ok_or("its pages lie beyond the file")?;
     let mut buffer = [0; LONGEST_HEADER];
@@ -33,7 +35,8 @@ pub(super) fn check(file: &File, from: u64, length: u64) -> Result<(), String> {
         if page.packed < 0 || page.unpacked < 0 || data.checked_add(packed).is_none_or(|next| next > end) {
             return Err(format!("the page at byte {at} does not end within its column"));
         }
-        if !VALUES.contains(&page.kind) {
+        let is_dictionary = has_words && at == from && page.kind == DICTIONARY;
+        if !VALUES.contains(&page.kind) && !is_dictionary {
             return Err(format!("the page at byte {at} is of a kind that romer does not write"));
         }
         if unpacked > packed.saturating_mul(MOST_TIMES).max(ALWAYS) {
@@ -215,7 +218,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"PAR1").unwrap();
         file.write_all(octets).unwrap();
-        check(&file, 4, octets.len() as u64)
+        check(&file, 4, octets.len() as u64, false)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
-use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{AsBytes, BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -14,7 +14,8 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
-use super::{COLUMNS, ColumnKind, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
+use super::columns::{COLUMNS, Column, ColumnKind, Row, SOMETIMES};
+use super::{SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, pages};
 use crate::checksum::{self, ChecksumVerdict};
 use crate::decoding::guarded;
 use crate::error::StoreError;
@@ -136,7 +137,7 @@ impl RowsFile {
         &self,
         group: &dyn RowGroupReader,
         index: usize,
-        column: &'c ColumnKind,
+        column: &'c Column,
     ) -> Result<ColumnSource<'c>, StoreError> {
         decoded(|| ColumnSource::open(group, column, &self.file))
             .map_err(|why| self.fault(index, column, why))
@@ -151,11 +152,11 @@ impl RowsFile {
         let group = self.group(index)?;
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let names = group.metadata().columns();
-        let is_there =
-            |column: &ColumnKind| names.iter().any(|one| one.column_path().string() == column.name());
-        let sometimes = SOMETIMES.iter().flat_map(|columns| *columns);
+        let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name);
+        let sometimes = SOMETIMES.iter().flat_map(|columns| *columns).filter(|column| is_there(column));
         let mut columns = Vec::with_capacity(names.len());
-        for column in COLUMNS.iter().chain(sometimes.filter(|column| is_there(column))) {
+        for column in COLUMNS.iter().filter(|column| column.is_read()).chain(sometimes) {
+            let column = column.earlier.filter(|earlier| is_there(earlier)).unwrap_or(column);
             columns.push(self.source(&*group, index, column)?);
         }
         let mut batch: Vec<Row> = Vec::with_capacity(BATCH);
@@ -181,7 +182,7 @@ impl RowsFile {
         }
     }
 
-    fn fault(&self, index: usize, column: &ColumnKind, why: ColumnError) -> StoreError {
+    fn fault(&self, index: usize, column: &Column, why: ColumnError) -> StoreError {
         let place = place(column, index);
         match why {
             ColumnError::Parquet(error) => StoreError::malformed(&self.path, place, error),
@@ -193,8 +194,8 @@ impl RowsFile {
     }
 }
 
-fn place(column: &ColumnKind, group: usize) -> String {
-    format!("column {}, row group {group}", column.name())
+fn place(column: &Column, group: usize) -> String {
+    format!("column {}, row group {group}", column.name)
 }
 
 /// Rows of one stream that wait until the last probe among them is whole.
@@ -313,7 +314,7 @@ impl From<ParquetError> for ColumnError {
 
 /// A column that is read some rows at a time.
 struct ColumnSource<'a> {
-    column: &'a ColumnKind,
+    column: &'a Column,
     reader: Typed,
 }
 
@@ -327,28 +328,37 @@ struct Pages<T: DataType> {
 enum Typed {
     /// All its values are this one, as its statistics say, or none is there: nothing is to be decoded.
     Same {
-        value: Option<i64>,
+        value: SameValue,
         left: usize,
     },
     Flags(Pages<BoolType>),
     Wide(Pages<Int64Type>),
     Narrow(Pages<Int32Type>),
+    Words(Pages<ByteArrayType>),
+}
+
+/// The value that all rows have.
+enum SameValue {
+    Nothing,
+    Number(i64),
+    Word(Vec<u8>),
 }
 
 impl<'a> ColumnSource<'a> {
-    fn open(group: &dyn RowGroupReader, column: &'a ColumnKind, file: &File) -> Result<Self, ColumnError> {
+    fn open(group: &dyn RowGroupReader, column: &'a Column, file: &File) -> Result<Self, ColumnError> {
         let columns = group.metadata().columns();
-        let path = ColumnPath::from(column.name());
+        let path = ColumnPath::from(column.name);
         let Some((index, found)) = columns.iter().enumerate().find(|(_, c)| *c.column_path() == path) else {
             return Err(ParquetError::General("there is no such column".into()).into());
         };
         let descriptor = found.column_descr();
-        let wanted = match column {
+        let wanted = match column.kind {
             ColumnKind::Flag { .. } => parquet::basic::Type::BOOLEAN,
-            _ if column.wide() => parquet::basic::Type::INT64,
+            _ if column.has_words() => parquet::basic::Type::BYTE_ARRAY,
+            _ if column.is_wide() => parquet::basic::Type::INT64,
             _ => parquet::basic::Type::INT32,
         };
-        let optional = matches!(column, ColumnKind::Maybe { .. });
+        let optional = column.is_optional();
         if descriptor.physical_type() != wanted
             || descriptor.max_def_level() != i16::from(optional)
             || descriptor.max_rep_level() != 0
@@ -363,16 +373,18 @@ impl<'a> ColumnSource<'a> {
         if let Some(same) = same(found, column) {
             return Ok(Self { column, reader: same });
         }
-        if found.dictionary_page_offset().is_some() || !matches!(found.compression(), Compression::SNAPPY) {
+        let dictionary = found.dictionary_page_offset();
+        if dictionary.is_some() != column.has_words() || !matches!(found.compression(), Compression::SNAPPY) {
             return Err(ParquetError::General("it is not packed as romer packs it".into()).into());
         }
-        let place = [found.data_page_offset(), found.compressed_size()]
+        let place = [dictionary.unwrap_or(found.data_page_offset()), found.compressed_size()]
             .map(|number| u64::try_from(number).unwrap_or(u64::MAX));
-        pages::check(file, place[0], place[1]).map_err(ParquetError::General)?;
+        pages::check(file, place[0], place[1], column.has_words()).map_err(ParquetError::General)?;
         let reader = group.get_column_reader(index)?;
-        let reader = match column {
+        let reader = match column.kind {
             ColumnKind::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
-            _ if column.wide() => Typed::Wide(Pages::new(reader, optional)),
+            _ if column.has_words() => Typed::Words(Pages::new(reader, optional)),
+            _ if column.is_wide() => Typed::Wide(Pages::new(reader, optional)),
             _ => Typed::Narrow(Pages::new(reader, optional)),
         };
         Ok(Self { column, reader })
@@ -390,27 +402,33 @@ impl<'a> ColumnSource<'a> {
             Typed::Flags(pages) => pages.next()?,
             Typed::Wide(pages) => pages.next()?,
             Typed::Narrow(pages) => pages.next()?,
+            Typed::Words(pages) => pages.next()?,
         };
         if first {
             batch.resize(count, Row::default());
         }
         let rows = &mut batch[..];
-        let done = match (self.column, &self.reader) {
+        let done = match (&self.column.kind, &self.reader) {
             // Rows begin with nothing in them.
-            (_, Typed::Same { value: None, .. })
-            | (ColumnKind::Whole { .. } | ColumnKind::Flag { .. }, Typed::Same { value: Some(0), .. }) => {
-                Ok(())
-            }
+            (_, Typed::Same { value: SameValue::Nothing, .. })
+            | (
+                ColumnKind::Whole { .. } | ColumnKind::Flag { .. },
+                Typed::Same { value: SameValue::Number(0), .. },
+            ) => Ok(()),
             (ColumnKind::Flag { set, .. }, Typed::Same { .. }) => {
                 rows.iter_mut().for_each(|row| set(row, true));
                 Ok(())
             }
             (
                 ColumnKind::Whole { set, .. } | ColumnKind::Maybe { set, .. },
-                Typed::Same { value: Some(value), .. },
+                Typed::Same { value: SameValue::Number(value), .. },
             ) => {
                 let mut rows = rows.iter_mut().enumerate();
                 rows.try_for_each(|(at, row)| set(row, *value).ok_or(at))
+            }
+            (ColumnKind::Word { set, .. }, Typed::Same { value: SameValue::Word(word), .. }) => {
+                let mut rows = rows.iter_mut().enumerate();
+                rows.try_for_each(|(at, row)| set(row, word).ok_or(at))
             }
             (ColumnKind::Flag { set, .. }, Typed::Flags(pages)) => pages.put(rows, |row, value| {
                 set(row, *value);
@@ -422,6 +440,9 @@ impl<'a> ColumnSource<'a> {
             (ColumnKind::Whole { set, .. } | ColumnKind::Maybe { set, .. }, Typed::Narrow(pages)) => {
                 pages.put(rows, |row, value| set(row, i64::from(value.cast_unsigned())))
             }
+            (ColumnKind::Word { set, .. }, Typed::Words(pages)) => {
+                pages.put(rows, |row, value| set(row, value.as_bytes()))
+            }
             // A source is opened with the reader of its column.
             _ => Ok(()),
         };
@@ -431,12 +452,12 @@ impl<'a> ColumnSource<'a> {
 }
 
 /// What all values of a column are, where its statistics say so. The file's checksum has been compared by then.
-fn same(found: &ColumnChunkMetaData, column: &ColumnKind) -> Option<Typed> {
+fn same(found: &ColumnChunkMetaData, column: &Column) -> Option<Typed> {
     let left = usize::try_from(found.num_values()).ok()?;
     let statistics = found.statistics()?;
     let absent = usize::try_from(statistics.null_count_opt()?).ok()?;
-    if absent == left && matches!(column, ColumnKind::Maybe { .. }) {
-        return Some(Typed::Same { value: None, left });
+    if absent == left && column.is_optional() {
+        return Some(Typed::Same { value: SameValue::Nothing, left });
     }
     if absent > 0 || !statistics.min_is_exact() || !statistics.max_is_exact() {
         return None;
@@ -448,10 +469,15 @@ fn same(found: &ColumnChunkMetaData, column: &ColumnKind) -> Option<Typed> {
         Statistics::Int32(values) => [values.min_opt(), values.max_opt()]
             .map(|value| value.map(|value| i64::from(value.cast_unsigned()))),
         Statistics::Int64(values) => [values.min_opt(), values.max_opt()].map(|value| value.copied()),
+        Statistics::ByteArray(values) => {
+            let least = values.min_opt().filter(|least| values.max_opt() == Some(*least))?;
+            return Some(Typed::Same { value: SameValue::Word(least.as_bytes().to_vec()), left });
+        }
         _ => return None,
     };
     let [least, greatest] = ends;
-    (least.is_some() && least == greatest).then_some(Typed::Same { value: least, left })
+    let value = SameValue::Number(least.filter(|least| greatest == Some(*least))?);
+    Some(Typed::Same { value, left })
 }
 
 impl<T: DataType> Pages<T> {
@@ -535,7 +561,7 @@ mod tests {
             not_sent: true,
             ..RoundTrip::default()
         });
-        super::super::write_rows(file.path(), &BTreeMap::from([(0, rows.collect())])).unwrap();
+        super::super::write_rows(file.path(), &BTreeMap::from([(0, rows.collect())]), &()).unwrap();
         let rows_file = RowsFile::open(file.path()).unwrap();
         let octets = file.path().metadata().unwrap().len();
         assert!(check(rows_file.reader.metadata(), file.path(), octets).is_ok());

@@ -215,6 +215,23 @@ pub enum LossCause {
     Unknown,
 }
 
+impl LossCause {
+    /// Its name, as documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InterfaceDown => "interface-down",
+            Self::AddressChange => "address-change",
+            Self::NatRebinding => "nat-rebinding",
+            Self::InterfaceMtu => "interface-mtu",
+            Self::PathMtu => "path-mtu",
+            Self::SenderQueue => "sender-queue",
+            Self::ResponderRestart => "responder-restart",
+            Self::IcmpUnreachable => "icmp-unreachable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// A loss period: consecutive lost packets (RFC 3357).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LossPeriod {
