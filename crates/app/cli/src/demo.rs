@@ -210,6 +210,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
     let options = MeasureOptions {
         direction: ProbeDirection::Both,
         dscp: Dscp::EF,
+        report: true,
         comment: Some("demonstration between two hosts on this machine".into()),
         ..MeasureOptions::new(streams, command, location)
     };

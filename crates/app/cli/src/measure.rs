@@ -367,6 +367,9 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
         at: None,
+        // Whoever looks at the terminal may want to look at the charts too.
+        report: arguments.report
+            || (output::is_interactive() && !arguments.output.quiet && arguments.turns.every.is_none()),
         report_every: if arguments.json_lines {
             arguments.json_lines_interval
         } else {

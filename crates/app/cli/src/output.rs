@@ -148,6 +148,11 @@ pub(crate) fn style(color: Color) -> TextStyle {
     }
 }
 
+/// Whether somebody reads standard output as it is written.
+pub(crate) fn is_interactive() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// How a terminal on standard output shows lines: its columns, where it is one, and whether they are coloured.
 pub(crate) fn sheet(color: Color) -> Sheet {
     let style = style(color);

@@ -175,6 +175,11 @@ pub(crate) struct MeasureArgs {
     /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
+    /// Write report.html to the folder of the run [default: if standard output is a terminal]
+    ///
+    /// `romer report RUN --html FILE` writes the report of any run.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) report: bool,
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json_lines", "quiet"])]
     pub(crate) tui: bool,

@@ -149,7 +149,7 @@ fn both_ends_draw_their_schedules_by_the_seed_that_is_told_and_not_the_same() {
 fn a_one_way_run_gives_its_document_again_and_holds_limits_by_direction() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let options = ["--direction", "both", "--count", "20", "--interval", "5ms", FAR];
+    let options = ["--direction", "both", "--count", "20", "--interval", "5ms", "--report", FAR];
     let run = lab.measure(&options);
     let kept = fs::read_to_string(run.folder().join("measurement.json")).unwrap();
     assert_eq!(kept, run.ended.stdout);
@@ -283,7 +283,9 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
         let shown = process::run(romer(["report"]).arg(&run)).with_code(0).stdout;
         assert!(shown.contains("Partial  the responder became unreachable"), "{shown}");
         assert!(direction == "forward" || shown.contains("at least"), "{shown}");
-        let page = fs::read_to_string(run.join("report.html")).unwrap();
+        let page = home.path().join("page.html");
+        process::run(romer(["report", "--quiet", "--html"]).arg(&page).arg(&run)).with_code(0);
+        let page = fs::read_to_string(page).unwrap();
         assert!(page.contains("partial: the responder became unreachable"), "{direction}");
     }
 }

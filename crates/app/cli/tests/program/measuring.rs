@@ -116,7 +116,7 @@ fn a_run_is_kept_whole_and_gives_the_same_document_again_from_its_rows() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort_unstable();
-    assert_eq!(names, ["manifest.json", "measurement.json", "packets.parquet", "report.html"]);
+    assert_eq!(names, ["manifest.json", "measurement.json", "packets.parquet"]);
     let kept = fs::read_to_string(run.folder().join("measurement.json")).unwrap();
     assert_eq!(kept, run.ended.stdout);
     let mut report = romer(["report", "--quiet", "--json", "-"]);
