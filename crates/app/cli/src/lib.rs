@@ -39,6 +39,7 @@ mod report_input;
 mod reservation;
 mod respond;
 mod rsvp;
+mod runs;
 mod signals;
 mod traffic;
 mod tui;
@@ -90,6 +91,7 @@ fn invoke() -> ExitCode {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Runs(arguments) => runs::run(&arguments),
         Command::Qtcp(arguments) => qtcp::run(&arguments),
         Command::Rsvp(arguments) => rsvp::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),

@@ -57,6 +57,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use romer_record::run_list::RunListEntry;
 use romer_store::Runs;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -70,6 +71,23 @@ pub use log_tail::{Follower, LiveStream, LiveWay};
 /// The description of the interface (OpenAPI 3.1), as `/api/openapi.json` gives it.
 pub fn openapi() -> serde_json::Value {
     api::document()
+}
+
+/// The runs, newest first, with their results, as the console lists them.
+///
+/// # Errors
+/// In words, if the folder of runs cannot be read.
+pub fn list_runs(runs: &Runs) -> Result<Vec<RunListEntry>, String> {
+    runs::list(runs).map_err(|problem| problem.detail().to_owned())
+}
+
+/// Deletes a run by its name, as the console does: its own files, and of a linked run the link. A run that is being
+/// written is not deleted.
+///
+/// # Errors
+/// In words, if there is no such run, or it cannot be deleted.
+pub fn delete_run(runs: &Runs, name: &str) -> Result<(), String> {
+    runs::delete(runs, name).map_err(|problem| problem.detail().to_owned())
 }
 
 /// Where and for whom to serve.

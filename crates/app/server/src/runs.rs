@@ -17,10 +17,11 @@ use std::path::{Component, Path, PathBuf};
 use axum::http::StatusCode;
 use romer_analyze::reading;
 use romer_record::benchmark::Benchmark;
-use romer_record::closed_loop::{ClosedLoop, LoopVerdict};
+use romer_record::closed_loop::ClosedLoop;
 use romer_record::comparison::Comparison;
-use romer_record::document::{Measurement, ProbeDirection};
+use romer_record::document::Measurement;
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
+use romer_record::run_list::{RunKind, RunListEntry};
 use romer_report::comparison::{self, Figure, Subject};
 use romer_store::{MANIFEST_FILE, MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
@@ -30,54 +31,6 @@ use serde_json::{Map, Value};
 use crate::problem::Problem;
 use crate::scenario;
 use crate::warning_text::WithWarningText;
-
-/// Kind of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "RunKind")]
-pub(crate) enum FolderKind {
-    /// Measurement.
-    Measurement,
-    /// Benchmark.
-    Benchmark,
-    /// Emulation stored with `--out`.
-    Emulation,
-    /// Closed loop.
-    Loop,
-}
-
-/// A run in the list.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct RunListEntry {
-    /// Name of the run and its folder.
-    name: String,
-    /// Kind of the run.
-    kind: FolderKind,
-    /// Start time, RFC 3339; empty if the run cannot be read.
-    created: String,
-    /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read.
-    state: String,
-    /// Targets of a measurement or a loop; ports of a benchmark or an emulation.
-    targets: Vec<String>,
-    /// Traffic model of a measurement or a loop; procedure of a benchmark.
-    traffic: Option<String>,
-    /// Direction of the probes of a measurement or a loop.
-    direction: Option<ProbeDirection>,
-    /// Comment of the user.
-    comment: Option<String>,
-    /// Reason why the run cannot be read; `null` if it can.
-    error: Option<String>,
-    /// Delay, loss and MOS of each direction of a measurement.
-    figures: Vec<run_summary::FigureOutline>,
-    /// Number of checked limits; of a benchmark, including its claims.
-    limits: u64,
-    /// Failed limits and claims, as text.
-    failed_limits: Vec<String>,
-    /// Verdict of a closed loop; `null` for other runs, and for loops that were not closed.
-    verdict: Option<LoopVerdict>,
-    /// Actual folder of a run that is listed by a symbolic link; deleting the run removes the link only.
-    link_target: Option<String>,
-}
 
 /// A run with its documents.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -89,7 +42,7 @@ pub(crate) struct RunDocuments {
     /// State, with the values of the list of runs.
     state: String,
     /// Kind of the run.
-    kind: FolderKind,
+    kind: RunKind,
     /// Results of a measurement, one document for each stream (romer/measurement/1).
     measurements: Vec<WithWarningText<Measurement>>,
     /// Results of a benchmark (romer/benchmark/1).
@@ -149,26 +102,42 @@ pub(crate) fn list(runs: &Runs) -> Result<Vec<RunListEntry>, Problem> {
     Ok(all)
 }
 
-impl RunListEntry {
-    /// The folder, as long as nothing else is known of it.
-    fn damaged(folder: &Path, kind: FolderKind) -> Self {
-        Self {
-            name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-            kind,
-            created: String::new(),
-            state: "damaged".into(),
-            targets: Vec::new(),
-            traffic: None,
-            direction: None,
-            comment: None,
-            error: None,
-            figures: Vec::new(),
-            limits: 0,
-            failed_limits: Vec::new(),
-            verdict: None,
-            link_target: link_target(folder),
-        }
+/// The folder, as long as nothing else is known of it.
+fn unread(folder: &Path, kind: RunKind) -> RunListEntry {
+    RunListEntry {
+        name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        kind,
+        created: String::new(),
+        state: "damaged".into(),
+        size_octets: size(folder, FOLDER_DEPTH),
+        targets: Vec::new(),
+        traffic: None,
+        direction: None,
+        comment: None,
+        error: None,
+        figures: Vec::new(),
+        limits: 0,
+        failed_limits: Vec::new(),
+        verdict: None,
+        link_target: link_target(folder),
     }
+}
+
+/// Folders within each other in a run: a loop has its runs, and an emulation its figures.
+const FOLDER_DEPTH: u32 = 2;
+
+/// The size of the files in a folder and, so many levels deep, in its folders. Links within it are not followed.
+fn size(folder: &Path, depth: u32) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let sizes = entries.filter_map(|entry| {
+        let metadata = entry.metadata().ok()?;
+        match (metadata.is_dir(), depth.checked_sub(1)) {
+            (true, Some(depth)) => Some(size(&entry.path(), depth)),
+            (true, None) => None,
+            (false, _) => Some(metadata.len()),
+        }
+    });
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// Where a folder is that is listed by a link.
@@ -177,7 +146,7 @@ fn link_target(folder: &Path) -> Option<String> {
 }
 
 fn measurement(listed: &romer_store::Listed) -> RunListEntry {
-    let nothing = RunListEntry::damaged(&listed.path, FolderKind::Measurement);
+    let nothing = unread(&listed.path, RunKind::Measurement);
     match &listed.run {
         Ok(run) => {
             let manifest = run.manifest();
@@ -254,7 +223,7 @@ pub(crate) fn measurement_folder(runs: &Runs, name: &str) -> Result<PathBuf, Pro
 pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
     let any = path(runs, name)?;
     match stored_runs::kind(&any) {
-        Some(FolderKind::Loop) => return stored_loops::open(runs, &any, name),
+        Some(RunKind::Loop) => return stored_loops::open(runs, &any, name),
         Some(kind) => return stored_runs::open(&any, name, kind),
         None => {}
     }
@@ -278,7 +247,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<RunDocuments, Problem> {
         name: name.into(),
         folder: link_target(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
-        kind: FolderKind::Measurement,
+        kind: RunKind::Measurement,
         measurements: measurements.into_iter().map(WithWarningText).collect(),
         benchmark: None,
         emulation: None,
@@ -376,7 +345,7 @@ pub(crate) fn discard_loop(folder: &Path) -> bool {
 pub(crate) fn scenario_files(runs: &Runs, name: &str) -> Result<BTreeMap<String, String>, Problem> {
     let folder = path(runs, name)?;
     match stored_runs::kind(&folder) {
-        Some(FolderKind::Loop) => stored_loops::scenario_files(&folder),
+        Some(RunKind::Loop) => stored_loops::scenario_files(&folder),
         _ => Err(Problem::unprocessable("kind", "the run is no closed loop; open a loop for this")),
     }
 }

@@ -39,6 +39,7 @@ pub mod qtcp;
 pub mod quantity;
 pub mod refusal;
 pub mod respond;
+pub mod run_list;
 pub mod service;
 mod singleton;
 mod summary;
@@ -77,6 +78,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("qtcp-receiver", schemars::schema_for!(qtcp::QtcpReceiver)),
         ("qtcp-sender", schemars::schema_for!(qtcp::QtcpSender)),
         ("respond", schemars::schema_for!(respond::Respond)),
+        ("runs", schemars::schema_for!(run_list::RunList)),
         ("stream", schemars::schema_for!(document::StreamLine)),
     ]
 }

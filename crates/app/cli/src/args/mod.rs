@@ -22,6 +22,7 @@ mod qtcp;
 mod report;
 mod respond;
 mod rsvp;
+mod runs;
 mod shared;
 mod start;
 
@@ -53,6 +54,7 @@ pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
+pub(crate) use runs::{FolderArgs, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show or export a run: summary, HTML, JSON, CSV
     Report(ReportArgs),
+    /// List, show and delete saved runs
+    Runs(RunsArgs),
     /// Measure queuing delay as Qtcp does; convert and collate its files
     Qtcp(Box<QtcpArgs>),
     /// Reserve bandwidth for a flow with RSVP

@@ -9,6 +9,7 @@ use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
 use romer_record::document::{Doctor, ProbeDirection};
 use romer_record::emulation::Emulation as EmulationDocument;
+use romer_record::run_list::RunListEntry;
 use romer_units::Duration;
 use schemars::JsonSchema;
 
@@ -23,7 +24,7 @@ use crate::measurement_job::{self, Job, MeasurementRequest};
 use crate::problem::Problem;
 use crate::runs::delays::{self, DelaysOverTime};
 use crate::runs::exports::{self, Qtcp, Which};
-use crate::runs::{self, RunDocuments, RunListEntry};
+use crate::runs::{self, RunDocuments};
 use crate::samples;
 use crate::scenario::{self, PresetShown, ScenarioForms, ScenarioRequest};
 use crate::strict_json;

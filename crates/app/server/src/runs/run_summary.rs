@@ -4,38 +4,20 @@ use std::path::Path;
 
 use romer_record::benchmark::Judgement;
 use romer_record::document::{DelayKind, Limit, ProbeDirection};
+use romer_record::run_list::RunFigures;
 use romer_store::{BENCHMARK_FILE, MEASUREMENT_FILE, untrusted};
-use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::{benchmark_job, limits};
 
 /// Octets of a document that is read for the list.
 const MAX_DOCUMENT_OCTETS: u64 = 16 << 20;
 
-/// Results of one direction of a run. Of several streams: the highest delay and loss, and the lowest MOS.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "RunFigures")]
-pub(crate) struct FigureOutline {
-    /// Direction.
-    direction: ProbeDirection,
-    /// Median of the delay, nanoseconds.
-    delay_median_ns: Option<f64>,
-    /// 99 % quantile of the delay, nanoseconds.
-    delay_p99_ns: Option<f64>,
-    /// Kind of the delays: absolute, or relative to the minimum.
-    delay_kind: Option<DelayKind>,
-    /// Loss ratio: lost packets / sent packets.
-    loss_ratio: Option<f64>,
-    /// Mean opinion score of a call in this direction.
-    mos: Option<f64>,
-}
-
 /// What the list says of a document.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outline {
-    pub(super) figures: Vec<FigureOutline>,
+    pub(super) figures: Vec<RunFigures>,
     /// How many limits and claims were judged.
     pub(super) limits: u64,
     /// Those that failed, in words.
@@ -126,7 +108,7 @@ pub(super) fn benchmark(folder: &Path) -> Outline {
     }
 }
 
-fn figures(streams: &[Measured], way: ProbeDirection) -> Option<FigureOutline> {
+fn figures(streams: &[Measured], way: ProbeDirection) -> Option<RunFigures> {
     let directions = || {
         streams.iter().map(|stream| match way {
             ProbeDirection::Forward => &stream.forward,
@@ -136,7 +118,7 @@ fn figures(streams: &[Measured], way: ProbeDirection) -> Option<FigureOutline> {
     };
     let most = |of: fn(&DirectionOutline) -> Option<f64>| directions().filter_map(of).reduce(f64::max);
     let rated = streams.iter().flat_map(|stream| &stream.voice).filter(|voice| voice.direction == way);
-    let found = FigureOutline {
+    let found = RunFigures {
         direction: way,
         delay_median_ns: most(|direction| direction.delay_ns.median),
         delay_p99_ns: most(|direction| direction.delay_ns.p99),
@@ -171,7 +153,7 @@ mod tests {
         let found = measurement(folder.path(), false);
         assert_eq!(
             found.figures,
-            [FigureOutline {
+            [RunFigures {
                 direction: ProbeDirection::Forward,
                 delay_median_ns: Some(5.0),
                 delay_p99_ns: Some(10.0),

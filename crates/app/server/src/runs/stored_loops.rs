@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use romer_loop::folder::{self, DOCUMENT, EMULATED, EMULATION, PAGE, PATH, SAMPLES, SCENARIO};
 use romer_record::closed_loop::{ClosedLoop, LOOP};
+use romer_record::run_list::{RunKind, RunListEntry};
 use romer_store::{MANIFEST_FILE, Run, Runs, State, untrusted};
 
-use super::{
-    FolderKind, MEASUREMENT_FILES, RunDocuments, RunListEntry, StoredLoop, name_among, remove, stored_runs,
-};
+use super::{MEASUREMENT_FILES, RunDocuments, StoredLoop, name_among, remove, stored_runs};
 use crate::problem::Problem;
 use crate::request_guard::LARGEST_BODY;
 use crate::scenario;
@@ -75,7 +74,7 @@ pub(super) fn outline(folder: &Path, listed: &mut RunListEntry) -> Result<(), Pr
 /// A loop with its document and the names of its runs.
 pub(super) fn open(runs: &Runs, folder: &Path, name: &str) -> Result<RunDocuments, Problem> {
     let document = document(folder)?;
-    let listed = stored_runs::listed(folder, FolderKind::Loop);
+    let listed = stored_runs::listed(folder, RunKind::Loop);
     // The path may have been measured elsewhere.
     let path = match (inner(folder, PATH), &document) {
         (Some(_), _) => Some(format!("{name}/{PATH}")),
@@ -86,7 +85,7 @@ pub(super) fn open(runs: &Runs, folder: &Path, name: &str) -> Result<RunDocument
         name: name.into(),
         folder: super::link_target(folder).unwrap_or_else(|| folder.display().to_string()),
         state: listed.state,
-        kind: FolderKind::Loop,
+        kind: RunKind::Loop,
         measurements: Vec::new(),
         benchmark: None,
         emulation: None,

@@ -5,11 +5,12 @@ use std::path::Path;
 use crate::warning_text::WithWarningText;
 use romer_loop::folder::PAGE;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
+use romer_record::run_list::{RunKind, RunListEntry};
 use romer_store::{BenchmarkRun, MANIFEST_FILE, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{FolderKind, RunDocuments, RunListEntry, remove, run_summary, stored_loops};
+use super::{RunDocuments, remove, run_summary, stored_loops, unread};
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -28,18 +29,18 @@ pub(super) const MOST_EMULATIONS: usize = 200;
 const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 
 /// What a folder is; `None` for a measurement, and for what is nothing of romer's.
-pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
+pub(super) fn kind(folder: &Path) -> Option<RunKind> {
     if untrusted::is_file(&folder.join(MANIFEST_FILE)) {
         return None;
     }
     if BenchmarkRun::plan(folder).is_ok() {
-        return Some(FolderKind::Benchmark);
+        return Some(RunKind::Benchmark);
     }
     // A loop has the document of its emulation too.
     if stored_loops::is_loop(folder) {
-        return Some(FolderKind::Loop);
+        return Some(RunKind::Loop);
     }
-    untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(FolderKind::Emulation)
+    untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(RunKind::Emulation)
 }
 
 /// The part of a document that identifies its schema.
@@ -70,16 +71,16 @@ pub(super) fn list(runs: &Runs) -> Vec<RunListEntry> {
     paths.filter_map(|path| kind(&path).map(|kind| listed(&path, kind))).collect()
 }
 
-pub(super) fn listed(folder: &Path, kind: FolderKind) -> RunListEntry {
-    let mut listed = RunListEntry::damaged(folder, kind);
+pub(super) fn listed(folder: &Path, kind: RunKind) -> RunListEntry {
+    let mut listed = unread(folder, kind);
     let filled = match kind {
-        FolderKind::Loop => stored_loops::outline(folder, &mut listed),
-        FolderKind::Emulation => emulation(folder).map(|document| {
+        RunKind::Loop => stored_loops::outline(folder, &mut listed),
+        RunKind::Emulation => emulation(folder).map(|document| {
             listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
             listed.created = document.started;
             listed.state = "complete".into();
         }),
-        FolderKind::Benchmark | FolderKind::Measurement => benchmark(folder, &mut listed),
+        RunKind::Benchmark | RunKind::Measurement => benchmark(folder, &mut listed),
     };
     listed.error = filled.err().map(|problem| problem.detail().to_owned());
     listed
@@ -102,10 +103,10 @@ fn emulation(folder: &Path) -> Result<Emulation, Problem> {
 }
 
 /// One of them with its document.
-pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDocuments, Problem> {
+pub(super) fn open(folder: &Path, name: &str, kind: RunKind) -> Result<RunDocuments, Problem> {
     let listed = listed(folder, kind);
-    let emulation = if kind == FolderKind::Emulation { Some(emulation(folder)?) } else { None };
-    let benchmark = if kind == FolderKind::Benchmark { BenchmarkRun::document(folder)? } else { None };
+    let emulation = if kind == RunKind::Emulation { Some(emulation(folder)?) } else { None };
+    let benchmark = if kind == RunKind::Benchmark { BenchmarkRun::document(folder)? } else { None };
     Ok(RunDocuments {
         name: name.into(),
         folder: super::link_target(folder).unwrap_or_else(|| folder.display().to_string()),
@@ -122,10 +123,10 @@ pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<RunDoc
 }
 
 /// The page that lies in the folder.
-pub(super) fn report(folder: &Path, kind: FolderKind) -> Result<String, Problem> {
+pub(super) fn report(folder: &Path, kind: RunKind) -> Result<String, Problem> {
     let (file, who) = match kind {
-        FolderKind::Loop => (PAGE, "loop"),
-        FolderKind::Benchmark | FolderKind::Emulation | FolderKind::Measurement => (REPORT_FILE, "benchmark"),
+        RunKind::Loop => (PAGE, "loop"),
+        RunKind::Benchmark | RunKind::Emulation | RunKind::Measurement => (REPORT_FILE, "benchmark"),
     };
     untrusted::read_text(&folder.join(file), MAX_DOCUMENT_OCTETS).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::not_found(format!(
@@ -136,11 +137,11 @@ pub(super) fn report(folder: &Path, kind: FolderKind) -> Result<String, Problem>
 }
 
 /// Takes one away.
-pub(super) fn delete(folder: &Path, kind: FolderKind) -> Result<(), Problem> {
+pub(super) fn delete(folder: &Path, kind: RunKind) -> Result<(), Problem> {
     match kind {
-        FolderKind::Emulation => {}
-        FolderKind::Loop => return stored_loops::delete(folder),
-        FolderKind::Benchmark | FolderKind::Measurement => return Ok(BenchmarkRun::remove(folder)?),
+        RunKind::Emulation => {}
+        RunKind::Loop => return stored_loops::delete(folder),
+        RunKind::Benchmark | RunKind::Measurement => return Ok(BenchmarkRun::remove(folder)?),
     }
     // A link leads to figures that are not the emulation's.
     let figures = folder.join("figures");
@@ -216,11 +217,11 @@ mod tests {
         let other = keep_emulation(&runs, &document).unwrap();
         assert_ne!(name, other);
         let folder = runs.root().join(&name);
-        assert_eq!(kind(&folder), Some(FolderKind::Emulation));
-        let opened = open(&folder, &name, FolderKind::Emulation).unwrap();
+        assert_eq!(kind(&folder), Some(RunKind::Emulation));
+        let opened = open(&folder, &name, RunKind::Emulation).unwrap();
         assert_eq!(opened.emulation.unwrap(), WithWarningText(document.clone()));
-        assert!(report(&folder, FolderKind::Emulation).unwrap().contains("a to b: 7 packets"));
-        delete(&folder, FolderKind::Emulation).unwrap();
+        assert!(report(&folder, RunKind::Emulation).unwrap().contains("a to b: 7 packets"));
+        delete(&folder, RunKind::Emulation).unwrap();
         assert!(!folder.exists(), "nothing of it is left");
         for number in 1..MOST_EMULATIONS {
             let held = runs.root().join(number.to_string());
