@@ -372,6 +372,11 @@ pub(crate) fn json_lines_interval(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(20)..=Duration::from_secs(3_600), "from 20ms to 1h")
 }
 
+/// How old something may be. A number alone could be days as well as seconds, and is refused.
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_secs(1)..=LONGEST_DURATION, "from 1s to 100 years")
+}
+
 pub(crate) fn every(text: &str) -> Result<Duration, String> {
     within(
         &in_seconds(text),

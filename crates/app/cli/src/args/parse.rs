@@ -425,6 +425,7 @@ mod tests {
             ("interval", Bare::NeedsUnit),
             ("json-lines-interval", Bare::NeedsUnit),
             ("every", Bare::Accepted),
+            ("keep", Bare::NeedsUnit),
             ("delay", Bare::NeedsUnit),
             ("jitter", Bare::NeedsUnit),
             ("allowance", Bare::NeedsUnit),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{Args, Subcommand};
 use romer_units::Duration;
 
 use super::shared::OUTPUT;
@@ -81,14 +81,13 @@ pub(crate) struct ShowArgs {
 /// Arguments of `romer runs prune`.
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("keeping").args(["keep", "keep_number", "keep_size"]).required(true).multiple(true),
     long_about = "Delete the runs that exceed a limit: of age, number or size. A run that is being written is not deleted, \
         nor one that cannot be read. Of a run that lies elsewhere only the link is deleted.",
     after_help = "Examples:\n  romer runs prune --keep 30d --dry-run\n  romer runs prune --keep-number 1000 --keep-size 2GB"
 )]
 pub(crate) struct PruneArgs {
     /// Keep runs that began within this time, such as 30d
-    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = values::age, allow_hyphen_values = true, required_unless_present_any = ["keep_number", "keep_size"])]
     pub(crate) keep: Option<Duration>,
     /// Keep the latest N runs
     #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true)]

@@ -251,6 +251,12 @@ fn plans_beside_a_run_are_refused() {
     check("loop");
 }
 
+/// Without a limit nothing is deleted, and a mistyped name deletes nothing.
+#[test]
+fn runs_are_not_deleted_by_mistake() {
+    check("runs");
+}
+
 #[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
@@ -321,6 +327,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "analyze",
         "compare",
         "lab",
+        "runs",
         "emulate",
         "demo",
         "doctor",

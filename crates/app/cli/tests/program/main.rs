@@ -49,6 +49,7 @@ mod refused;
 mod route;
 mod rsvp;
 mod rsvp_router;
+mod runs;
 mod shaping;
 mod standing_still;
 mod streams;
