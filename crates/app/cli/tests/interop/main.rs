@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod packets;
 mod relay;
 mod rsvp;
 mod stamp_suite;

@@ -24,7 +24,7 @@ fn runs_are_listed_and_pruned() {
         fs::write(run.unwrap().path().join("packets.parquet"), "not read").unwrap();
     }
     let runs = |words: &[&str]| {
-        let mut command = romer([&["runs"], words].concat());
+        let mut command = romer([&["runs"][..], words].concat());
         process::run(command.arg("--runs").arg(&folder)).with_code(0)
     };
     let list = runs(&["list", "--json", "-"]).document();
