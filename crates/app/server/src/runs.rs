@@ -283,9 +283,11 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
 }
 
 /// The files of a measurement, its manifest last.
-const MEASUREMENT_FILES: [&str; 6] = [
+const MEASUREMENT_FILES: [&str; 7] = [
     "report.html",
     MEASUREMENT_FILE,
+    // Of earlier versions.
+    "measurement.json",
     "packets.parquet",
     "packets.log",
     stored_runs::EMULATED_FILE,

@@ -1,8 +1,10 @@
 //! Files that are either there whole or not at all, whatever happens.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
 
 use crate::error::StoreError;
 use crate::untrusted;
@@ -73,13 +75,37 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 
 /// Reads a text file of a bounded size inside a folder of ours.
 pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
-    let octets = untrusted::read(path, MOST_OCTETS).map_err(|error| match error.kind() {
+    text_of(path, read_octets(path)?)
+}
+
+/// Reads a text file that is compressed with gzip. Its text is bounded as well.
+pub(crate) fn read_packed_text(path: &Path) -> Result<String, StoreError> {
+    let packed = read_octets(path)?;
+    let mut octets = Vec::new();
+    GzDecoder::new(packed.as_slice())
+        .take(MOST_OCTETS + 1)
+        .read_to_end(&mut octets)
+        .map_err(|error| StoreError::malformed(path, "gzip", error))?;
+    if octets.len() as u64 > MOST_OCTETS {
+        return Err(too_large(path, octets.len() as u64));
+    }
+    text_of(path, octets)
+}
+
+fn too_large(path: &Path, found: u64) -> StoreError {
+    StoreError::TooLarge { path: path.to_path_buf(), found, unit: "octets", limit: MOST_OCTETS }
+}
+
+fn read_octets(path: &Path) -> Result<Vec<u8>, StoreError> {
+    untrusted::read(path, MOST_OCTETS).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
-            let found = path.metadata().map_or(MOST_OCTETS + 1, |found| found.len());
-            StoreError::TooLarge { path: path.to_path_buf(), found, unit: "octets", limit: MOST_OCTETS }
+            too_large(path, path.metadata().map_or(MOST_OCTETS + 1, |found| found.len()))
         }
         _ => StoreError::io("read the file", path)(error),
-    })?;
+    })
+}
+
+fn text_of(path: &Path, octets: Vec<u8>) -> Result<String, StoreError> {
     String::from_utf8(octets).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         StoreError::malformed(path, format!("byte {at}"), "it is not UTF-8 text")

@@ -3,7 +3,7 @@
 //! A run is a folder. While it is being measured it holds `manifest.json` and `packets.log`, an append-only file
 //! of framed entries ([`LogWriter`], [`LogThread`]) from which everything acknowledged can be read after the
 //! program was killed ([`recover`]). When it ends, `packets.parquet` is made of it under another name and renamed,
-//! `measurement.json` is put beside it, and `report.html` if it is requested. Only when all that is safe on the disk is
+//! `measurement.json.gz` is put beside it, and `report.html` if it is requested. Only when all that is safe on the disk is
 //! the log removed ([`NewRun::finish`]).
 //!
 //! A benchmark's folder ([`BenchmarkRun`]) holds its plan and a log of its trials, each kept as it ends, and at the end
@@ -40,6 +40,7 @@ pub use parquet_rows::{Outcome, Outcomes, PACKETS_SCHEMA, RowsFile, read_rows, w
 pub use reader::{LogFrame, LogReader, Recovered, recover};
 pub use run::{
     Finished, Location, MANIFEST_FILE, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of,
+    measurement_text,
 };
 pub use runs::{Listed, Runs};
 pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

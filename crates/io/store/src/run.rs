@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements, ProbeDirection};
 use romer_record::event::Event;
 use romer_record::manifest::{MANIFEST, MOST_STREAMS, Manifest, Status};
@@ -24,11 +26,14 @@ use crate::writer::{LogFile, LogWriter};
 pub const MANIFEST_FILE: &str = "manifest.json";
 const LOG_FILE: &str = "packets.log";
 const ROWS_FILE: &str = "packets.parquet";
-/// The file of the measurement documents in a run's folder.
-pub const MEASUREMENT_FILE: &str = "measurement.json";
+/// The file of the measurement documents in a run's folder, compressed with gzip: it is one fifth of the size then.
+pub const MEASUREMENT_FILE: &str = "measurement.json.gz";
+/// The same as earlier versions wrote it, and as a user may have unpacked it.
+const PLAIN_MEASUREMENT_FILE: &str = "measurement.json";
 const REPORT_FILE: &str = "report.html";
 /// Everything that a run's folder may hold by our hand, the manifest last: what has it is a run.
-const FILES: [&str; 5] = [REPORT_FILE, MEASUREMENT_FILE, ROWS_FILE, LOG_FILE, MANIFEST_FILE];
+const FILES: [&str; 6] =
+    [REPORT_FILE, MEASUREMENT_FILE, PLAIN_MEASUREMENT_FILE, ROWS_FILE, LOG_FILE, MANIFEST_FILE];
 /// Runs of one name that may begin in one second.
 const MOST_NAMESAKES: u32 = 1_000;
 
@@ -201,9 +206,9 @@ impl NewRun {
     pub fn finish(mut self, end: &Finished<'_>) -> Result<Run, StoreError> {
         parquet_rows::write_rows(&self.folder.join(ROWS_FILE), end.rows, end.outcomes)?;
         let document = self.folder.join(MEASUREMENT_FILE);
-        let text = document_of(end.measurements)
-            .map_err(|error| StoreError::io("write the document", &document)(io::Error::other(error)))?;
-        durable::put_bytes(&document, text.as_bytes())?;
+        let packed =
+            packed_document(end.measurements).map_err(StoreError::io("write the document", &document))?;
+        durable::put_bytes(&document, &packed)?;
         if let Some(html) = end.html {
             durable::put_bytes(&self.folder.join(REPORT_FILE), html.as_bytes())?;
         }
@@ -233,6 +238,33 @@ pub fn document_of(measurements: &[Measurement]) -> Result<String, serde_json::E
     }?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same on one line, compressed.
+fn packed_document(measurements: &[Measurement]) -> io::Result<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    match measurements {
+        [one] => serde_json::to_writer(&mut packed, one)?,
+        several => serde_json::to_writer(
+            &mut packed,
+            &Measurements { schema: MEASUREMENT.into(), measurements: several.to_vec() },
+        )?,
+    }
+    packed.write_all(b"\n")?;
+    packed.finish()
+}
+
+/// The text of the document of the run in `folder`.
+///
+/// # Errors
+/// [`StoreError::Io`] where it has none (it did not end), [`StoreError::TooLarge`], [`StoreError::Malformed`].
+pub fn measurement_text(folder: &Path) -> Result<String, StoreError> {
+    let packed = folder.join(MEASUREMENT_FILE);
+    let plain = folder.join(PLAIN_MEASUREMENT_FILE);
+    if !exists(&packed)? && exists(&plain)? {
+        return durable::read_text(&plain);
+    }
+    durable::read_packed_text(&packed)
 }
 
 /// How a run stands.
@@ -390,7 +422,8 @@ impl Run {
             measurements: Option<IgnoredAny>,
         }
         let path = self.folder.join(MEASUREMENT_FILE);
-        let text = read_json_text(&path, MEASUREMENT)?;
+        let text = measurement_text(&self.folder)?;
+        check_schema(&path, &text, MEASUREMENT)?;
         if parse_json::<Several>(&path, &text)?.measurements.is_some() {
             parse_json::<Measurements>(&path, &text).map(|several| several.measurements)
         } else {
@@ -446,7 +479,7 @@ fn name_of(folder: &Path) -> String {
 
 fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let path = folder.join(MANIFEST_FILE);
-    let mut text = serde_json::to_string_pretty(manifest)
+    let mut text = serde_json::to_string(manifest)
         .map_err(|error| StoreError::io("write the manifest", &path)(io::Error::other(error)))?;
     text.push('\n');
     durable::put_bytes(&path, text.as_bytes())
@@ -481,20 +514,21 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
 
 /// Reads a JSON document whose `schema` must be `schema` (`romer/NAME/VERSION`).
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, StoreError> {
-    parse_json(path, &read_json_text(path, schema)?)
+    let text = durable::read_text(path)?;
+    check_schema(path, &text, schema)?;
+    parse_json(path, &text)
 }
 
-/// The text of such a document.
-fn read_json_text(path: &Path, schema: &str) -> Result<String, StoreError> {
+/// Refuses the text of a document whose `schema` is another.
+fn check_schema(path: &Path, text: &str, schema: &str) -> Result<(), StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct DocumentHeader {
         schema: String,
     }
-    let text = durable::read_text(path)?;
-    let found = parse_json::<DocumentHeader>(path, &text)?.schema;
+    let found = parse_json::<DocumentHeader>(path, text)?.schema;
     if found == schema {
-        return Ok(text);
+        return Ok(());
     }
     let (family, known) = schema.rsplit_once('/').unwrap_or((schema, ""));
     let version = found.strip_prefix(family).and_then(|rest| rest.strip_prefix('/'));

@@ -93,7 +93,7 @@ fn completing_follows_no_link() {
     let folder = killed_run(home.path());
     let victim = home.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    for name in ["packets.parquet", "measurement.json", "report.html", "manifest.json"] {
+    for name in ["packets.parquet", "measurement.json.gz", "report.html", "manifest.json"] {
         symlink(&victim, folder.join(format!("{name}.unfinished"))).unwrap();
     }
     let run = Run::open(&folder).unwrap();
@@ -117,7 +117,7 @@ fn what_is_no_file_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let outside = home.path().join("outside");
     fs::write(&outside, "a secret of the system").unwrap();
-    for name in ["manifest.json", "packets.log", "packets.parquet", "measurement.json", "report.html"] {
+    for name in ["manifest.json", "packets.log", "packets.parquet", "measurement.json.gz", "report.html"] {
         for kind in ["pipe", "link", "endless"] {
             let folder = killed_run(&home.path().join(format!("{name}-{kind}")));
             let path = folder.join(name);
@@ -130,7 +130,7 @@ fn what_is_no_file_is_refused() {
             let refusal = match Run::open(&folder) {
                 Err(error) => Some(error),
                 Ok(run) => match name {
-                    "measurement.json" => run.measurements().err(),
+                    "measurement.json.gz" => run.measurements().err(),
                     "report.html" => run.report().err(),
                     _ => run.rows().err(),
                 },

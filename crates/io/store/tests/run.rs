@@ -126,7 +126,10 @@ fn a_finished_run_holds_its_files_and_no_log() {
     assert_eq!(rows.streams[&0], assemble(&entries));
     drop(log);
     let run = finish(run, &rows.streams);
-    assert_eq!(names(run.folder()), ["manifest.json", "measurement.json", "packets.parquet", "report.html"]);
+    assert_eq!(
+        names(run.folder()),
+        ["manifest.json", "measurement.json.gz", "packets.parquet", "report.html"]
+    );
     assert_eq!(run.state(), State::Complete);
     let again = run.rows().unwrap();
     assert_eq!((again.source, &again.streams), (RowsSource::Finished, &rows.streams));
@@ -185,7 +188,7 @@ fn a_killed_run_is_completed_once_and_a_live_one_is_left_alone() {
         Finished { status: Status::Recovered, rows: &rows, measurements: &[], outcomes: &(), html: None };
     let run = killed.resume().unwrap().finish(&end).unwrap();
     assert_eq!((run.state(), run.rows().unwrap().streams), (State::Recovered, rows));
-    assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.parquet"]);
+    assert_eq!(names(&path), ["manifest.json", "measurement.json.gz", "packets.parquet"]);
     assert!(matches!(run.resume(), Err(StoreError::NotARun { .. })));
 }
 
@@ -213,7 +216,7 @@ fn a_run_that_cannot_be_put_in_place_is_still_there_to_be_recovered() {
     log.flush();
     drop(log);
     // A folder in the way stands for a disk that refuses.
-    fs::create_dir(path.join("measurement.json")).unwrap();
+    fs::create_dir(path.join("measurement.json.gz")).unwrap();
     let end = Finished {
         status: Status::Complete,
         rows: &BTreeMap::new(),
@@ -223,7 +226,7 @@ fn a_run_that_cannot_be_put_in_place_is_still_there_to_be_recovered() {
     };
     let error = run.finish(&end).unwrap_err();
     assert_eq!(error.exit(), Exit::Environment);
-    assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.log", "packets.parquet"]);
+    assert_eq!(names(&path), ["manifest.json", "measurement.json.gz", "packets.log", "packets.parquet"]);
     assert_eq!(Run::open(&path).unwrap().state(), State::Killed);
 }
 

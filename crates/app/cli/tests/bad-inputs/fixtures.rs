@@ -309,6 +309,12 @@ fn spoil(folder: &Path, damage: &str) {
         "document" => "measurement.json",
         _ => panic!("a run has no {file}"),
     });
+    if file == "document" {
+        // Unpacked, as earlier versions wrote it.
+        let text = romer_store::measurement_text(folder).unwrap();
+        fs::remove_file(folder.join(romer_store::MEASUREMENT_FILE)).unwrap();
+        fs::write(&path, text).unwrap();
+    }
     let whole = fs::read(&path).unwrap();
     let write = |octets: &[u8]| fs::write(&path, octets).unwrap();
     match how {

@@ -228,10 +228,14 @@ impl Lab {
     }
 }
 
+/// The document in the folder of a run.
+pub(crate) fn stored(run: &Path) -> Value {
+    serde_json::from_str(&romer_store::measurement_text(run).unwrap()).unwrap()
+}
+
 /// The document that a measurement has left in `home`.
 pub(crate) fn kept(home: &TempDir) -> Value {
-    let document = fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
-    let document = serde_json::from_str(&document).unwrap();
+    let document = stored(&home.path().join("run"));
     schema::assert_valid(&document, "measurement");
     document
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, Lab, stored};
 use crate::common::process::{self, Ended, Process, romer};
 use crate::common::{at, number, schema};
 
@@ -60,7 +60,7 @@ fn loop_of_a_run() {
     let told = close(&run, &out, &[]).with_code(0).stdout;
     let document = read(&out.join("loop.json"));
     schema::assert_valid(&document, "loop");
-    let again = read(&out.join("emulated/measurement.json"));
+    let again = stored(&out.join("emulated"));
     for (place, expected) in [
         ("/traffic/payload_octets", Value::from(300)),
         ("/traffic/dscp", 46.into()),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab, Run, kept};
+use crate::common::lab::{FAR, FAR_V6, Lab, Run, kept, stored};
 use crate::common::process::{self, Process, romer};
 use crate::common::{at, count, warned};
 
@@ -151,10 +151,9 @@ fn a_one_way_run_gives_its_document_again_and_holds_limits_by_direction() {
     let _responder = lab.respond(&[]);
     let options = ["--direction", "both", "--count", "20", "--interval", "5ms", "--report", FAR];
     let run = lab.measure(&options);
-    let kept = fs::read_to_string(run.folder().join("measurement.json")).unwrap();
-    assert_eq!(kept, run.ended.stdout);
+    assert_eq!(stored(&run.folder()), run.document());
     let mut report = romer(["report", "--quiet", "--json", "-"]);
-    assert_eq!(process::run(report.arg(run.folder())).with_code(0).stdout, kept);
+    assert_eq!(process::run(report.arg(run.folder())).with_code(0).stdout, run.ended.stdout);
     let page = fs::read_to_string(run.folder().join("report.html")).unwrap();
     assert!(
         page.contains("<span>Forward: ") && page.contains("<span>Reverse: ") && !page.contains("<span>Round")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::common::lab::{FAR, Lab};
+use super::common::lab::{FAR, Lab, stored};
 use super::common::process::{self, Process};
 use super::common::{at, schema};
 
@@ -11,8 +11,7 @@ fn runs(folder: &Path) -> Vec<serde_json::Value> {
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     let read = |run: &std::path::PathBuf| {
-        let document = std::fs::read_to_string(run.join("measurement.json")).unwrap();
-        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let document = stored(run);
         schema::assert_valid(&document, "measurement");
         document
     };

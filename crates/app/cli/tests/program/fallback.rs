@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab, is_inside};
+use crate::common::lab::{FAR, Lab, is_inside, stored};
 use crate::common::process::romer;
 use crate::common::{at, count, process, schema, warned};
 
@@ -41,8 +41,7 @@ fn without_a_control_channel_the_reflector_is_measured_with_what_it_tells_and_th
     let ended = process::run(&mut command).with_code(0);
     assert_eq!(ended.stderr.lines().count(), 1);
     assert!(ended.stderr.starts_with("note: no romer responder at 198.18.0.3:8862"), "{ended:?}");
-    let kept = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
-    let document = serde_json::from_str(&kept).unwrap();
+    let document = stored(&home.path().join("run"));
     schema::assert_valid(&document, "measurement");
     assert_without_responder_log(&document, 20, 0);
 }

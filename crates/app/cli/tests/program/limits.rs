@@ -1,9 +1,7 @@
 //! Limits that are stated, and what becomes of them.
 
-use std::fs;
-
 use crate::common::at;
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, Lab, stored};
 use crate::common::process;
 
 #[test]
@@ -34,5 +32,5 @@ fn limits_that_hold_give_exit_code_0_and_one_that_is_broken_gives_6_with_the_res
 
     // Read again, the run has the same verdicts.
     let again = process::run(process::romer(["report", "--json", "-"]).arg(broken.folder())).with_code(0);
-    assert_eq!(again.stdout, fs::read_to_string(broken.folder().join("measurement.json")).unwrap());
+    assert_eq!(again.document(), stored(&broken.folder()));
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab, Run, packets};
+use crate::common::lab::{FAR, FAR_V6, Lab, Run, packets, stored};
 use crate::common::process::{self, romer};
 use crate::common::{at, count, number, schema};
 
@@ -116,11 +116,10 @@ fn a_run_is_kept_whole_and_gives_the_same_document_again_from_its_rows() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort_unstable();
-    assert_eq!(names, ["manifest.json", "measurement.json", "packets.parquet"]);
-    let kept = fs::read_to_string(run.folder().join("measurement.json")).unwrap();
-    assert_eq!(kept, run.ended.stdout);
+    assert_eq!(names, ["manifest.json", "measurement.json.gz", "packets.parquet"]);
+    assert_eq!(stored(&run.folder()), run.document());
     let mut report = romer(["report", "--quiet", "--json", "-"]);
-    assert_eq!(process::run(report.arg(run.folder())).with_code(0).stdout, kept);
+    assert_eq!(process::run(report.arg(run.folder())).with_code(0).stdout, run.ended.stdout);
     let manifest: Value =
         serde_json::from_str(&fs::read_to_string(run.folder().join("manifest.json")).unwrap()).unwrap();
     schema::assert_valid(&manifest, "manifest");
@@ -141,12 +140,12 @@ fn a_run_is_not_overwritten_without_force() {
     let _responder = lab.respond(&[]);
     let (mut first, home) = lab.measuring(&["--count", "1", "--quiet", FAR]);
     process::run(&mut first).with_code(0);
-    let before = fs::read(home.path().join("run/measurement.json")).unwrap();
+    let before = fs::read(home.path().join("run/measurement.json.gz")).unwrap();
     let again = process::run(&mut first).with_code(2);
     assert!(again.stderr.starts_with("error: ") && again.stderr.contains("--force"), "{again:?}");
-    assert_eq!(fs::read(home.path().join("run/measurement.json")).unwrap(), before);
+    assert_eq!(fs::read(home.path().join("run/measurement.json.gz")).unwrap(), before);
     process::run(first.arg("--force")).with_code(0);
-    assert_ne!(fs::read(home.path().join("run/measurement.json")).unwrap(), before);
+    assert_ne!(fs::read(home.path().join("run/measurement.json.gz")).unwrap(), before);
 }
 
 #[test]

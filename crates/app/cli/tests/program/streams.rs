@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, Lab, stored};
 use crate::common::{at, count, process, schema};
 
 fn lines(text: &str) -> Vec<Value> {
@@ -32,8 +32,7 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
     let (last, before) = lines.split_last().unwrap();
     assert_eq!(at(last, "/type"), "final");
     assert!(before.iter().all(|line| at(line, "/type") != "final"));
-    let kept = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
-    assert_eq!(at(last, "/measurement"), &serde_json::from_str::<Value>(&kept).unwrap());
+    assert_eq!(at(last, "/measurement"), &stored(&home.path().join("run")));
 }
 
 #[test]
@@ -87,7 +86,7 @@ fn a_reader_that_never_reads_is_given_up_at_the_end_and_a_signal_ends_that_wait(
         ];
         let (mut command, home) = lab.measuring(&asked);
         let mut stalled = process::Process::start(&mut command);
-        let kept = home.path().join("run/measurement.json");
+        let kept = home.path().join("run/measurement.json.gz");
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !kept.exists() {
             assert!(std::time::Instant::now() < until, "the run is not kept");
@@ -159,7 +158,7 @@ fn a_measurement_without_an_output_is_told_so_at_once_and_one_whose_output_is_fu
         let script = format!("exec \"$0\" \"$@\" {redirected}");
         command.args(["-c", &script, process::PROGRAM]).args(asked).args(more);
         let ended = process::run(&mut command).with_code(code);
-        let kept = std::fs::read_to_string(run.join("measurement.json")).ok();
+        let kept = romer_store::measurement_text(&run).ok();
         (ended, kept.map(|kept| serde_json::from_str::<Value>(&kept).unwrap()))
     };
     let received = |kept: Option<Value>| count(&kept.unwrap(), "/round_trip/packets/received");

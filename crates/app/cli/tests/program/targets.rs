@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab};
+use crate::common::lab::{FAR, FAR_V6, Lab, stored};
 use crate::common::reflector::{Fault, Reflector};
 use crate::common::{at, count, number, process, schema, warned};
 
@@ -44,8 +44,7 @@ fn targets_that_do_not_answer_have_their_documents_and_the_others_are_measured_w
         run.ended.stderr.lines().filter(|line| line.contains("the other targets are measured")).count();
     assert_eq!(notes, 2, "{}", run.ended.stderr);
     // What is kept tells the same when it is read again.
-    let kept = std::fs::read_to_string(run.folder().join("measurement.json")).unwrap();
-    let kept: Value = serde_json::from_str(&kept).unwrap();
+    let kept = stored(&run.folder());
     assert_eq!(at(&kept, "/measurements").as_array().unwrap(), &streams);
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_record::benchmark::Judgement;
 use romer_record::document::{DelayKind, Limit, ProbeDirection};
 use romer_record::run_list::RunFigures;
-use romer_store::{BENCHMARK_FILE, MEASUREMENT_FILE, untrusted};
+use romer_store::{BENCHMARK_FILE, measurement_text, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -79,7 +79,9 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
 
 /// The outline of a measurement in its folder; empty as long as there is no document.
 pub(super) fn measurement(folder: &Path, partial: bool) -> Outline {
-    let Some(mut document) = read::<Measured>(&folder.join(MEASUREMENT_FILE)) else {
+    let Some(mut document) =
+        measurement_text(folder).ok().and_then(|text| serde_json::from_str::<Measured>(&text).ok())
+    else {
         return Outline::default();
     };
     let several = std::mem::take(&mut document.measurements);
@@ -149,7 +151,7 @@ mod tests {
             })
         };
         let document = json!({"schema": "x", "measurements": [stream(5.0, 0.0, 4.1), stream(3.0, 0.5, 4.4)]});
-        std::fs::write(folder.path().join(MEASUREMENT_FILE), document.to_string()).unwrap();
+        std::fs::write(folder.path().join("measurement.json"), document.to_string()).unwrap();
         let found = measurement(folder.path(), false);
         assert_eq!(
             found.figures,
@@ -164,10 +166,10 @@ mod tests {
         );
         assert_eq!(found.limits, 2);
         assert_eq!(found.failed_limits, ["h: forward.loss.ratio<0.01, measured 50.0 %"]);
-        std::fs::write(folder.path().join(MEASUREMENT_FILE), stream(7.0, 0.0, 4.0).to_string()).unwrap();
+        std::fs::write(folder.path().join("measurement.json"), stream(7.0, 0.0, 4.0).to_string()).unwrap();
         let one = measurement(folder.path(), false);
         assert_eq!((one.figures[0].delay_median_ns, one.limits, one.failed_limits.len()), (Some(7.0), 1, 0));
-        std::fs::write(folder.path().join(MEASUREMENT_FILE), "{").unwrap();
+        std::fs::write(folder.path().join("measurement.json"), "{").unwrap();
         assert_eq!(measurement(folder.path(), false), Outline::default());
     }
 
