@@ -1,6 +1,5 @@
 //! What the analysis finds of single packets, for the packet log.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use romer_clock::skew::rounded;
@@ -54,7 +53,7 @@ pub fn of_rows<'a>(
     })
 }
 
-fn row_at(rows: &Cow<'_, [RoundTrip]>, place: usize) -> RoundTrip {
+fn row_at(rows: &[RoundTrip], place: usize) -> RoundTrip {
     rows.get(place).copied().unwrap_or_default()
 }
 

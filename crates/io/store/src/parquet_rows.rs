@@ -168,7 +168,7 @@ fn write_column<W: std::io::Write + Send>(
         }
         ColumnKind::Word { get, .. } | ColumnKind::ComputedWord { get } => {
             let present = presence(&|row| get(row).is_some());
-            writer.typed::<ByteArrayType>().write_batch(&words(rows, get), Some(&present), None)?;
+            writer.typed::<ByteArrayType>().write_batch(&words(rows, get), Some(present.as_slice()), None)?;
             return writer.close();
         }
         ColumnKind::Whole { get, .. } => (rows.iter().map(get).collect(), None),
