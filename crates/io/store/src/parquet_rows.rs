@@ -84,6 +84,8 @@ fn properties(has: Has) -> WriterProperties {
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        // The places of the pages would help to skip some of them, and are a tenth of the metadata.
+        .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(
             metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect(),
         ));

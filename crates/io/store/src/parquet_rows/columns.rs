@@ -178,7 +178,7 @@ static WAY: Column = maybe!(
 );
 
 /// The columns, in the order in which they stand in the file.
-pub(super) static COLUMNS: [Column; 30] = [
+pub(super) static COLUMNS: [Column; 28] = [
     whole!("stream", "number of the stream, from 0, in order of the targets", U16, u16, stream),
     Column {
         name: "direction",
@@ -242,7 +242,6 @@ pub(super) static COLUMNS: [Column; 30] = [
     ),
     stamp!("t1_kernel_ns", "departure at the initiator, by its kernel", t1, kernel),
     stamp!("t1_user_ns", "departure at the initiator, by romer", t1, user),
-    stamp!("t1_in_packet_ns", "departure at the initiator, as in the packet", t1, told),
     stamp!("t2_kernel_ns", "arrival at the responder, by its kernel", t2, kernel),
     stamp!("t2_user_ns", "arrival at the responder, by its program", t2, user),
     stamp!("t2_in_packet_ns", "arrival at the responder, as in the packet", t2, told),
@@ -251,7 +250,6 @@ pub(super) static COLUMNS: [Column; 30] = [
     stamp!("t3_in_packet_ns", "departure at the responder, as in the packet", t3, told),
     stamp!("t4_kernel_ns", "arrival at the initiator, by its kernel", t4, kernel),
     stamp!("t4_user_ns", "arrival at the initiator, by romer", t4, user),
-    stamp!("t4_in_packet_ns", "arrival at the initiator, as in the packet", t4, told),
     octet!("forward_ttl", "TTL or hop limit on arrival at the responder", forward_ttl),
     octet!("reverse_ttl", "TTL or hop limit on arrival at the initiator", reverse_ttl),
     octet!("forward_tos", "DSCP * 4 + ECN on arrival at the responder", forward_tos),
@@ -270,12 +268,18 @@ static CARD_COLUMNS: [Column; 5] = [
     number!("nic_error_ns", "bound of the error of the _nic_ns columns, ns", nic_error_ns),
 ];
 
+/// What packets say of the moments at the initiator, in the files of runs where they do.
+static INITIATOR_COLUMNS: [Column; 2] = [
+    stamp!("t1_in_packet_ns", "departure at the initiator, as in the packet", t1, told),
+    stamp!("t4_in_packet_ns", "arrival at the initiator, as in the packet", t4, told),
+];
+
 /// The number of the reply, in the files of runs with reflections.
 static NUMBER_COLUMNS: [Column; 1] =
     [number!("reply_number", "number of the reply, by the reflector", reply_number)];
 
 /// The columns that only some files have, in their order behind the others.
-pub(super) static SOMETIMES: [&[Column]; 2] = [&CARD_COLUMNS, &NUMBER_COLUMNS];
+pub(super) static SOMETIMES: [&[Column]; 3] = [&CARD_COLUMNS, &NUMBER_COLUMNS, &INITIATOR_COLUMNS];
 
 /// Which of [`SOMETIMES`] a file has.
 pub(super) type Has = [bool; SOMETIMES.len()];
