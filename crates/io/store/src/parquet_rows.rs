@@ -84,7 +84,7 @@ fn properties(has: Has) -> WriterProperties {
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        // The places of the pages would help to skip some of them, and are a tenth of the metadata.
+        // The places of the pages help readers that skip pages. Files of a minute have one page a column.
         .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(
             metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect(),
