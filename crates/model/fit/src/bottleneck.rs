@@ -140,7 +140,7 @@ pub fn fit(series: &Series) -> Option<Bottleneck> {
     };
     let waiting = bottleneck.waiting(series).delays();
     // The noise of a step is that of two delays.
-    let noise = (evidence == Evidence::Dispersion).then(|| spread.noise * std::f64::consts::FRAC_1_SQRT_2);
+    let noise = (evidence == Evidence::Dispersion).then_some(spread.noise * std::f64::consts::FRAC_1_SQRT_2);
     let end = end::lower(&waiting, noise)?;
     let value = end.value;
     let size = octets / observations.len() as f64;

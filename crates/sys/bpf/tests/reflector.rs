@@ -187,7 +187,7 @@ fn base_packets_are_reflected() {
                 }
                 assert_eq!(bench.reflector.interfaces().collect::<Vec<_>>(), [("v1", mode)]);
             }
-        })
+        });
     });
 }
 
@@ -206,7 +206,7 @@ fn finished_checksums_are_right() {
                     assert_eq!(ReflectorPacket::parse(&answer).unwrap().sequence, sequence);
                 }
             }
-        })
+        });
     });
 }
 
@@ -250,7 +250,7 @@ fn other_datagrams_reach_user_space() {
                 None,
                 "the echo service"
             );
-        })
+        });
     });
 }
 
@@ -402,7 +402,7 @@ fn sources_are_judged_by_the_rules() {
                     assert_eq!(answer.is_some(), answered, "{strict:?} family {family} {:?}", bench.mode);
                 }
             }
-        })
+        });
     });
 }
 
@@ -430,7 +430,7 @@ fn rates_are_kept() {
             assert!(reflected >= 40, "{reflected}: the burst passes, less what came before");
             assert_eq!(judged.octets_reflected - before.octets_reflected, reflected * 44);
             assert_eq!(judged.passed, before.passed);
-        })
+        });
     });
 }
 
@@ -476,7 +476,7 @@ fn dropped_reflectors_answer_nothing() {
                 !receive(&user_space[0], 20).is_empty()
             });
             assert!(receive(&socket, 0).is_empty());
-        })
+        });
     });
 }
 

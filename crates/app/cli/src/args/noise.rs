@@ -31,7 +31,7 @@ pub(crate) enum NoiseCommand {
     /// Receive and count cross traffic
     Sink(SinkArgs),
     /// Send cross traffic
-    Source(SourceArgs),
+    Source(Box<SourceArgs>),
 }
 
 /// Arguments of `romer noise sink`.

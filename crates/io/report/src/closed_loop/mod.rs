@@ -177,7 +177,7 @@ impl<'a> Side<'a> {
         let known = |singleton: &OneWaySingleton| singleton.delay.filter(|_| singleton.fate == Fate::Arrived);
         #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
         let real = |delay: Duration| delay.as_nanos() as f64;
-        romer_metrics::sent(self.singletons).map(|singleton| known(singleton).map(real)).collect()
+        sent(self.singletons).map(|singleton| known(singleton).map(real)).collect()
     }
 }
 
