@@ -1,14 +1,16 @@
 //! `romer runs`: the list of runs, with their results, and their deletion.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::SystemTime;
 
+use romer_loop::folder::DOCUMENT;
 use romer_record::Exit;
 use romer_record::document::ProbeDirection;
 use romer_record::run_list::{RUN_LIST, RunFigures, RunKind, RunList, RunListEntry};
 use romer_report::{escape, maybe_time, percent};
 use romer_server::{delete_run, list_runs};
-use romer_store::Runs;
+use romer_store::{Runs, untrusted};
 use romer_units::counted;
 
 use crate::args::{
@@ -17,6 +19,9 @@ use crate::args::{
 use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::{args, report};
+
+/// Octets of a document that is read.
+const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 
 /// Does what a subcommand of `romer runs` does, and gives the exit code.
 pub(crate) fn run(arguments: &RunsArgs) -> Result<Exit, Failure> {
@@ -82,11 +87,16 @@ fn show(arguments: &ShowArgs) -> Result<Exit, Failure> {
     };
     let folder = runs.root().join(&entry.name);
     if entry.kind == RunKind::Loop {
-        output::print(&table(std::slice::from_ref(entry)));
-        output::print(&format!("Saved to {}\n", escape::path(&folder)));
-        return Ok(Exit::Success);
+        return show_loop(entry, &folder, arguments);
     }
-    let words: [OsString; 3] = ["romer".into(), "report".into(), folder.into()];
+    let mut words: Vec<OsString> = vec!["romer".into(), "report".into(), folder.into()];
+    if let Some(file) = &arguments.json {
+        words.push("--json".into());
+        words.push(file.into());
+    }
+    if arguments.force {
+        words.push("--force".into());
+    }
     match args::read(words)? {
         Invocation::Run(arguments) => match arguments.command {
             Command::Report(arguments) => report::run(&arguments),
@@ -94,6 +104,25 @@ fn show(arguments: &ShowArgs) -> Result<Exit, Failure> {
         },
         Invocation::Show(_) => Err(Failure::own("a run is shown as a help text")),
     }
+}
+
+/// A loop has no report as text: the list shows its state, and its document is that of the folder.
+fn show_loop(entry: &RunListEntry, folder: &Path, arguments: &ShowArgs) -> Result<Exit, Failure> {
+    if arguments.json.as_deref() != Some("-") {
+        output::print(&table(std::slice::from_ref(entry)));
+        output::print(&format!("Saved to {}\n", escape::path(folder)));
+    }
+    if let Some(target) = &arguments.json {
+        let file = folder.join(DOCUMENT);
+        let text = untrusted::read_text(&file, MAX_DOCUMENT_OCTETS).map_err(|error| {
+            Failure::environment(format!(
+                "the document of the loop cannot be read ({}): {error}; a loop has one when it has ended",
+                escape::path(&file)
+            ))
+        })?;
+        output::write_document(target, &text, arguments.force)?;
+    }
+    Ok(Exit::Success)
 }
 
 fn latest(runs: &Runs) -> Result<Exit, Failure> {

@@ -76,6 +76,12 @@ pub(crate) struct ShowArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
+    /// Write the results as JSON, as `romer report RUN --json`; - is standard output
+    #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
+    pub(crate) json: Option<String>,
+    /// Overwrite existing files
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) force: bool,
 }
 
 /// Arguments of `romer runs prune`.

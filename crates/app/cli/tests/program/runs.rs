@@ -45,6 +45,8 @@ fn runs_are_listed_and_pruned() {
         "{text}"
     );
     assert!(runs(&["latest"]).stdout.trim_end().ends_with(names[0]));
+    let shown = runs(&["show", names[0], "--json", "-"]).document();
+    schema::assert_valid(&shown, "measurement");
     let would = runs(&["prune", "--keep-number", "1", "--dry-run"]).stdout;
     assert!(
         would.starts_with(names[1]) && would.contains("1 run, ") && would.contains("would be"),
