@@ -2,7 +2,7 @@
 //! reloads or stops (`sd_notify(3)`, `sd_watchdog_enabled(3)`), and the sockets that it was started with (`sd_listen_fds(3)`).
 
 use std::net::TcpListener;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -34,7 +34,7 @@ impl ServiceManager {
             variable("WATCHDOG_PID").is_none_or(|process| process == std::process::id().to_string());
         let watchdog = variable("WATCHDOG_USEC")
             .filter(|_| is_ours)
-            .and_then(|microseconds| microseconds.parse().ok())
+            .and_then(|microseconds| microseconds.parse::<u64>().ok())
             .filter(|microseconds| *microseconds > 0)
             .map(Duration::from_micros);
         Self { socket, watchdog, alive: None }
@@ -121,11 +121,8 @@ impl InheritedSockets {
         if !is_ours || count <= 0 || ADOPTED.swap(true, Ordering::AcqRel) {
             return Ok(Self::default());
         }
-        let descriptors = (FIRST_DESCRIPTOR..FIRST_DESCRIPTOR.saturating_add(count)).map(|number| {
-            // SAFETY: the variables state that this descriptor was opened for this process, and the flag that nobody has it yet.
-            unsafe { OwnedFd::from_raw_fd(number) }
-        });
-        Self::from_descriptors(descriptors.collect())
+        let numbers = FIRST_DESCRIPTOR..FIRST_DESCRIPTOR.saturating_add(count);
+        Self::from_descriptors(numbers.map(inherited).collect::<Result<_, _>>()?)
     }
 
     /// The same of these descriptors.
@@ -161,13 +158,27 @@ impl InheritedSockets {
     }
 }
 
+/// The descriptor of this number, which the service manager opened for this process.
+fn inherited(number: RawFd) -> Result<OwnedFd, HostError> {
+    // SAFETY: the call takes plain numbers, and changes nothing.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    if flags < 0 {
+        return Err(HostError::last_on("use the inherited descriptor", number.to_string()));
+    }
+    // SAFETY: it is open, the environment states that it is for this process, and it is asked for once only.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// Whether an IPv6 socket receives IPv6 only, as those of romer do. Of IPv4 sockets that is true.
-pub(crate) fn is_one_family(socket: impl AsFd, address: std::net::SocketAddr) -> Result<bool, HostError> {
+pub(crate) fn is_one_family(
+    socket: BorrowedFd<'_>,
+    address: std::net::SocketAddr,
+) -> Result<bool, HostError> {
     if address.is_ipv4() {
         return Ok(true);
     }
     let operation = "read IPV6_V6ONLY";
-    let [only] = crate::sys::option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, operation)?;
+    let [only] = crate::sys::option(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, operation)?;
     Ok(only != 0)
 }
 

@@ -108,7 +108,7 @@ impl StampingSocket {
     /// As of [`StampingSocket::bind`]; and an IPv6 socket that serves IPv4, too.
     pub fn adopt(descriptor: OwnedFd, options: &SocketOptions) -> Result<Self, HostError> {
         let local = local_address(descriptor.as_fd())?;
-        if !is_one_family(&descriptor, local)? {
+        if !is_one_family(descriptor.as_fd(), local)? {
             return Err(HostError::Unsuitable(
                 "an inherited IPv6 socket receives IPv4, too; set BindIPv6Only=ipv6-only in the socket unit",
             ));
