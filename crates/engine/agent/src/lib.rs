@@ -66,7 +66,7 @@ pub enum AgentEvent<E> {
     NotRemoved(RetentionError),
 }
 
-/// Who is told what happens: by the job's name, from the job's thread.
+/// What happens is reported here: with the name of the job, from its thread.
 pub type Report<E> = Arc<dyn Fn(&str, AgentEvent<E>) + Send + Sync>;
 
 /// Jobs at work. Dropping it lets them go on.
@@ -95,10 +95,12 @@ impl Agent {
                 Ok(thread) => agent.threads.push(thread),
                 Err(source) => {
                     agent.stop();
-                    let error =
-                        HostError::System { operation: "start the thread", subject: THREAD.into(), source };
-                    let remedy = "raise the limit of processes";
-                    return Err(EndpointError::host("start a thread", "agent", remedy, error));
+                    return Err(EndpointError::host(
+                        "start a thread",
+                        "agent",
+                        "raise the limit of processes",
+                        HostError::System { operation: "start the thread", subject: THREAD.into(), source },
+                    ));
                 }
             }
         }

@@ -21,7 +21,7 @@ const FIRST_DESCRIPTOR: RawFd = 3;
 pub struct ServiceManager {
     socket: Option<UnixDatagram>,
     watchdog: Option<Duration>,
-    /// When it was last told that the process is alive.
+    /// When the last message that the process is alive was sent.
     alive: Option<Instant>,
 }
 
@@ -165,7 +165,7 @@ fn inherited(number: RawFd) -> Result<OwnedFd, HostError> {
     if flags < 0 {
         return Err(HostError::last_on("use the inherited descriptor", number.to_string()));
     }
-    // SAFETY: it is open, the environment states that it is for this process, and it is asked for once only.
+    // SAFETY: it is open, the environment states that it is for this process, and it is requested once only.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(received(&far), "STOPPING=1");
     }
 
-    /// Within half of the watchdog's time it is told once that the process is alive.
+    /// Within half of the watchdog's time there is one message that the process is alive.
     #[test]
     fn watchdog_messages_are_spaced() {
         let (mut manager, far) = manager(Some(Duration::from_secs(3_600)));
@@ -233,7 +233,7 @@ mod tests {
         assert!(connect(b"relative").is_none() && connect(b"").is_none());
     }
 
-    /// UDP sockets and TCP listeners are told apart; anything else is refused.
+    /// UDP sockets and TCP listeners are distinguished; anything else is refused.
     #[test]
     fn inherited_sockets_are_sorted() {
         let udp = OwnedFd::from(UdpSocket::bind("127.0.0.1:0").unwrap());

@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(a.folder, Path::new("/runs/a"));
     }
 
-    /// Each fault is told with its place, and nothing panics.
+    /// Each fault is reported with its place, and nothing panics.
     #[test]
     fn faults_have_places() {
         let with =
