@@ -22,7 +22,7 @@ use romer_measure::{MeasureOptions, MeasurementOutcome};
 use romer_units::Duration;
 
 pub use retention::{RetentionError, remove_expired};
-use schedule::{Start, Starts};
+pub use schedule::{Start, Starts};
 
 /// How often a waiting job looks at the clock, and whether it is to end.
 const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);

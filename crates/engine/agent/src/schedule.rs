@@ -4,16 +4,16 @@ use std::time::{Duration, SystemTime};
 
 /// A start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub struct Start {
     /// Its time.
-    pub(crate) time: SystemTime,
+    pub time: SystemTime,
     /// Starts before it that were missed.
-    pub(crate) missed: u64,
+    pub missed: u64,
 }
 
 /// The starts of a job. They are multiples of the interval after the first, whatever the runs take.
 #[derive(Debug)]
-pub(crate) struct Starts {
+pub struct Starts {
     first: SystemTime,
     every: Duration,
     /// The number of the next start, from 0.
@@ -21,13 +21,14 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    pub(crate) const fn new(first: SystemTime, every: Duration) -> Self {
+    /// Starts at `first` and every `every` after it.
+    pub const fn new(first: SystemTime, every: Duration) -> Self {
         Self { first, every, next: 0 }
     }
 
     /// The next start: the first one however late it is, later ones not before `now`. A clock that was set may skip any number of
     /// them. `None` beyond the end of time.
-    pub(crate) fn next(&mut self, now: SystemTime) -> Option<Start> {
+    pub fn next(&mut self, now: SystemTime) -> Option<Start> {
         let passed = now.duration_since(self.first).unwrap_or(Duration::ZERO);
         let number = passed.as_nanos().div_ceil(self.every.as_nanos().max(1));
         let earliest = if self.next == 0 { 0 } else { u64::try_from(number).unwrap_or(u64::MAX) };

@@ -24,7 +24,7 @@ const MAX_OCTETS: u64 = 4 << 20;
 /// Octets of the longest name, which is that of a folder.
 const MAX_NAME: usize = 64;
 /// Options that are the agent's own business, or that have no meaning without a terminal.
-const NOT_IN_THE_FILE: [&str; 14] = [
+const NOT_IN_THE_FILE: [&str; 16] = [
     "times",
     "start",
     "after",
@@ -38,6 +38,8 @@ const NOT_IN_THE_FILE: [&str; 14] = [
     "json-lines",
     "json-lines-interval",
     "live-delays",
+    "metrics",
+    "otlp",
     "help",
 ];
 /// Keys of a measurement that are no options of `romer measure`, or that the agent reads itself.
