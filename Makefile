@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual docs
+.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual docs package reproduce
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -117,6 +117,13 @@ schema: ## write docs/schema/*.json from the types
 
 manual: build ## write manual pages and shell completions to target/manual
 	@$(TARGET)/release/romer manual $(TARGET)/manual
+
+package: ## build deb, rpm and archive in target/package
+	@scripts/package
+
+reproduce: ## build the packages twice in different folders and compare them; as root, install, upgrade and remove them in fresh roots
+	@$(TIMED) 'two builds of the packages' scripts/reproduce-package
+	@[ "$$(id -u)" != 0 ] || $(TIMED) 'the packages in fresh roots' scripts/package-test
 
 docs: ## build the documentation site in target/docs
 	@scripts/venv docs

@@ -11,7 +11,12 @@ pub(crate) fn as_given() -> String {
 /// The command that measures the same again: as it was given, with the seed that a random schedule drew, but for when that was and where what was
 /// measured went, which is there already.
 pub(crate) fn with_seed(seed: Option<Seed>) -> String {
-    let mut words = once(arguments());
+    of(arguments(), seed)
+}
+
+/// The same of a command that was given in these words.
+pub(crate) fn of(words: Vec<String>, seed: Option<Seed>) -> String {
+    let mut words = once(words);
     if let Some(seed) = seed {
         // What follows `--` is no option any more.
         let place = words.iter().position(|word| word == "--").unwrap_or(words.len());

@@ -6,6 +6,7 @@
 //! stated limit is broken; 130 interrupted.
 
 mod after;
+mod agent;
 mod analyze;
 mod args;
 mod bench;
@@ -41,6 +42,7 @@ mod respond;
 mod rsvp;
 mod runs;
 mod signals;
+mod toml_values;
 mod traffic;
 mod tui;
 mod values;
@@ -87,6 +89,7 @@ fn invoke() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Measure(arguments) => measure::run(&arguments),
+        Command::Agent(arguments) => agent::run(&arguments),
         Command::Respond(arguments) => respond::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),

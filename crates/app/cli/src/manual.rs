@@ -1,6 +1,8 @@
 //! `romer manual`: the pages of the manual, the completions of shells, the reference of all options and the schema of a
 //! benchmark's plan, from the same source as `--help`; and the schema of a scenario.
 
+mod page;
+
 use romer_record::Exit;
 use std::fs;
 use std::path::Path;
@@ -37,7 +39,7 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<Exit, Failure> {
     fs::create_dir_all(folder).map_err(refused)?;
     let mut command = Cli::command();
     command.build();
-    pages(&command, "romer", folder).map_err(refused)?;
+    pages(&command, &command, "romer", folder).map_err(refused)?;
     for (shell, file) in SHELLS {
         let mut script = Vec::new();
         generate(shell, &mut Cli::command(), "romer", &mut script);
@@ -52,14 +54,12 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<Exit, Failure> {
 }
 
 /// The page of `command` and those of the commands within it: `romer.1`, `romer-lab.1`, `romer-lab-up.1`.
-fn pages(command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
-    let titled = command.clone().name(name.to_owned()).display_name(name.to_owned());
-    let mut page = Vec::new();
-    clap_mangen::Man::new(titled).render(&mut page)?;
+fn pages(root: &Command, command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
+    let page = page::page(root, command, name)?;
     output::put_file(&folder.join(format!("{name}.1")), &page)?;
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
     {
-        pages(inner, &format!("{name}-{}", inner.get_name()), folder)?;
+        pages(root, inner, &format!("{name}-{}", inner.get_name()), folder)?;
     }
     Ok(())
 }

@@ -314,7 +314,8 @@ fn is_silent(measurement: &Measurement) -> bool {
         && measurement.forward.packets.lost.is_none()
 }
 
-fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptions, Failure> {
+/// What the engine is to measure, with a fresh seed where none is given.
+pub(crate) fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptions, Failure> {
     let seed = arguments.traffic.seed.unwrap_or_else(random_seed);
     let traffic = crate::traffic::request(&arguments.traffic, trace, seed);
     let size = size(&arguments.traffic);

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
 
+use romer_agent::{Start as RunStart, Starts};
 use romer_units::Duration;
 
 use crate::args::{Start, TurnArgs};
@@ -18,11 +19,10 @@ const PREPARATION_TIME: StdDuration = StdDuration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct RepeatSchedule {
     first: SystemTime,
-    every: Option<StdDuration>,
+    /// Those of `--every`.
+    starts: Option<Starts>,
     /// The number of turns, where it is said.
     times: Option<u64>,
-    /// The turn that is next.
-    next: u64,
     /// Runs that were begun.
     made: u64,
     /// The time of the first was asked for.
@@ -49,12 +49,11 @@ impl RepeatSchedule {
             }
             Some(Start::At(time)) => time,
         };
-        let every = arguments.every.map(std);
+        let starts = arguments.every.map(|every| Starts::new(first, std(every)));
         Ok(Self {
             first,
-            every,
-            times: arguments.times.or(every.is_none().then_some(1)),
-            next: 0,
+            times: arguments.times.or(starts.is_none().then_some(1)),
+            starts,
             made: 0,
             is_asked: arguments.start.is_some(),
             quiet,
@@ -63,7 +62,7 @@ impl RepeatSchedule {
 
     /// Whether there is more than one.
     pub(crate) fn repeat(&self) -> bool {
-        self.every.is_some()
+        self.starts.is_some()
     }
 
     /// The number of the run that was begun last, from 1.
@@ -79,8 +78,10 @@ impl RepeatSchedule {
             return None;
         }
         let now = SystemTime::now();
-        let due = self.next.max(self.first_from(now));
-        let missed = due.saturating_sub(self.next);
+        let RunStart { time, missed } = match &mut self.starts {
+            Some(starts) => starts.next(now)?,
+            None => RunStart { time: self.first, missed: 0 },
+        };
         if missed > 0 && !self.quiet {
             let (was, were) =
                 if missed == 1 { ("turn was", "its time") } else { ("turns were", "their times") };
@@ -88,9 +89,8 @@ impl RepeatSchedule {
                 "note: {missed} {was} missed: the run before went on beyond {were}; runs do not overlap"
             ));
         }
-        self.next = due + 1;
+        let is_planned = self.made > 0 || self.is_asked;
         self.made += 1;
-        let time = self.time_of(due)?;
         if !self.quiet && time.duration_since(now).is_ok_and(|left| left > StdDuration::from_secs(1)) {
             output::eprint_line(&format!(
                 "note: the run begins at {}",
@@ -103,25 +103,9 @@ impl RepeatSchedule {
             }
             match time.duration_since(SystemTime::now() + PREPARATION_TIME) {
                 Ok(left) if !left.is_zero() => std::thread::sleep(left.min(POLL_INTERVAL)),
-                _ => return Some((due > 0 || self.is_asked).then_some(time)),
+                _ => return Some(is_planned.then_some(time)),
             }
         }
-    }
-
-    /// When `turn` is due; `None` beyond the end of time.
-    /// The first turn that is not due before `now`; turn 0 where there is one only, or where its time is still to come. A clock that
-    /// was set may have left out any number of turns.
-    fn first_from(&self, now: SystemTime) -> u64 {
-        let (Some(every), Ok(passed)) = (self.every, now.duration_since(self.first)) else { return 0 };
-        let turns = passed.as_nanos().div_ceil(every.as_nanos().max(1));
-        // The first run is made however late it is.
-        if self.next == 0 { 0 } else { u64::try_from(turns).unwrap_or(u64::MAX) }
-    }
-
-    fn time_of(&self, turn: u64) -> Option<SystemTime> {
-        let Some(every) = self.every else { return Some(self.first) };
-        let nanos = every.as_nanos().checked_mul(turn.into())?;
-        self.first.checked_add(StdDuration::from_nanos(u64::try_from(nanos).ok()?))
     }
 }
 
@@ -133,31 +117,27 @@ fn std(length: Duration) -> StdDuration {
 mod tests {
     use super::*;
 
-    fn turns(every: u64, times: Option<u64>, ago: u64) -> RepeatSchedule {
-        RepeatSchedule {
-            first: SystemTime::now() - StdDuration::from_secs(ago),
-            every: Some(StdDuration::from_secs(every)),
-            times,
-            next: 0,
-            made: 0,
-            is_asked: false,
-            quiet: true,
-        }
-    }
-
+    /// Missed turns do not count, and an interrupt ends the wait.
     #[test]
-    fn turns_whose_time_has_passed_are_missed_and_do_not_count() {
-        let never = AtomicBool::new(false);
-        // Turns at -95, 5, 105, ... s; the first is made however late.
-        let mut late = turns(3_600, Some(3), 5_000);
-        assert!(late.wait(&never).is_some());
-        assert_eq!(late.next, 1);
-        // The second was due 1,400 s ago: the third is next, in 2,200 s.
-        let stop = AtomicBool::new(true);
-        assert!(late.wait(&stop).is_none());
-        assert_eq!(late.next, 3);
-        let mut soon = turns(1, Some(2), 1_000);
-        assert!(soon.wait(&never).is_some() && soon.wait(&never).is_some(), "two runs, whatever was missed");
-        assert!(soon.next > 2 && soon.wait(&never).is_none());
+    fn missed_turns_do_not_count() {
+        let turns = |every: u64, times: u64, ago: u64| {
+            let first = SystemTime::now() - StdDuration::from_secs(ago);
+            RepeatSchedule {
+                first,
+                starts: Some(Starts::new(first, StdDuration::from_secs(every))),
+                times: Some(times),
+                made: 0,
+                is_asked: false,
+                quiet: true,
+            }
+        };
+        let [never, stop] = [false, true].map(AtomicBool::new);
+        let mut soon = turns(1, 2, 1_000);
+        assert_eq!(soon.wait(&never), Some(None), "the first is as soon as possible");
+        assert!(soon.wait(&never).flatten().is_some(), "the second has a time");
+        assert_eq!((soon.wait(&never), soon.number()), (None, 2));
+        let mut late = turns(3_600, 3, 5_000);
+        assert_eq!(late.wait(&never), Some(None));
+        assert_eq!(late.wait(&stop), None, "in 2 200 s");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use romer_host::service_manager::{InheritedSockets, ServiceManager};
 use romer_record::Exit;
 use romer_record::respond::Respond;
 use romer_report::warning::Text;
@@ -46,9 +47,17 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         ));
     }
     output::check_target(arguments.json.as_deref(), arguments.force)?;
-    let ending = signals::ending()?;
+    let inherited = InheritedSockets::from_environment().map_err(Failure::environment)?;
+    if !inherited.is_empty() && !(arguments.listen.is_empty() && arguments.control.is_empty()) {
+        return Err(Failure::usage(
+            "addresses are given twice (--listen, --control): the service manager passed sockets (LISTEN_FDS); set the \
+             addresses in the socket unit only",
+        ));
+    }
+    let mut manager = ServiceManager::from_environment();
+    let (ending, reload) = signals::serving(&manager)?;
     let asked = signals::asking()?;
-    let responder = Responder::start(&RespondOptions {
+    let options = RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
         kernel_stamps: arguments.stamp != StampPlace::User,
@@ -67,7 +76,8 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         },
         in_kernel: arguments.in_kernel,
         symmetric_only: arguments.symmetric_only,
-    })?;
+    };
+    let responder = Responder::start_on(&options, inherited)?;
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
             output::eprint_line(&format!("note: {}", shortcoming.text()));
@@ -84,6 +94,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
     }
+    manager.ready();
     while !ending.has_come() {
         if responder.has_failed() {
             return Err(Failure::own("a thread of the responder has ended (respond): see the message above"));
@@ -94,6 +105,14 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             // The server goes on; its code at the end is its own.
             failure.report();
         }
+        if reload.swap(false, Ordering::AcqRel) {
+            manager.reloading();
+            replace_key(&responder, arguments);
+            manager.ready();
+        }
+        if !responder.is_stuck() {
+            manager.alive();
+        }
         for stuck in responder.stuck() {
             let [thread, seconds] =
                 [stuck.thread.to_owned(), (stuck.time.as_nanos() / 1_000_000_000).to_string()];
@@ -103,6 +122,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         }
         std::thread::sleep(POLL_INTERVAL);
     }
+    manager.stopping();
     let (totals, document, unfinished) = responder.finish();
     if !arguments.quiet {
         output::eprint_line(&totals_text(&totals));
@@ -117,6 +137,25 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(ending.exit())
+}
+
+/// Reads the key file again. If that fails, the responder keeps its key.
+fn replace_key(responder: &Responder, arguments: &RespondArgs) {
+    match key(arguments.key_file.as_deref(), arguments.quiet) {
+        Ok(Some(key)) => {
+            responder.replace_key(key);
+            if !arguments.quiet {
+                output::eprint_line("note: the key file was read again (SIGHUP)");
+            }
+        }
+        Ok(None) => {
+            output::eprint_line("warning: nothing to reload (SIGHUP): the responder has no --key-file");
+        }
+        Err(failure) => {
+            // The server goes on; its code at the end is its own.
+            failure.and_then("the responder keeps its key").report();
+        }
+    }
 }
 
 /// The key of `--key-file`, if one is given.

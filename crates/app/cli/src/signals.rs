@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use romer_host::ending;
+use romer_host::service_manager::ServiceManager;
 use romer_record::Exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
@@ -34,9 +35,10 @@ fn hangup_is_ignored() -> bool {
 
 /// A flag that every interrupt, SIGTERM and hang-up sets, for who hands them on. The program ends in time ([`end_in_time`]).
 pub(crate) fn every() -> Result<Arc<AtomicBool>, Failure> {
-    end_in_time(Exit::Interrupted)?;
+    let signals = ends();
+    end_in_time(Exit::Interrupted, &signals)?;
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in ends() {
+    for signal in signals {
         flag::register(signal, Arc::clone(&flag)).map_err(|error| refused(&error))?;
     }
     Ok(flag)
@@ -50,21 +52,22 @@ fn refused(error: &std::io::Error) -> Failure {
 /// exit code 130. After the first it ends in time ([`end_in_time`]).
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in ends() {
+    let signals = ends();
+    for signal in signals.iter().copied() {
         // In this order: the exit is armed by the flag that the same signal sets after it.
         flag::register_conditional_shutdown(signal, Exit::Interrupted.code().into(), Arc::clone(&flag))
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| refused(&error))?;
     }
-    end_in_time(Exit::Interrupted)?;
+    end_in_time(Exit::Interrupted, &signals)?;
     Ok(flag)
 }
 
 /// Sees to it that the program ends, with `exit`, within five seconds of a signal that tells it to, whatever its threads
 /// do. What may take longer in good order is an [`ending::Stage`].
-fn end_in_time(exit: Exit) -> Result<(), Failure> {
+fn end_in_time(exit: Exit, signals: &[i32]) -> Result<(), Failure> {
     let (told, teller) = UnixStream::pair().map_err(|error| refused(&error))?;
-    for signal in ends() {
+    for signal in signals.iter().copied() {
         let teller = teller.try_clone().map_err(|error| refused(&error))?;
         low_level::pipe::register(signal, teller).map_err(|error| refused(&error))?;
     }
@@ -112,9 +115,25 @@ impl Ending {
 
 /// The signals that end a server. It ends in time ([`end_in_time`]).
 pub(crate) fn ending() -> Result<Ending, Failure> {
-    end_in_time(Exit::Fault)?;
+    ending_by(&ends())
+}
+
+/// The same of a server that a service manager may have started. From a manager, SIGHUP does not end the server: it requests a
+/// reload, and sets the flag that is given.
+pub(crate) fn serving(manager: &ServiceManager) -> Result<(Ending, Arc<AtomicBool>), Failure> {
+    let reload = Arc::new(AtomicBool::new(false));
+    let mut signals = ends();
+    if manager.is_present() {
+        signals.retain(|signal| *signal != SIGHUP);
+        flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| refused(&error))?;
+    }
+    Ok((ending_by(&signals)?, reload))
+}
+
+fn ending_by(signals: &[i32]) -> Result<Ending, Failure> {
+    end_in_time(Exit::Fault, signals)?;
     let [interrupted, terminated] = [false, false].map(|flag| Arc::new(AtomicBool::new(flag)));
-    for signal in ends() {
+    for signal in signals.iter().copied() {
         let flag = if signal == SIGINT { &interrupted } else { &terminated };
         flag::register(signal, Arc::clone(flag)).map_err(|error| refused(&error))?;
     }

@@ -94,6 +94,7 @@ use romer_report::warning::Text;
 use sending::StreamSender;
 use stop_on_panic::StopOnPanic;
 use stream::Shared;
+pub use targets::check;
 use targets::{Dead, Targets};
 use times::{rfc3339_after, rfc3339_now};
 pub use traffic_control::{Profile, ShaperChoice, TrafficControl};

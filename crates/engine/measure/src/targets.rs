@@ -14,7 +14,7 @@ use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 use super::kernel_shaper;
 use super::observer::Observer;
-use super::options::{MeasureOptions, StreamOptions};
+use super::options::{MeasureOptions, StreamOptions, check_sizes};
 use super::parallel::side_by_side;
 use super::prepared::Prepared;
 use super::profile;
@@ -153,6 +153,15 @@ fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<No
         duration_ns: length.as_nanos(),
         expected: schedule.expected_count(),
     })
+}
+
+/// Refuses what can be measured to no target, before anything is opened.
+///
+/// # Errors
+/// [`EndpointError::Usage`], which names the option in brackets.
+pub fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
+    refuse_contradictions(options)?;
+    check_sizes(options)
 }
 
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {

@@ -37,11 +37,11 @@ use romer_session::reflector::Prefix;
 use romer_session::send_limit::SendLimit;
 use romer_units::{Direction, Dscp, Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
-use romer_wire::stamp::Key;
 
 use self::connection::{Connection, Granted, report_checksum_errors};
 use self::quotas::{Allocation, NETWORKS, Quotas};
 use self::table::Slots;
+use super::current_key::CurrentKey;
 use super::in_kernel::InKernel;
 use super::messages::{Command, ThreadEvent};
 use super::options::RespondOptions;
@@ -98,6 +98,8 @@ pub(super) struct Links {
     pub(super) watchdog: Arc<Watchdog>,
     /// What leaves the packets of sessions to the reflecting thread.
     pub(super) in_kernel: Option<Arc<InKernel>>,
+    /// What senders have to prove that they have it.
+    pub(super) key: Arc<CurrentKey>,
 }
 
 /// The control thread.
@@ -105,7 +107,6 @@ pub(super) struct ControlThread {
     listeners: Vec<TcpListener>,
     limits: Limits,
     welcome: ServerHello,
-    key: Option<Arc<Key>>,
     most_sessions: usize,
     /// Who is answered; all, if there are none.
     allow: Vec<Prefix>,
@@ -170,7 +171,6 @@ impl ControlThread {
             listeners,
             limits,
             welcome,
-            key: options.key.clone(),
             most_sessions: options.sessions.max(1),
             allow: options.allow.clone(),
             pacing: Pacing::new(options.threads, options.is_open()),
@@ -468,7 +468,10 @@ impl ControlThread {
         report_checksum_errors(&mut self.connections[index].server);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
-        let key = oneway_probe::Key::new(possession::probe_key(self.key.as_deref(), session.key));
+        let key = oneway_probe::Key::new(possession::probe_key(
+            self.connections[index].key.as_deref(),
+            session.key,
+        ));
         let probes = |direction| oneway_probe::Session { number: session.ssid, key, direction };
         let request = session.request;
         let sends = request.stream.as_ref().map(|stream| {

@@ -25,6 +25,7 @@
 
 mod closed_sessions;
 mod control_thread;
+mod current_key;
 mod document;
 mod event_queue;
 mod in_kernel;
@@ -40,6 +41,7 @@ mod tx_stamp_timeout;
 mod watchdog;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -51,6 +53,7 @@ use romer_endpoint::names::with_zone;
 use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
+use romer_host::service_manager::InheritedSockets;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
 use romer_record::event::EventLocation;
@@ -62,6 +65,7 @@ use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use self::control_thread::quotas::NETWORKS;
+use self::current_key::CurrentKey;
 use self::in_kernel::InKernel;
 pub use self::options::RespondOptions;
 use self::stats_request::StatsRequest;
@@ -95,6 +99,7 @@ pub struct Responder {
     authenticated: bool,
     stateful: bool,
     in_kernel: Option<Arc<InKernel>>,
+    key: Arc<CurrentKey>,
 }
 
 impl Responder {
@@ -103,12 +108,25 @@ impl Responder {
     /// # Errors
     /// [`EndpointError::Host`] where an address cannot be bound.
     pub fn start(options: &RespondOptions) -> Result<Self, EndpointError> {
+        Self::start_on(options, InheritedSockets::default())
+    }
+
+    /// The same on sockets that a service manager opened, in place of those of `listen` and `control`. Where it opened none of a
+    /// kind, these are opened here.
+    ///
+    /// # Errors
+    /// [`EndpointError::Host`] where an address cannot be bound, or an inherited socket cannot be used.
+    pub fn start_on(options: &RespondOptions, inherited: InheritedSockets) -> Result<Self, EndpointError> {
         let held = options.threads.prepare()?;
         // Each conversation takes a descriptor; what the system does not give shows when they are used up.
         let _ = romer_host::descriptors::raise();
         let cards = Cards::default();
         let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
-        let sockets = test_sockets(options)?;
+        let sockets = if inherited.datagram.is_empty() {
+            test_sockets(options)?
+        } else {
+            adopted_sockets(inherited.datagram, options)?
+        };
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
         let deaf = ip_no_pmtu_disc().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
         let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
@@ -121,13 +139,18 @@ impl Responder {
                 replies: true,
             }))
             .collect();
-        let listeners = control_listeners(options, &test_addresses)?;
+        let listeners = if inherited.listeners.is_empty() {
+            control_listeners(options, &test_addresses)?
+        } else {
+            inherited.listeners
+        };
         let in_kernel = options.in_kernel.then(|| InKernel::start(options, &test_addresses)).transpose()?;
         let in_kernel = in_kernel.map(Arc::new);
         let control_addresses: Vec<SocketAddr> =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let wakers = [new_waker()?, new_waker()?];
         let stop = Arc::new(AtomicBool::new(false));
+        let key = Arc::new(CurrentKey::new(options.key.clone()));
         let totals = Arc::new(Mutex::new(Totals::default()));
         let stats = Arc::new(StatsRequest::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
@@ -153,6 +176,7 @@ impl Responder {
                 pulse: Arc::clone(&pulse),
                 turn: Arc::clone(&turns[0]),
                 in_kernel: in_kernel.clone(),
+                key: Arc::clone(&key),
             },
         );
         let send_rates = SendRates::new(options.rate, options.is_open());
@@ -182,6 +206,7 @@ impl Responder {
                 turn: Arc::clone(&turns[1]),
                 watchdog: Arc::clone(&watchdog),
                 in_kernel: in_kernel.clone(),
+                key: Arc::clone(&key),
             },
             ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
@@ -203,6 +228,7 @@ impl Responder {
             authenticated: options.key.is_some(),
             stateful: options.stateful,
             in_kernel,
+            key,
         };
         responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
         responder.threads.push(spawn(CONTROL, move || controlling.run())?);
@@ -247,6 +273,19 @@ impl Responder {
     /// become twice as long. To be asked every second or so.
     pub fn stuck(&self) -> Vec<Stuck> {
         self.watchdog.stuck_threads(romer_host::clock::monotonic_now())
+    }
+
+    /// Whether a thread has been at one turn of its work for seconds.
+    pub fn is_stuck(&self) -> bool {
+        self.watchdog.is_stuck(romer_host::clock::monotonic_now())
+    }
+
+    /// Authenticates by `key` from now on. Sessions that go on may use the key that it replaces. A responder without a key remains
+    /// without one.
+    pub fn replace_key(&self, key: Arc<Key>) {
+        self.key.replace(key);
+        // The reflecting thread takes it before it answers what was made with it.
+        self.wakers.iter().for_each(|waker| waker.wake());
     }
 
     /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within four
@@ -343,7 +382,32 @@ fn interfaces(options: &RespondOptions) -> Result<Vec<String>, EndpointError> {
 fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, EndpointError> {
     let asked = !options.listen.is_empty();
     let addresses = if asked { options.listen.clone() } else { everywhere(stamp::PORT) };
-    let socket_options = SocketOptions {
+    let socket_options = test_socket_options(options);
+    let mut sockets = Vec::new();
+    for address in addresses {
+        match StampingSocket::bind(address, &socket_options) {
+            Ok(socket) => sockets.push(socket),
+            Err(error) if optional(asked, address, error.errno()) => {}
+            Err(error) => return Err(bind_error("receive test packets", address, error)),
+        }
+    }
+    Ok(sockets)
+}
+
+/// The sockets for test packets that a service manager opened.
+fn adopted_sockets(
+    descriptors: Vec<OwnedFd>,
+    options: &RespondOptions,
+) -> Result<Vec<StampingSocket>, EndpointError> {
+    let socket_options = test_socket_options(options);
+    let adopt = |descriptor| StampingSocket::adopt(descriptor, &socket_options);
+    descriptors.into_iter().map(adopt).collect::<Result<_, _>>().map_err(|error| {
+        EndpointError::host("use the inherited sockets", "LISTEN_FDS", "correct the socket unit", error)
+    })
+}
+
+fn test_socket_options(options: &RespondOptions) -> SocketOptions {
+    SocketOptions {
         kernel_stamps: options.kernel_stamps,
         card_stamps: options.card_stamps,
         // Hops are counted from 255 (RFC 5357 section 4.1.2).
@@ -355,16 +419,7 @@ fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, Endpoin
         // Replies that a queue of this host drops are not sent, and no losses of the path.
         path_errors: true,
         ..SocketOptions::default()
-    };
-    let mut sockets = Vec::new();
-    for address in addresses {
-        match StampingSocket::bind(address, &socket_options) {
-            Ok(socket) => sockets.push(socket),
-            Err(error) if optional(asked, address, error.errno()) => {}
-            Err(error) => return Err(bind_error("receive test packets", address, error)),
-        }
     }
-    Ok(sockets)
 }
 
 fn control_listeners(

@@ -32,6 +32,7 @@ use romer_wire::stamp::{ErrorEstimate, ReplyLength, session_of};
 use self::sequence::SequenceWindow;
 use self::session_lookup::Owner;
 use self::unvalidated_addresses::UnvalidatedAddresses;
+use super::current_key::CurrentKey;
 use super::event_queue::EventQueue;
 use super::in_kernel::InKernel;
 use super::messages::{Command, ThreadEvent};
@@ -72,6 +73,8 @@ pub(super) struct Links {
     pub(super) turn: Arc<Turn>,
     /// What answers before packets reach the sockets.
     pub(super) in_kernel: Option<Arc<InKernel>>,
+    /// What requests have to be made with.
+    pub(super) key: Arc<CurrentKey>,
 }
 
 struct ReflectedSession {
@@ -180,6 +183,8 @@ pub(super) struct ReflectorThread {
     one_way: OneWayTotals,
     failed_iterations: u64,
     threads: ThreadOptions,
+    /// Replacements of the key that have been taken over.
+    key_replacements: u64,
 }
 
 impl ReflectorThread {
@@ -231,6 +236,7 @@ impl ReflectorThread {
             one_way: OneWayTotals::default(),
             failed_iterations: 0,
             threads: options.threads,
+            key_replacements: 0,
         }
     }
 
@@ -263,6 +269,9 @@ impl ReflectorThread {
     /// Does what is to be done in a turn.
     fn work(&mut self, batch: &mut ReceiveBatch, housekeeping: &mut Timestamp<Monotonic>) {
         let asked = self.links.stats.requests();
+        if let Some(key) = self.links.key.replaced_since(&mut self.key_replacements) {
+            self.reflector.replace_key(key);
+        }
         let mut read_to = i64::MAX;
         for index in 0..self.ports.len() {
             read_to = read_to.min(self.receive(index, batch));

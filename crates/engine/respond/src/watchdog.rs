@@ -96,6 +96,15 @@ impl Watchdog {
         stuck.collect()
     }
 
+    /// Whether a thread is stuck `now`.
+    pub(super) fn is_stuck(&self, now: Timestamp<Monotonic>) -> bool {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.iter().filter_map(|(turn, _)| turn.upgrade()).any(|turn| {
+            let began = turn.began.load(Ordering::Relaxed);
+            began != WAITS && now - Timestamp::from_nanos(began) >= STUCK
+        })
+    }
+
     /// Turns that were told of.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -126,6 +135,7 @@ mod tests {
         assert!(watchdog.stuck_threads(at(54)).is_empty(), "another turn");
         assert_eq!(watchdog.stuck_threads(at(56)), [Stuck { thread: "one", time: Duration::from_secs(6) }]);
         assert_eq!(watchdog.count(), 2);
+        assert!(watchdog.is_stuck(at(56)) && !watchdog.is_stuck(at(54)));
     }
 
     /// A thread that has ended is watched no longer.

@@ -1,6 +1,7 @@
 //! The arguments and their help. A module for each command, [`shared`] for arguments of several commands, [`parse`] for parsing
 //! and for errors.
 
+mod agent;
 mod analyze;
 mod bench;
 mod calibrate;
@@ -28,6 +29,7 @@ mod start;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub(crate) use agent::AgentArgs;
 pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use bench::{
     AnomalyName, BenchArgs, DeviceArgs, DisciplineName, FrameArgs, PolicingArgs, PriorityArgs, ProcedureArgs,
@@ -93,6 +95,8 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the responder of romer measure
     Respond(RespondArgs),
+    /// Measure to many targets at regular intervals, from a file
+    Agent(AgentArgs),
     /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures
     Analyze(Box<AnalyzeArgs>),
     /// Compare two measurements, with confidence intervals

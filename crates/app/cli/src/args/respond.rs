@@ -30,7 +30,8 @@ pub(crate) enum TimestampsArg {
     long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the responder of \
         romer measure.\n\nOpen to all by default, with limits: a reply is as long as its request, or 44 bytes (a base \
         packet) if the request is shorter, and each IPv4 /32 or IPv6 /56 has a rate limit. The responder ends by SIGINT \
-        or SIGTERM, or when its terminal is closed (except under nohup). SIGUSR1 prints its totals.",
+        or SIGTERM, or when its terminal is closed (except under nohup). SIGUSR1 prints its totals.\n\nUnder systemd, SIGHUP \
+        reads the key file again, and sockets of a socket unit replace --listen and --control.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
 )]
 pub(crate) struct RespondArgs {

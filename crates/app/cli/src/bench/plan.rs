@@ -19,6 +19,7 @@ use super::spans::Places;
 use super::stream::KEYS;
 use super::{ParsedWords, procedures};
 use crate::failure::Failure;
+use crate::toml_values::{first_line, line_and_column, scalar};
 
 /// Octets of the largest plan.
 const MAX_PLAN_OCTETS: u64 = 1 << 20;
@@ -289,16 +290,6 @@ fn as_written(name: &str, other: &str) -> String {
     if other.contains('-') { name.to_owned() } else { name.replace('-', "_") }
 }
 
-/// A text or a number as an option takes it.
-fn scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.as_str().to_owned()),
-        DeValue::Float(number) => Some(number.as_str().to_owned()),
-        _ => None,
-    }
-}
-
 /// An array of tables, each an option.
 fn tables(
     value: &Spanned<DeValue<'_>>,
@@ -382,19 +373,6 @@ fn labels(
         found.push(PlanOption { option: "dut-label".into(), value, place: key.span(), parts: Vec::new() });
     }
     Ok(())
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().into()
-}
-
-/// Where an octet of the text stands, both from 1.
-fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
-    let before = &text[..at.min(text.len())];
-    let line = before.iter().filter(|octet| **octet == b'\n').count() + 1;
-    let start = before.iter().rposition(|octet| *octet == b'\n').map_or(0, |place| place + 1);
-    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-    (line, column)
 }
 
 #[cfg(test)]

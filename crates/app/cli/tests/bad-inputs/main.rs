@@ -310,6 +310,12 @@ fn files_of_no_model_are_refused() {
     check("model");
 }
 
+/// The agent's file is named, and has to be there.
+#[test]
+fn bad_arguments_of_the_agent() {
+    check("agent");
+}
+
 #[test]
 fn bad_arguments_of_calibrate_are_told() {
     check("calibrate");
@@ -332,6 +338,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "demo",
         "doctor",
         "calibrate",
+        "agent",
         "qtcp",
         "rsvp",
         "loop",

@@ -2,6 +2,7 @@
 //! user namespace.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+mod agent;
 mod analyze;
 mod bench;
 mod calibrating;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -162,4 +163,77 @@ fn no_core_dump_with_a_key() {
     if !can_dump {
         eprintln!("this host leaves no core dumps: nothing was shown");
     }
+}
+
+/// The next message to a service manager.
+fn message(manager: &UnixDatagram) -> String {
+    let mut octets = [0; 200];
+    let length = manager.recv(&mut octets).unwrap();
+    String::from_utf8_lossy(&octets[..length]).into_owned()
+}
+
+/// Under a service manager, a hang-up has the key file read again. A file without a key leaves the key as it is.
+#[test]
+fn keys_are_reloaded() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, former] = ["key", "former"].map(|name| key(home.path(), name, &[7; 32]));
+    let next = key(home.path(), "next", &[8; 32]);
+    let manager = UnixDatagram::bind(home.path().join("notify")).unwrap();
+    let mut command = romer(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--key-file"]);
+    let mut responder = Process::start(command.arg(&file).env("NOTIFY_SOCKET", home.path().join("notify")));
+    let line = responder.line();
+    let (_, control) = line.trim_end().split_once("control at TCP ").unwrap();
+    assert_eq!(message(&manager), "READY=1");
+    measure(control, home.path(), Some(&former)).with_code(0);
+
+    let reload = |content: &[u8]| {
+        fs::write(&file, content).unwrap();
+        responder.signal("HUP");
+        assert!(message(&manager).starts_with("RELOADING=1\nMONOTONIC_USEC="));
+        assert_eq!(message(&manager), "READY=1");
+    };
+    reload(&[8; 32]);
+    measure(control, home.path(), Some(&next)).with_code(0);
+    let refused = measure(control, home.path(), Some(&former)).with_code(5);
+    assert!(refused.stderr.contains("the responder has another key"), "{refused:?}");
+    reload(b"short");
+    measure(control, home.path(), Some(&next)).with_code(0);
+
+    responder.signal("TERM");
+    assert_eq!(message(&manager), "STOPPING=1");
+    let ended = responder.wait().with_code(0);
+    assert!(ended.stderr.contains("the responder keeps its key"), "{ended:?}");
+}
+
+/// A responder serves on the sockets that a service manager passes, and refuses addresses besides.
+#[test]
+fn inherited_sockets_are_served() {
+    const ACTIVATE: &str = "
+import fcntl, os, socket, sys
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()]
+for one in sockets:
+    one.bind(('127.0.0.1', 0))
+sockets[1].listen()
+copies = [fcntl.fcntl(one, fcntl.F_DUPFD, 20) for one in sockets]
+for number, copy in enumerate(copies):
+    os.dup2(copy, 3 + number)
+os.environ.update(LISTEN_FDS='2', LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[1], sys.argv[1:])
+";
+    let home = tempfile::tempdir().unwrap();
+    let activate = |arguments: &[&str]| {
+        let mut command = Command::new("python3");
+        command.args(["-c", ACTIVATE, process::PROGRAM, "respond"]).args(arguments);
+        command
+    };
+    let mut responder = Process::start(&mut activate(&[]));
+    let line = responder.line();
+    assert!(line.starts_with("responding: test packets at UDP 127.0.0.1:"), "{line}");
+    let (_, control) = line.trim_end().split_once("control at TCP ").unwrap();
+    let document = measure(control, home.path(), None).with_code(0).document();
+    assert_eq!(count(&document, "/round_trip/packets/received"), 10);
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+    let refused = process::run(&mut activate(&["--listen", "127.0.0.1:0"])).with_code(2);
+    assert!(refused.stderr.contains("the service manager passed sockets"), "{refused:?}");
 }

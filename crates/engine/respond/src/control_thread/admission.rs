@@ -73,7 +73,8 @@ impl ControlThread {
         };
         let server = Server::new(self.limits, welcome, random(), now).with_one_way(random());
         let mut server = server.with_resumption(random());
-        if let Some(key) = &self.key {
+        let key = self.links.key.get();
+        if let Some(key) = &key {
             server = server.locked(std::sync::Arc::clone(key), [random(), random()]);
         }
         let index = self.connections.insert(Connection {
@@ -82,6 +83,7 @@ impl ControlThread {
             counted: CountedNetworks { own: ClientNetwork::from_address(peer), proved: None },
             home,
             server,
+            key,
             begun: now,
             outbox: Outbox::default(),
             interest: Interest::Read,

@@ -1,6 +1,7 @@
 //! A control connection, and what it holds.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_host::host_info;
@@ -9,6 +10,7 @@ use romer_session::control::{ReverseStreamRequest, SILENCE, Server};
 use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
+use romer_wire::stamp::Key;
 
 use super::outbox::Outbox;
 use super::quotas::{Allocation, CountedNetworks};
@@ -26,6 +28,8 @@ pub(super) struct Connection {
     /// The address of this host that it was begun with.
     pub(super) home: Option<IpAddr>,
     pub(super) server: Server,
+    /// The key that it was begun with.
+    pub(super) key: Option<Arc<Key>>,
     /// When it was accepted.
     pub(super) begun: Timestamp<Monotonic>,
     pub(super) outbox: Outbox,

@@ -74,6 +74,7 @@ impl Bench {
             turn: Watchdog::default().watch("test"),
             watchdog: Arc::default(),
             in_kernel: None,
+            key: Arc::new(CurrentKey::new(None)),
         };
         let pulse = Arc::new(SchedulingWatch::new(clock::monotonic_now()));
         let occurrences = ResponderHostMonitor::begin(Arc::new(Mutex::new(Remembered::default())), pulse);

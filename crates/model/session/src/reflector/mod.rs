@@ -177,6 +177,8 @@ impl Answer<'_> {
 pub struct Reflector {
     limiter: Limiter,
     rules: Rules,
+    /// The key that the present one replaced: sessions that are remembered may still use it.
+    former_key: Option<Arc<Key>>,
     table: Option<Table>,
     codes: Option<Codes>,
     clock: Option<TimestampInformation>,
@@ -195,7 +197,7 @@ impl Reflector {
     pub fn with_rules(limiter: Limiter, rules: Rules, secret: (u64, u64)) -> Self {
         let table = (rules.stateful || rules.key.is_some()).then(|| Table::new(secret));
         let codes = rules.key.is_some().then(|| Codes::new((secret.1, secret.0)));
-        Self { limiter, rules, table, codes, clock: None, counters: Counters::default() }
+        Self { limiter, rules, former_key: None, table, codes, clock: None, counters: Counters::default() }
     }
 
     /// What has been counted.
@@ -223,6 +225,14 @@ impl Reflector {
     /// How many sessions are remembered: at the most [`PLACES`].
     pub fn remembered(&self) -> usize {
         self.table.as_ref().map_or(0, Table::taken)
+    }
+
+    /// Answers what is made with `key` from now on. Sessions that are remembered may go on with the key that it replaces, until the
+    /// next replacement. Without a key there is none to replace, and nothing changes.
+    pub fn replace_key(&mut self, key: Arc<Key>) {
+        if let Some(present) = &mut self.rules.key {
+            self.former_key = Some(core::mem::replace(present, key));
+        }
     }
 
     /// How the clock is kept and the times are taken, for who asks (RFC 8972 section 4.3).
@@ -278,7 +288,7 @@ impl Reflector {
             self.counters.associations += 1;
             return Ok(ReflectorAction::Association(token));
         }
-        let packet = self.read(incoming.payload, incoming.arrived)?;
+        let (packet, key) = self.read(incoming)?;
         let octets = incoming.payload.len();
         let is_mirrored = incoming.proved && octets >= SHORTEST_RECOGNISABLE;
         let length = if is_mirrored { ReplyLength::Symmetric } else { self.rules.length };
@@ -295,7 +305,7 @@ impl Reflector {
             ttl: incoming.ttl.unwrap_or(255),
             length,
             format,
-            key: self.rules.key.clone(),
+            key,
             context: self.context(incoming, &packet, format, held),
             held,
         }))
@@ -324,31 +334,48 @@ impl Reflector {
     /// request of the mode.
     pub fn numbers(&self, octets: &[u8]) -> Option<(u16, u32)> {
         let packet = match &self.rules.key {
-            Some(key) => SenderPacket::parse_authenticated(octets, key).ok()?,
+            Some(key) => [Some(key), self.former_key.as_ref()]
+                .into_iter()
+                .flatten()
+                .find_map(|key| SenderPacket::parse_authenticated(octets, key).ok())?,
             None => SenderPacket::parse(octets).ok().filter(|_| !looks_like_reply(octets))?,
         };
         Some((packet.ssid.map_or(0, NonZeroU16::get), packet.sequence))
     }
 
-    /// The request that the octets hold, if they hold one of the mode.
-    fn read(&mut self, octets: &[u8], arrived: Timestamp<Responder>) -> Result<SenderPacket, Refusal> {
+    /// The request that a datagram holds, if it holds one of the mode, and the key that it was made with.
+    fn read(&mut self, incoming: &Incoming<'_>) -> Result<(SenderPacket, Option<Arc<Key>>), Refusal> {
+        let octets = incoming.payload;
         let Some(key) = &self.rules.key else {
             let packet = SenderPacket::parse(octets).map_err(|_| Refusal::TooShort)?;
-            if looks_like_reply(octets) || returns_time_near(octets, arrived.as_nanos()) {
+            if looks_like_reply(octets) || returns_time_near(octets, incoming.arrived.as_nanos()) {
                 return Err(Refusal::NotRequest);
             }
             self.counters.nonzero_mbz += u64::from(!sender_zeros_are_zero(octets));
-            return Ok(packet);
+            return Ok((packet, None));
         };
-        let packet = SenderPacket::parse_authenticated(octets, key).map_err(|error| match error {
-            AuthError::TooShort(_) if !is_unauthenticated(octets) => Refusal::TooShort,
-            AuthError::TooShort(_) | AuthError::WrongCode | AuthError::NoRoom { .. } => Refusal::NotAuthentic,
+        let present = SenderPacket::parse_authenticated(octets, key).map(|packet| (packet, Arc::clone(key)));
+        let (packet, key) = present.or_else(|error| {
+            self.by_former_key(incoming).ok_or(match error {
+                AuthError::TooShort(_) if !is_unauthenticated(octets) => Refusal::TooShort,
+                AuthError::TooShort(_) | AuthError::WrongCode | AuthError::NoRoom { .. } => {
+                    Refusal::NotAuthentic
+                }
+            })
         })?;
         if looks_like_authenticated_reply(octets) {
             return Err(Refusal::NotRequest);
         }
         self.counters.nonzero_mbz += u64::from(!authenticated_sender_zeros_are_zero(octets));
-        Ok(packet)
+        Ok((packet, Some(key)))
+    }
+
+    /// The same of a session that is remembered, by the key that it began with.
+    fn by_former_key(&self, incoming: &Incoming<'_>) -> Option<(SenderPacket, Arc<Key>)> {
+        let key = self.former_key.as_ref()?;
+        let packet = SenderPacket::parse_authenticated(incoming.payload, key).ok()?;
+        let is_remembered = self.table.as_ref()?.has(name(incoming, &packet));
+        is_remembered.then(|| (packet, Arc::clone(key)))
     }
 
     /// Finds the session's place, if sessions are remembered, and sees that the request has not come before, if
@@ -360,11 +387,7 @@ impl Reflector {
         now: Timestamp<Monotonic>,
     ) -> Result<Option<SessionSlotKey>, Refusal> {
         let Some(table) = &mut self.table else { return Ok(None) };
-        let name = Name {
-            source: incoming.source,
-            destination: incoming.destination,
-            ssid: packet.ssid.map_or(0, NonZeroU16::get),
-        };
+        let name = name(incoming, packet);
         let keyed = self.rules.key.is_some();
         if let Some(codes) = &mut self.codes {
             let code =
@@ -414,6 +437,15 @@ impl Reflector {
                 .map(|state| InProfile { received: state.received, transmitted: state.transmitted }),
             follow_up: counted.and_then(|state| state.follow_up),
         }
+    }
+}
+
+/// Of which session a request is.
+fn name(incoming: &Incoming<'_>, packet: &SenderPacket) -> Name {
+    Name {
+        source: incoming.source,
+        destination: incoming.destination,
+        ssid: packet.ssid.map_or(0, NonZeroU16::get),
     }
 }
 

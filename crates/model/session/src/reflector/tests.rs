@@ -291,6 +291,25 @@ mod extended {
         assert_eq!(counters.received, counters.reflected + counters.refused());
     }
 
+    /// After a key is replaced, sessions that are remembered go on with the former one, and strangers do not.
+    #[test]
+    fn replaced_keys_serve_sessions() {
+        let mut reflector = ruled(Rules { key: Some(key(1)), ..Rules::default() });
+        assert!(exchange(&mut reflector, &authentic(100, &key(1), &[])).is_ok());
+        reflector.replace_key(key(2));
+        let (reply, _) = exchange(&mut reflector, &authentic(101, &key(1), &[])).unwrap();
+        assert!(ReflectorPacket::parse_authenticated(&reply, &key(1)).is_ok(), "the key of the request");
+        let stranger = "192.0.2.1:5001";
+        let of = |octets: &[u8], reflector: &mut Reflector| {
+            exchange_at(reflector, &incoming(octets, stranger), Timestamp::from_nanos(0)).map(drop)
+        };
+        assert_eq!(of(&authentic(102, &key(1), &[]), &mut reflector), Err(Refusal::NotAuthentic));
+        assert_eq!(of(&authentic(102, &key(2), &[]), &mut reflector), Ok(()));
+        reflector.replace_key(key(3));
+        let refused = exchange(&mut reflector, &authentic(103, &key(1), &[])).err();
+        assert_eq!(refused, Some(Refusal::NotAuthentic), "two replacements later");
+    }
+
     /// TLVs as chance has them: of each kind that is known, of the private ones and of unknown ones, with the length that
     /// they have, another one, or one that goes beyond the end; any flags; an HMAC among them or last.
     fn drawn(chance: &romer_units::random::RandomStream, number: u64) -> Vec<u8> {

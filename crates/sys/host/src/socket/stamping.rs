@@ -9,6 +9,7 @@ use super::address;
 use super::identity::{self, Identities};
 use super::wait::{Ready, wait_any};
 use crate::HostError;
+use crate::service_manager::is_one_family;
 use crate::sys::{option, set_option, set_option_bytes, socklen_of};
 
 /// Index of the dropped datagrams in the answer to `SO_MEMINFO` (`SK_MEMINFO_DROPS`), and the answer's length.
@@ -100,6 +101,22 @@ impl StampingSocket {
         Self::bind_with(address, options, Identities::best())
     }
 
+    /// Sets up a UDP socket that was opened and bound elsewhere, such as by a [service manager](crate::service_manager). What it
+    /// received before has no time stamps.
+    ///
+    /// # Errors
+    /// As of [`StampingSocket::bind`]; and an IPv6 socket that serves IPv4, too.
+    pub fn adopt(descriptor: OwnedFd, options: &SocketOptions) -> Result<Self, HostError> {
+        let local = local_address(descriptor.as_fd())?;
+        if !is_one_family(descriptor.as_fd(), local)? {
+            return Err(HostError::Unsuitable(
+                "an inherited IPv6 socket receives IPv4, too; set BindIPv6Only=ipv6-only in the socket unit",
+            ));
+        }
+        configure(descriptor.as_fd(), local, options)?;
+        Self::stamping(descriptor, local, options, Identities::best())
+    }
+
     /// A second socket at this one's address and port, to which everything goes that `peer` sends there from now
     /// on. `options` should be those of this socket.
     ///
@@ -159,9 +176,23 @@ impl StampingSocket {
         options: &SocketOptions,
         identities: Identities,
     ) -> Result<Self, HostError> {
+        if address.is_ipv6() {
+            let operation = "keep IPv4 out";
+            set_option(descriptor.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1, operation)?;
+        }
         configure(descriptor.as_fd(), address, options)?;
         bind_to(descriptor.as_fd(), address)?;
         let local = local_address(descriptor.as_fd())?;
+        Self::stamping(descriptor, local, options, identities)
+    }
+
+    /// Switches the stamps of a bound socket on.
+    fn stamping(
+        descriptor: OwnedFd,
+        local: SocketAddr,
+        options: &SocketOptions,
+        identities: Identities,
+    ) -> Result<Self, HostError> {
         let card_stamps = options.kernel_stamps && options.card_stamps;
         let identities = identities.with_card_stamps(card_stamps);
         if options.kernel_stamps {
@@ -291,7 +322,6 @@ fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
 
 fn configure_v6(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {
     let set = |name, value, operation| set_option(socket, libc::IPPROTO_IPV6, name, value, operation);
-    set(libc::IPV6_V6ONLY, 1, "keep IPv4 out")?;
     set(libc::IPV6_RECVPKTINFO, 1, "enable IPV6_RECVPKTINFO")?;
     set(libc::IPV6_RECVHOPLIMIT, 1, "enable IPV6_RECVHOPLIMIT")?;
     set(libc::IPV6_RECVTCLASS, 1, "enable IPV6_RECVTCLASS")?;
