@@ -12,7 +12,7 @@ use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{CalibrationPhase, DelayKind, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
-use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
+use romer_record::manifest::{ClockRelation, EarlyEnd, SkewRequest, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{OneWaySingleton, RoundTrip};
 use romer_singletons::calibration::apply;
@@ -106,7 +106,9 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
 /// Removes the clocks' error from the delays.
 fn corrected(stream: &Stream, related: StreamSingletons) -> Corrected {
     let workers = Workers::for_singletons(related.forward.len().max(related.reverse.len()));
-    correct_clocks_by(related, &stream.skew, &workers)
+    let synchronisation = stream.skew.synchronisation.map(|stated| stated.after(&stream.events));
+    let request = SkewRequest { synchronisation, ..stream.skew.clone() };
+    correct_clocks_by(related, &request, &workers)
 }
 
 /// What rows say that are all at hand.

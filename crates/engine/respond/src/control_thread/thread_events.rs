@@ -96,6 +96,7 @@ impl ControlThread {
                 server.on_losses(lost, kernel_drops);
                 server.on_bad_tag(bad_tag);
                 report_checksum_errors(server);
+                server.on_clock_sync(self.occurrences.clock_sync());
                 Vec::new()
             }
         };

@@ -8,7 +8,7 @@ impl Server {
     pub fn finish(&mut self) -> Vec<Action> {
         let State::Finishing { deadline } = self.state else { return Vec::new() };
         let mut actions = self.drain();
-        actions.push(Action::Send(Message::End(self.totals)));
+        actions.push(Action::Send(Message::End(self.totals.clone())));
         if self.hangs_up {
             self.state = State::Finished { deadline };
         } else {
