@@ -68,7 +68,8 @@ impl EventStamp {
     fn from_line(line: &str) -> Option<Self> {
         let mut fields = line.split(',');
         let [event, clock, bound] = [fields.next()?, fields.next()?, fields.next()?];
-        let bound_ns = if bound.is_empty() { None } else { Some(bound.parse().ok().filter(|bound| *bound >= 0)?) };
+        let bound_ns =
+            if bound.is_empty() { None } else { Some(bound.parse().ok().filter(|bound| *bound >= 0)?) };
         let stamp = Self { event: event.parse().ok()?, clock_ns: clock.parse().ok()?, bound_ns };
         fields.next().is_none().then_some(stamp)
     }
@@ -78,7 +79,9 @@ impl EventStamp {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CommonEventError {
     /// A line is no stamp.
-    #[error("line {line} is no stamp of an event; write `event,clock_ns,bound_ns`, as `--common-event listen` does")]
+    #[error(
+        "line {line} is no stamp of an event; write `event,clock_ns,bound_ns`, as `--common-event listen` does"
+    )]
     Line {
         /// Number of the line, from 1.
         line: usize,
@@ -94,7 +97,9 @@ pub enum CommonEventError {
 /// [`CommonEventError::Line`].
 pub fn stamps(text: &str) -> Result<Vec<EventStamp>, CommonEventError> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.is_empty() && *line != STAMPS_HEADER);
-    lines.map(|(line, number)| EventStamp::from_line(line).ok_or(CommonEventError::Line { line: number })).collect()
+    lines
+        .map(|(line, number)| EventStamp::from_line(line).ok_or(CommonEventError::Line { line: number }))
+        .collect()
 }
 
 /// The clock of the second host minus that of the first, by the events that both stamped. Of several stamps of an event the first counts.
@@ -216,7 +221,8 @@ pub fn send_common_packets(
         if group.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let interface = interface.map(str::to_owned);
     let options = SocketOptions { interface, kernel_stamps: false, ..SocketOptions::default() };
-    let socket = StampingSocket::bind(SocketAddr::new(any, 0), &options).map_err(CalibrateError::host(SEND))?;
+    let socket =
+        StampingSocket::bind(SocketAddr::new(any, 0), &options).map_err(CalibrateError::host(SEND))?;
     socket.allow_broadcast().map_err(CalibrateError::host(SEND))?;
     // Events of two senders differ.
     let session = u64::from(u32::from_be_bytes(random())) << 32;
@@ -247,7 +253,8 @@ mod tests {
     /// The difference is that of the events in both files, whatever their order; a copy of an event changes nothing.
     #[test]
     fn difference_of_common_events() {
-        let first = [stamp(1, 100, Some(5)), stamp(2, 200, Some(9)), stamp(3, 300, Some(7)), stamp(2, 999, Some(5))];
+        let first =
+            [stamp(1, 100, Some(5)), stamp(2, 200, Some(9)), stamp(3, 300, Some(7)), stamp(2, 999, Some(5))];
         let second = [stamp(3, 310, None), stamp(2, 212, Some(4)), stamp(8, 800, Some(4))];
         let found = compare_clocks([&first, &second]).unwrap();
         assert_eq!((found.difference_ns.count, found.unmatched), (2, [1, 1]));

@@ -44,7 +44,8 @@ mod two_runs;
 
 pub use clock::{ClockOptions, prove_clock};
 pub use common_event::{
-    CommonEventError, EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets, stamps,
+    CommonEventError, EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets,
+    stamps,
 };
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};

@@ -343,13 +343,15 @@ mod tests {
             ..document::ClockSync::default()
         };
         let running = [SyncDaemon::Chrony];
-        let kept = |sync| {
-            synchronisation(sync, &running, &stated, SyncSource::Systemd, &Rights::of_anybody())
-        };
+        let kept =
+            |sync| synchronisation(sync, &running, &stated, SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
         let found = kept(sync(true, 300)).observed;
         assert!(found.contains("synchronised (by chronyd)"), "{found}");
-        assert!(found.ends_with("chronyd follows 192.0.2.1 (stratum 3). Bound of its error: 2.00 ms."), "{found}");
+        assert!(
+            found.ends_with("chronyd follows 192.0.2.1 (stratum 3). Bound of its error: 2.00 ms."),
+            "{found}"
+        );
     }
 
     #[test]

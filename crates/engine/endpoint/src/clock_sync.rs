@@ -173,7 +173,11 @@ mod tests {
             skew_ppm: 0.5,
             updated: Some(Duration::from_secs(1_700_000_000)),
         };
-        SyncDaemons { names: vec!["chronyd".into()], chrony: Some((chrony, at(100))), ..SyncDaemons::default() }
+        SyncDaemons {
+            names: vec!["chronyd".into()],
+            chrony: Some((chrony, at(100))),
+            ..SyncDaemons::default()
+        }
     }
 
     /// The bound of an answer grows by its skew and 1 ppm: by 1.5 ms in 1,000 s at 0.5 ppm.
@@ -191,7 +195,9 @@ mod tests {
         let mut watch = SyncWatch::new(answers().state(kernel(true), at(100)));
         assert_eq!(watch.look(answers().state(kernel(true), at(116))), []);
         let coasting = watch.look(answers().state(kernel(true), at(2_000)));
-        let [EventDetail::Holdover { bound_ns, bound_before_ns }] = coasting[..] else { panic!("{coasting:?}") };
+        let [EventDetail::Holdover { bound_ns, bound_before_ns }] = coasting[..] else {
+            panic!("{coasting:?}")
+        };
         assert_eq!((bound_ns, bound_before_ns), (4_850_000, 2_000_000));
         assert_eq!(watch.look(answers().state(kernel(false), at(2_001))), [EventDetail::Unsynchronised]);
         assert_eq!(watch.look(answers().state(kernel(true), at(2_002))), [EventDetail::Synchronised]);

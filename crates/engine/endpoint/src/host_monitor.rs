@@ -237,6 +237,19 @@ mod tests {
         assert_eq!(event.location, EventLocation::Sender);
     }
 
+    /// The synchronisation of the clock is looked at each second, and when it is requested.
+    #[test]
+    fn clock_sync_is_looked_at_when_due() {
+        let mut monitor = HostMonitor::begin(EventLocation::Sender, clock::monotonic_now());
+        monitor.sync_due = clock::monotonic_now() + Duration::from_secs(3_600);
+        assert!(monitor.clock_sync_changes(false, false).is_none());
+        assert!(monitor.clock_sync_changes(false, true).is_some());
+        monitor.sync_due = clock::monotonic_now();
+        assert!(monitor.clock_sync_changes(false, false).is_some());
+        assert!(monitor.sync_due > clock::monotonic_now() - Duration::from_secs(3_600));
+        assert_eq!(monitor.clock_error_bound_ns(), monitor.clock_sync().error_bound_ns());
+    }
+
     /// A changed MTU is stated with the one before.
     #[test]
     fn changed_mtu_has_both_values() {

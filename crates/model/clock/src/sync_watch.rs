@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn loss_and_return_of_synchronisation() {
         let kept = state("192.0.2.1", 1, MS);
-        let unsynchronised = ClockSync { synchronised: Some(false), state: Some("error".into()), ..kept.clone() };
+        let unsynchronised =
+            ClockSync { synchronised: Some(false), state: Some("error".into()), ..kept.clone() };
         let erroneous = ClockSync { state: Some("error".into()), ..kept.clone() };
         for lost in [unsynchronised, erroneous] {
             let mut watch = SyncWatch::new(kept.clone());

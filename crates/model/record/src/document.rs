@@ -403,7 +403,8 @@ impl Synchronisation {
     #[must_use]
     pub fn after(self, events: &[Event]) -> Self {
         let losses = events.iter().filter(|event| event.kind == EventKind::ClockSyncLost);
-        let first = losses.min_by_key(|event| event.at_ns).filter(|_| self.source == SynchronisationSource::Hosts);
+        let first =
+            losses.min_by_key(|event| event.at_ns).filter(|_| self.source == SynchronisationSource::Hosts);
         let lost = first.map(|event| SynchronisationLoss { location: event.location, at_ns: event.at_ns });
         Self { lost, ..self }
     }

@@ -7,9 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::StampSourceError;
-use crate::document::{
-    ChecksumErrors, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic,
-};
+use crate::document::{ChecksumErrors, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic};
 use crate::event::Event;
 pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;
@@ -301,7 +299,10 @@ mod tests {
             ..both.clone()
         };
         let renewed = resolve("synchronised", unknown, &ended).unwrap().1.unwrap();
-        assert_eq!((renewed.initiator_bound_ns, renewed.responder_bound_ns), (Some(9_000_000), Some(4_000_000)));
+        assert_eq!(
+            (renewed.initiator_bound_ns, renewed.responder_bound_ns),
+            (Some(9_000_000), Some(4_000_000))
+        );
         for wrong in ["", "synchronised:", "synchronised:-1ms", "synchronised:2", "both"] {
             assert!(wrong.parse::<ClockStatement>().is_err(), "{wrong}");
         }

@@ -184,7 +184,8 @@ pub fn clock_sync() -> Result<ClockSync, HostError> {
 fn pps_discipline(state: &libc::timex) -> PpsDiscipline {
     // In nanoseconds or microseconds, by the mode of the kernel's clock.
     let is_nano = state.status & libc::STA_NANO != 0;
-    let jitter = if is_nano { Duration::from_nanos(state.jitter) } else { Duration::from_micros(state.jitter) };
+    let jitter =
+        if is_nano { Duration::from_nanos(state.jitter) } else { Duration::from_micros(state.jitter) };
     #[expect(clippy::cast_precision_loss, reason = "the frequency lies within 500 ppm, 2^25 in its unit")]
     let frequency_ppm = state.ppsfreq as f64 / 65_536.0;
     PpsDiscipline {

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use romer_calibrate::{EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets, stamps};
+use romer_calibrate::{
+    EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets, stamps,
+};
 use romer_record::Exit;
 use romer_report::escape;
 use romer_store::untrusted;
@@ -55,7 +57,9 @@ fn compare(arguments: &CalibrateArgs, files: [&Path; 2]) -> Result<Exit, Failure
     let read = |file: &Path| -> Result<Vec<EventStamp>, Failure> {
         let shown = escape::terminal(&file.to_string_lossy());
         let text = untrusted::read_text(file, MAX_FILE_OCTETS).map_err(|error| {
-            Failure::environment(format!("cannot read the stamps ({shown}): {error}; check its path and rights"))
+            Failure::environment(format!(
+                "cannot read the stamps ({shown}): {error}; check its path and rights"
+            ))
         })?;
         stamps(&text).map_err(|error| {
             Failure::with_exit(Exit::BadData, format!("bad file of stamps ({shown}): {error}"))

@@ -51,7 +51,9 @@ impl ControlThread {
     /// its error.
     fn look_at_clock_sync(&mut self, ends: bool) -> Vec<Occurrence> {
         let has_sessions = !self.by_session.is_empty();
-        let Some(changes) = self.occurrences.look_at_clock_sync(has_sessions, ends) else { return Vec::new() };
+        let Some(changes) = self.occurrences.look_at_clock_sync(has_sessions, ends) else {
+            return Vec::new();
+        };
         if let Some(bound_ns) = self.occurrences.clock_error_bound_ns() {
             for index in self.by_session.values().copied() {
                 if self.connections.get(index).is_some() {

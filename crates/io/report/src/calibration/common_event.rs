@@ -54,7 +54,10 @@ mod tests {
         };
         let within = of(-2.5e6, [Some(1_000_000), Some(2_000_000)]);
         assert!(within.contains("2 in both files; 1 only in the first, 0 only in the second"), "{within}");
-        assert!(within.contains("bounds       first 1.00 ms, second 2.00 ms: the median is within"), "{within}");
+        assert!(
+            within.contains("bounds       first 1.00 ms, second 2.00 ms: the median is within"),
+            "{within}"
+        );
         assert!(of(3.5e6, [Some(1_000_000), Some(2_000_000)]).contains("the median is beyond"));
         assert!(of(3.5e6, [Some(1_000_000), None]).contains("second none: a host states no bound"));
     }
