@@ -68,8 +68,11 @@ impl EventStamp {
     fn from_line(line: &str) -> Option<Self> {
         let mut fields = line.split(',');
         let [event, clock, bound] = [fields.next()?, fields.next()?, fields.next()?];
-        let bound_ns =
-            if bound.is_empty() { None } else { Some(bound.parse().ok().filter(|bound| *bound >= 0)?) };
+        let bound_ns = if bound.is_empty() {
+            None
+        } else {
+            Some(bound.parse::<i64>().ok().filter(|bound| *bound >= 0)?)
+        };
         let stamp = Self { event: event.parse().ok()?, clock_ns: clock.parse().ok()?, bound_ns };
         fields.next().is_none().then_some(stamp)
     }
@@ -150,29 +153,25 @@ pub fn listen(
         left = left.saturating_sub(1);
         left == 0
     };
-    match source {
+    let listened = match source {
         EventSource::Packets { group, interface } => {
-            let options = SocketOptions { interface: interface.clone(), ..SocketOptions::default() };
-            let socket = StampingSocket::listen_to(*group, &options).map_err(CalibrateError::host(LISTEN))?;
-            ready();
-            packets(&socket, stop, &mut stamped).map_err(CalibrateError::host(LISTEN))
+            packets(*group, interface.clone(), stop, ready, &mut stamped)
         }
-        EventSource::Pulses(name) => {
-            pps_edge(name).map_err(CalibrateError::host(LISTEN))?;
-            ready();
-            pulses(name, stop, &mut stamped).map_err(CalibrateError::host(LISTEN))
-        }
-    }
+        EventSource::Pulses(name) => pulses(name, stop, ready, &mut stamped),
+    };
+    listened.map_err(CalibrateError::host("listen to common events"))
 }
 
-/// What failed, as a verb.
-const LISTEN: &str = "listen to common events";
-
 fn packets(
-    socket: &StampingSocket,
+    group: SocketAddr,
+    interface: Option<String>,
     stop: &AtomicBool,
+    ready: impl FnOnce(),
     stamped: &mut impl FnMut(u64, i64) -> bool,
 ) -> Result<(), HostError> {
+    let options = SocketOptions { interface, ..SocketOptions::default() };
+    let socket = StampingSocket::listen_to(group, &options)?;
+    ready();
     let mut batch = ReceiveBatch::new(BATCH, PACKET);
     while !stop.load(Ordering::Acquire) {
         socket.wait(Some(POLL))?;
@@ -190,9 +189,11 @@ fn packets(
 fn pulses(
     name: &str,
     stop: &AtomicBool,
+    ready: impl FnOnce(),
     stamped: &mut impl FnMut(u64, i64) -> bool,
 ) -> Result<(), HostError> {
     let mut last = pps_edge(name)?.map(|edge| edge.sequence);
+    ready();
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(POLL.to_std());
         let Some(edge) = pps_edge(name)?.filter(|edge| last != Some(edge.sequence)) else { continue };
@@ -216,14 +217,16 @@ pub fn send_common_packets(
     count: u64,
     stop: &AtomicBool,
 ) -> Result<(), CalibrateError> {
-    const SEND: &str = "send common packets";
+    send(group, interface, count, stop).map_err(CalibrateError::host("send common packets"))
+}
+
+fn send(group: SocketAddr, interface: Option<&str>, count: u64, stop: &AtomicBool) -> Result<(), HostError> {
     let any: IpAddr =
         if group.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let interface = interface.map(str::to_owned);
     let options = SocketOptions { interface, kernel_stamps: false, ..SocketOptions::default() };
-    let socket =
-        StampingSocket::bind(SocketAddr::new(any, 0), &options).map_err(CalibrateError::host(SEND))?;
-    socket.allow_broadcast().map_err(CalibrateError::host(SEND))?;
+    let socket = StampingSocket::bind(SocketAddr::new(any, 0), &options)?;
+    socket.allow_broadcast()?;
     // Events of two senders differ.
     let session = u64::from(u32::from_be_bytes(random())) << 32;
     for number in (0..count).take_while(|_| !stop.load(Ordering::Acquire)) {
@@ -231,7 +234,7 @@ pub fn send_common_packets(
             std::thread::sleep(INTERVAL.to_std());
         }
         let payload = [&MAGIC[..], &(session | number).to_be_bytes()].concat();
-        socket.send(&Outgoing::new(&payload, group, 0)).map_err(CalibrateError::host(SEND))?;
+        socket.send(&Outgoing::new(&payload, group, 0))?;
     }
     Ok(())
 }

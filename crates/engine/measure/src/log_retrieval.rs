@@ -351,7 +351,7 @@ mod tests {
         assert!(answer > 100, "{answer}");
         for cut in std::iter::once(Cut::Order).chain((0..answer).map(Cut::Answer)) {
             let (_, resumed, home, found) = bring(cut);
-            assert_eq!((resumed, home, found), (1, [3, 1, 1, 1], Some(end)), "{cut:?}");
+            assert_eq!((resumed, home, found), (1, [3, 1, 1, 1], Some(end.clone())), "{cut:?}");
         }
     }
 

@@ -421,7 +421,7 @@ impl Server {
             // Over a new connection what was ordered is ordered again.
             (State::Finishing { .. }, Message::Stop) => {}
             (State::Finished { .. }, Message::Stop) => {
-                actions.push(Action::Send(Message::End(self.totals.clone())))
+                actions.push(Action::Send(Message::End(self.totals.clone())));
             }
             (State::Running { .. }, Message::Start)
                 if self.own_rate() > 0 && (self.hangs_up || !self.started) =>
