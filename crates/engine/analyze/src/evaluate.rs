@@ -51,6 +51,8 @@ mod small;
 pub(crate) mod stamps;
 mod standstill;
 mod steps_seen;
+#[cfg(test)]
+mod synchronised_tests;
 mod under_way;
 mod unheard;
 mod without_delay;
@@ -402,6 +404,11 @@ fn concluded(
     let Corrected { related, warnings: mut clock_warnings } = clocks(related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let (mut related, under_way) = related.without_steps_under_way(waiting);
+    if related.clock.is_synchronised() && selection.uses_cards() {
+        // A delay is the difference of two time stamps, each of which was converted from a card's clock.
+        let stamps_ns = 2.0 * f64::from(cards.error_ns());
+        related.clock.delay_error_ns = related.clock.delay_error_ns.map(|bound_ns| bound_ns + stamps_ns);
+    }
     clock_warnings.extend(under_step(under_way));
     related.find_late(waiting);
     let impossible =
