@@ -119,8 +119,8 @@ impl StampingSocket {
         let socket = Self::bind_descriptor(descriptor, any, options, Identities::best())?;
         if group.ip().is_multicast() {
             let interface = options.interface.as_deref();
-            let index = interface.map(|name| Network::open(None)?.link(name)).transpose()?;
-            join(socket.as_fd(), group.ip(), index.map_or(0, |link| link.index))?;
+            let link = interface.map(|name| Network::open(None)?.link(name)).transpose()?;
+            join(socket.as_fd(), group.ip(), link.map_or(0, |link| link.index))?;
         }
         Ok(socket)
     }
