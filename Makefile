@@ -46,7 +46,7 @@ demo: build ## build, measure between two network namespaces of this machine, an
 	@$(TARGET)/release/romer demo
 
 test: ## run all tests; as root, those that use the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark
+	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark chronyd
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests

@@ -1,5 +1,7 @@
 //! `romer calibrate`: the tool's own error, measured in a laboratory and kept.
 
+mod common_event;
+
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,9 @@ pub(crate) fn run(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     }
     if let Some([one, other]) = arguments.rates.as_deref() {
         return rates(arguments, [one, other]);
+    }
+    if let Some(given) = arguments.common_event.as_deref() {
+        return common_event::run(arguments, given);
     }
     match &arguments.inside {
         Some(prefix) => inside(arguments, prefix),

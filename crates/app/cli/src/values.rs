@@ -111,6 +111,19 @@ pub(crate) fn rounds(text: &str) -> Result<u32, String> {
     parse_integer(text, 1, 1_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
+/// The number of common events of two hosts.
+pub(crate) fn common_events(text: &str) -> Result<u64, String> {
+    parse_integer(text, 1, 1_000_000)
+}
+
+/// The address and port of packets to many hosts.
+pub(crate) fn group(text: &str) -> Result<SocketAddr, String> {
+    let address: Option<SocketAddr> = text.parse().ok();
+    address.filter(|address| address.port() > 0 && !address.ip().is_unspecified()).ok_or_else(|| {
+        format!("{} is no address with a port; write 239.255.136.62:8863 or [ff02::8863]:8863", shown(text))
+    })
+}
+
 pub(crate) fn calibration_probes(text: &str) -> Result<u32, String> {
     parse_integer(text, 100, 1_000_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
-use romer_record::document::{DelayKind, ProbeDirection, StreamWay};
+use romer_record::document::{DelayKind, ProbeDirection, StreamWay, Synchronisation};
 use romer_record::log::Entry;
 use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
 use romer_singletons::WatchedDelays;
 use romer_store::{LogFrame, LogReader, Run};
-use romer_units::{Duration, Timestamp};
+use romer_units::{Direction, Duration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -185,7 +185,27 @@ impl LiveStreamState {
     }
 
     fn from_manifest(stream: &manifest::Stream) -> Self {
-        Self::new(stream.traffic.direction, stream.clock_relation, stream.stamp_request)
+        let own = Self::new(stream.traffic.direction, stream.clock_relation, stream.stamp_request);
+        own.with_synchronisation(stream.skew.synchronisation.as_ref())
+    }
+
+    /// Of clocks that are stated to be synchronised.
+    fn with_synchronisation(self, stated: Option<&Synchronisation>) -> Self {
+        Self {
+            one_way: self.one_way.map(|ways| ways.map(|way| way.with_synchronisation(stated))),
+            forward: self.forward.with_synchronisation(stated, Direction::Forward),
+            reverse: self.reverse.with_synchronisation(stated, Direction::Reverse),
+            ..self
+        }
+    }
+
+    /// What the one-way delays are: absolute if those of both directions are.
+    fn delay_kind(&self) -> DelayKind {
+        let kinds = match &self.one_way {
+            Some(ways) => ways.each_ref().map(OneWayState::kind),
+            None => [self.forward.kind(), self.reverse.kind()],
+        };
+        if kinds == [DelayKind::Absolute; 2] { DelayKind::Absolute } else { DelayKind::Variable }
     }
 
     fn take(&mut self, entry: &Entry) {
@@ -278,6 +298,12 @@ impl LiveStreamState {
 
     fn interval(&mut self, stream: u16, elapsed_ns: i64) -> LiveStream {
         self.settle();
+        if self.delay_kind() == DelayKind::Variable {
+            // What one direction contradicts holds for neither.
+            self.one_way.iter_mut().flatten().for_each(OneWayState::withdraw_synchronisation);
+            self.forward.withdraw_synchronisation();
+            self.reverse.withdraw_synchronisation();
+        }
         let of = |delays: &[i64], jitter_rfc3550_ns| LiveWay {
             delay_ns: last(delays),
             jitter_rfc3550_ns,
@@ -291,7 +317,7 @@ impl LiveStreamState {
         let told = LiveStream {
             stream,
             elapsed_ns,
-            delay_kind: self.forward.kind(),
+            delay_kind: self.delay_kind(),
             forward,
             reverse,
             round_trip: of(&self.round_trips, self.round_trip_jitter.value()),
@@ -411,6 +437,28 @@ mod tests {
         let jitter = |first: f64, second: f64| first / 16.0 + (second - first / 16.0) / 16.0;
         assert_eq!(told.forward.jitter_rfc3550_ns, Some(jitter(300.0, 200.0)));
         assert_eq!(told.reverse.jitter_rfc3550_ns, Some(jitter(50.0, 150.0)));
+    }
+
+    /// Delays of synchronised clocks are absolute; a packet that arrives before it leaves makes both directions relative.
+    #[test]
+    fn synchronised_clocks_give_absolute_delays() {
+        let interval = |offset_ns| {
+            let mut stream =
+                LiveStreamState::new(ProbeDirection::RoundTrip, ClockRelation::Unknown, StampRequest::Best)
+                    .with_synchronisation(Some(&Synchronisation::by_user(1_000, offset_ns)));
+            for (sequence, (there, here)) in (0u64..).zip([(1_000, 7_000), (1_300, 7_050)]) {
+                let at = 100_000 * i64::try_from(sequence).unwrap();
+                sent(sequence, at).iter().for_each(|entry| stream.take(entry));
+                stream.take(&back(sequence, at, there, here));
+            }
+            stream.interval(0, 5)
+        };
+        let told = interval(AHEAD);
+        assert_eq!(maxima(&told), serde_json::json!([1_300.0, 7_050.0, 8_350.0]));
+        assert!(!told.is_above_least());
+        let told = interval(0);
+        assert_eq!(maxima(&told), serde_json::json!([300.0, 50.0, 8_350.0]));
+        assert!(told.is_above_least());
     }
 
     /// The order of log entries from different threads changes nothing.

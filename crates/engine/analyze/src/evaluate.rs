@@ -12,7 +12,7 @@ use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{CalibrationPhase, DelayKind, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, EventLocation};
-use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
+use romer_record::manifest::{ClockRelation, EarlyEnd, SkewRequest, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{OneWaySingleton, RoundTrip};
 use romer_singletons::calibration::apply;
@@ -52,6 +52,8 @@ mod small;
 pub(crate) mod stamps;
 mod standstill;
 mod steps_seen;
+#[cfg(test)]
+mod synchronised_tests;
 mod under_way;
 mod unheard;
 mod without_delay;
@@ -109,7 +111,9 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
 /// Removes the clocks' error from the delays.
 fn corrected(stream: &Stream, related: StreamSingletons) -> Corrected {
     let workers = Workers::for_singletons(related.forward.len().max(related.reverse.len()));
-    correct_clocks_by(related, &stream.skew, &workers)
+    let synchronisation = stream.skew.synchronisation.map(|stated| stated.after(&stream.events));
+    let request = SkewRequest { synchronisation, ..stream.skew.clone() };
+    correct_clocks_by(related, &request, &workers)
 }
 
 /// What rows say that are all at hand.
@@ -403,6 +407,11 @@ fn concluded(
     let Corrected { related, warnings: mut clock_warnings } = clocks(related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let (mut related, under_way) = related.without_steps_under_way(waiting);
+    if related.clock.is_synchronised() && selection.uses_cards() {
+        // A delay is the difference of two time stamps, each of which was converted from a card's clock.
+        let stamps_ns = 2.0 * f64::from(cards.error_ns());
+        related.clock.delay_error_ns = related.clock.delay_error_ns.map(|bound_ns| bound_ns + stamps_ns);
+    }
     clock_warnings.extend(under_step(under_way));
     related.find_late(waiting);
     let impossible =

@@ -91,6 +91,8 @@ fn entry() -> impl Strategy<Value = Entry> {
 fn event() -> impl Strategy<Value = Event> {
     let kinds = [
         EventKind::ClockStep,
+        EventKind::ClockSyncLost,
+        EventKind::ClockSyncChange,
         EventKind::Suspend,
         EventKind::Pause,
         EventKind::LinkDown,

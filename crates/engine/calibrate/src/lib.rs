@@ -13,6 +13,8 @@
 //!
 //! [`two_runs`] does the same with two runs of the user's own, over a link of a network card at two rates.
 //!
+//! [`listen`] stamps events that other hosts stamp too, and [`compare_clocks`] gives the difference of two clocks by them.
+//!
 //! [`prove_clock`] proves that a clock's error is found: it measures over loopback and passes the stamps of one end through
 //! a clock that lies in a known way.
 //!
@@ -32,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod common_event;
 mod error;
 mod gaps;
 mod machine;
@@ -40,6 +43,10 @@ mod rounds;
 mod two_runs;
 
 pub use clock::{ClockOptions, prove_clock};
+pub use common_event::{
+    CommonEventError, EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets,
+    stamps,
+};
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};
 pub use rounds::{CalibrationOptions, calibrate};

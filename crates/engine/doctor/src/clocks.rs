@@ -6,7 +6,8 @@ use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::host_info::ClockSync;
 use romer_host::sync::SyncDaemon;
-use romer_record::document::DoctorFinding;
+use romer_record::document::{self, DoctorFinding};
+use romer_report::escape::terminal;
 use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, list, missing, unknown};
@@ -129,10 +130,35 @@ fn daemon_names(running: &[SyncDaemon]) -> String {
     list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
+/// The source of the clock, its state, and the bound of its error that a measurement uses.
+fn sources(stated: &document::ClockSync) -> String {
+    let mut sentences = Vec::new();
+    if let Some(chrony) = &stated.chrony {
+        let reference = if chrony.stratum == 0 { "no reference" } else { chrony.reference.as_str() };
+        sentences.push(format!("chronyd follows {} (stratum {}).", terminal(reference), chrony.stratum));
+    }
+    if let Some(ptp) = &stated.ptp {
+        let port = ptp.port_state.as_deref().unwrap_or("unknown");
+        let offset = Duration::from_nanos(ptp.offset_ns).rounded();
+        sentences.push(format!("ptp4l is in state {}, with an offset of {offset}.", terminal(port)));
+    }
+    if let Some(pps) = &stated.pps {
+        let disciplines = if pps.signal { "disciplines" } else { "does not discipline" };
+        let sources = if pps.sources.is_empty() { "none".into() } else { terminal(&pps.sources.join(", ")) };
+        sentences.push(format!("Pulse per second: {sources}; it {disciplines} the kernel's clock."));
+    }
+    sentences.push(match stated.error_bound_ns() {
+        Some(bound) => format!("Bound of its error: {}.", Duration::from_nanos(bound).rounded()),
+        None => "No daemon states a bound of its error.".into(),
+    });
+    sentences.join(" ")
+}
+
 /// What the clock's synchronisation means.
 pub(crate) fn synchronisation(
     sync: Result<ClockSync, HostError>,
     running: &[SyncDaemon],
+    stated: &document::ClockSync,
     source: SyncSource,
     rights: &Rights,
 ) -> DoctorFinding {
@@ -143,12 +169,13 @@ pub(crate) fn synchronisation(
         Err(error) => return unknown(SYNC, &error, DRIFT),
     };
     let bound = sync.maximum_error.rounded();
+    let sources = sources(stated);
     let by = if running.is_empty() { String::new() } else { format!(" (by {})", daemon_names(running)) };
     let finding = if !sync.synchronised {
         let (found, fix) = match running.first() {
             Some(first) => (
                 format!(
-                    "The kernel reports the clock as unsynchronised, although {} is running.",
+                    "The kernel reports the clock as unsynchronised, although {} is running. {sources}",
                     daemon_names(running)
                 ),
                 format!(
@@ -162,7 +189,7 @@ pub(crate) fn synchronisation(
     } else if sync.maximum_error > NEARBY_SERVER_MAX_ERROR {
         limited(
             SYNC,
-            format!("The clock is synchronised{by}; maximum error {bound}."),
+            format!("The clock is synchronised{by}; maximum error {bound}. {sources}"),
             "Wall-clock times may be wrong by that much, and STAMP packets report it. Round trips, and one-way delays \
              relative to their minimum, are not affected.",
             "Use a nearer time server, or PTP, to compare times of different hosts.",
@@ -170,7 +197,7 @@ pub(crate) fn synchronisation(
     } else {
         good(
             SYNC,
-            format!("The clock is synchronised{by}; maximum error {bound}."),
+            format!("The clock is synchronised{by}; maximum error {bound}. {sources}"),
             "Wall-clock times are correct to that bound, and STAMP packets report it.",
         )
     };
@@ -182,6 +209,8 @@ pub(crate) fn synchronisation(
         .value("state", sync.state.name())
         .value("tai_offset_s", sync.tai_offset_s)
         .value("sync_daemons", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
+        .value("reference", stated.reference().map(str::to_owned))
+        .value("error_bound_ns", stated.error_bound_ns())
 }
 
 /// What the kernel's release means.
@@ -256,7 +285,7 @@ pub(crate) fn time_namespace(offset: Option<Duration>) -> DoctorFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_host::host_info::ClockState;
+    use romer_host::host_info::{ClockState, PpsDiscipline};
     use romer_record::document::CheckVerdict;
 
     #[test]
@@ -289,9 +318,11 @@ mod tests {
                 frequency_ppm: 0.0,
                 state: ClockState::Ok,
                 tai_offset_s: 37,
+                pps: PpsDiscipline::default(),
             })
         };
-        let judge = |sync| synchronisation(sync, &[], SyncSource::Systemd, &Rights::of_anybody());
+        let nothing = document::ClockSync::default();
+        let judge = |sync| synchronisation(sync, &[], &nothing, SyncSource::Systemd, &Rights::of_anybody());
         assert_eq!(judge(sync(true, 300)).verdict, CheckVerdict::Good);
         assert_eq!(judge(sync(true, 30_000)).verdict, CheckVerdict::Limited);
         let off = judge(sync(false, 16_000_000));
@@ -300,10 +331,27 @@ mod tests {
             (CheckVerdict::Limited, "sudo timedatectl set-ntp true".into())
         );
         assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, CheckVerdict::Limited);
+        let stated = document::ClockSync {
+            synchronised: Some(true),
+            sync_daemons: vec!["chronyd".into()],
+            chrony: Some(document::Chrony {
+                reference: "192.0.2.1".into(),
+                stratum: 3,
+                bound_ns: 2_000_000,
+                ..document::Chrony::default()
+            }),
+            ..document::ClockSync::default()
+        };
+        let running = [SyncDaemon::Chrony];
         let kept =
-            |sync| synchronisation(sync, &[SyncDaemon::Chrony], SyncSource::Systemd, &Rights::of_anybody());
+            |sync| synchronisation(sync, &running, &stated, SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
-        assert!(kept(sync(true, 300)).observed.contains("synchronised (by chronyd)"));
+        let found = kept(sync(true, 300)).observed;
+        assert!(found.contains("synchronised (by chronyd)"), "{found}");
+        assert!(
+            found.ends_with("chronyd follows 192.0.2.1 (stratum 3). Bound of its error: 2.00 ms."),
+            "{found}"
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod timing;
 
 use std::path::PathBuf;
 
+use romer_endpoint::clock_sync::clock_sync;
 use romer_host::features::Feature;
 use romer_host::{control_group, host_info, sync};
 use romer_record::document::{self, Doctor};
@@ -82,7 +83,8 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         timing::pacing(&schedule, &rights),
         clocks::synchronisation(
             host_info::clock_sync(),
-            &sync::sync_daemons(),
+            &sync::sync_daemons().unwrap_or_default(),
+            &clock_sync(),
             clocks::SyncSource::find(),
             &rights,
         ),

@@ -1,16 +1,15 @@
 //! What is to be known about this host before it measures.
 
-use std::sync::OnceLock;
-
 use romer_host::host_info;
-use romer_host::sync::{self, SyncDaemon};
-use romer_record::document::{Chrony, ClockSync, Metadata};
+use romer_record::document::Metadata;
 use romer_session::control::ClockIdentity;
 use romer_units::Duration;
 use romer_wire::stamp::tlv::{SyncSource, TimestampInformation, TimestampMethod};
 use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
 use romer_record::SOFTWARE;
+
+use crate::clock_sync::clock_sync;
 
 /// The error that is stated for a clock whose own kernel does not know any (NTP's largest distance, RFC 5905).
 const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
@@ -46,45 +45,6 @@ pub fn clock_information(error: ErrorEstimate) -> TimestampInformation {
     }
 }
 
-/// Who keeps the clock right. It is looked for once in the life of the program, because that takes milliseconds, and
-/// up to a second where chrony does not answer; a stranger's greeting, or one more target, is to cost nothing of it.
-pub fn clock_sync_daemons() -> &'static SyncDaemons {
-    static FOUND: OnceLock<SyncDaemons> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let found = sync::sync_daemons();
-        let chrony = found.contains(&SyncDaemon::Chrony).then(sync::chrony).flatten();
-        SyncDaemons { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
-    })
-}
-
-/// What [`clock_sync_daemons`] found.
-#[derive(Clone, Debug, Default)]
-pub struct SyncDaemons {
-    names: Vec<String>,
-    chrony: Option<sync::Chrony>,
-}
-
-/// The synchronisation of this host's clock: what the kernel says now, and what was found before.
-pub fn clock_sync(sync_daemons: &SyncDaemons) -> ClockSync {
-    let kernel = host_info::clock_sync().ok();
-    ClockSync {
-        synchronised: kernel.map(|state| state.synchronised),
-        estimated_error_ns: kernel.map(|state| state.estimated_error.as_nanos()),
-        maximum_error_ns: kernel.map(|state| state.maximum_error.as_nanos()),
-        state: kernel.map(|state| state.state.name().to_owned()),
-        frequency_ppm: kernel.map(|state| state.frequency_ppm),
-        tai_offset_s: kernel.map(|state| state.tai_offset_s),
-        sync_daemons: sync_daemons.names.clone(),
-        chrony: sync_daemons.chrony.as_ref().map(|chrony| Chrony {
-            reference: chrony.reference.clone(),
-            stratum: chrony.stratum,
-            offset_ns: chrony.offset.as_nanos(),
-            bound_ns: chrony.bound.as_nanos(),
-            skew_ppm: chrony.skew_ppm,
-        }),
-    }
-}
-
 /// The circumstances of a measurement that leaves by `interface`.
 pub fn metadata(interface: Option<&str>, comment: Option<String>, command: String) -> Metadata {
     Metadata {
@@ -93,12 +53,14 @@ pub fn metadata(interface: Option<&str>, comment: Option<String>, command: Strin
         kernel: host_info::kernel_release().unwrap_or_default(),
         nic_driver: interface.and_then(|name| host_info::interface_driver(name).ok().flatten()),
         clock_source: host_info::clock_source().ok(),
-        clock_sync: clock_sync(clock_sync_daemons()),
+        clock_sync: clock_sync(),
+        clock_sync_end: None,
         route: None,
         command,
         software: SOFTWARE.into(),
         responder_software: None,
         responder_clock_sync: None,
+        responder_clock_sync_end: None,
     }
 }
 

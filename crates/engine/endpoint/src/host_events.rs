@@ -118,7 +118,10 @@ pub fn reported_by_responder(
     relation: ClockRelation,
     start: Timestamp<Monotonic>,
 ) -> Option<Event> {
-    let is_of_clock = matches!(told.kind, EventKind::ClockStep | EventKind::Suspend);
+    let is_of_clock = matches!(
+        told.kind,
+        EventKind::ClockStep | EventKind::ClockSyncLost | EventKind::ClockSyncChange | EventKind::Suspend
+    );
     if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
         return None;
     }

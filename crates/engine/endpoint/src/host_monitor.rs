@@ -6,15 +6,21 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use romer_clock::SyncWatch;
 use romer_clock::steps::{ClockChange, ClockWatch};
 use romer_host::clock;
 use romer_host::watch::{NetworkChange, Watch};
+use romer_record::document::ClockSync;
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::clock_sync::{clock_sync, renew};
 use crate::host_events::{clock_event, detailed, event, noticed_late, reading, route_change};
 use crate::interface::{LinkState, LinkTransition};
 use crate::queues::QueueWatch;
+
+/// Time between two looks at the synchronisation of the clock.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The present state of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +85,9 @@ pub struct HostMonitor {
     /// `None` if the system does not report changes of the network.
     pub(crate) watch: Option<Watch>,
     pub(crate) clocks: ClockWatch,
+    sync: SyncWatch,
+    /// When the next look at the synchronisation of the clock is due.
+    sync_due: Timestamp<Monotonic>,
     queues: QueueWatch,
     /// When the network was looked at.
     pub(crate) looked: Timestamp<Monotonic>,
@@ -95,6 +104,8 @@ impl HostMonitor {
             start,
             watch: Watch::new().ok(),
             clocks: ClockWatch::new(reading()),
+            sync: SyncWatch::new(clock_sync()),
+            sync_due: clock::monotonic_now() + SYNC_INTERVAL,
             queues: QueueWatch::begin(),
             looked: clock::monotonic_now(),
             since_look: Duration::ZERO,
@@ -128,6 +139,31 @@ impl HostMonitor {
     pub fn clock_changes(&mut self) -> Vec<(ClockChange, Event)> {
         let changes = self.clocks.look(reading()).into_iter();
         changes.map(|change| (change, clock_event(change, self.location, self.start))).collect()
+    }
+
+    /// The changes of the clock's synchronisation since the last look, which is due each second, or if `now`; `None` if none is due.
+    /// If `renews`, its daemons are asked again in the background where their last answers are old.
+    pub fn clock_sync_changes(&mut self, renews: bool, now: bool) -> Option<Vec<Event>> {
+        let time = clock::monotonic_now();
+        if !now && time < self.sync_due {
+            return None;
+        }
+        self.sync_due = time + SYNC_INTERVAL;
+        if renews {
+            renew();
+        }
+        let changes = self.sync.look(clock_sync()).into_iter();
+        Some(changes.map(|change| detailed(change, self.location, self.start)).collect())
+    }
+
+    /// The synchronisation of the clock at the last look, with the largest bound of its error since the begin.
+    pub fn clock_sync(&self) -> ClockSync {
+        self.sync.state()
+    }
+
+    /// Bound of the clock's error at the last look, nanoseconds; `None` if this host states none.
+    pub fn clock_error_bound_ns(&self) -> Option<i64> {
+        self.sync.error_bound_ns()
     }
 
     /// The changes of the network since the last call, as far as the kernel reports them.
@@ -199,6 +235,18 @@ mod tests {
         let event = monitor.link_event("t0", down);
         assert!(event.detection_latency_ns >= Some(5_000_000_000), "{event:?}");
         assert_eq!(event.location, EventLocation::Sender);
+    }
+
+    /// The synchronisation of the clock is looked at each second, and when it is requested.
+    #[test]
+    fn clock_sync_is_looked_at_when_due() {
+        let mut monitor = HostMonitor::begin(EventLocation::Sender, clock::monotonic_now());
+        monitor.sync_due = clock::monotonic_now() + Duration::from_secs(3_600);
+        assert!(monitor.clock_sync_changes(false, false).is_none());
+        assert!(monitor.clock_sync_changes(false, true).is_some());
+        monitor.sync_due = clock::monotonic_now();
+        assert!(monitor.clock_sync_changes(false, false).is_some());
+        assert_eq!(monitor.clock_error_bound_ns(), monitor.clock_sync().error_bound_ns());
     }
 
     /// A changed MTU is stated with the one before.

@@ -18,6 +18,7 @@
 pub mod byte_stream;
 pub mod card;
 pub mod circumstances;
+pub mod clock_sync;
 mod error;
 pub mod host_events;
 pub mod host_monitor;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use romer_clock::steps::ClockChange;
 use romer_host::clock;
 use romer_host::link::Network;
+use romer_record::document::ClockSync;
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -120,6 +121,25 @@ impl ResponderHostMonitor {
         }
         all.iter().for_each(|occurrence| self.remember(&occurrence.event));
         all
+    }
+
+    /// What the synchronisation of the clock has shown since the last look, which is due each second, or if `now`; `None` if none is
+    /// due. While there are sessions, its daemons are asked again where their last answers are old.
+    pub fn look_at_clock_sync(&mut self, has_sessions: bool, now: bool) -> Option<Vec<Occurrence>> {
+        let events = self.host.clock_sync_changes(has_sessions, now)?;
+        events.iter().for_each(|event| self.remember(event));
+        let own = |event| Occurrence { interface: None, address: None, route: None, event };
+        Some(events.into_iter().map(own).collect())
+    }
+
+    /// The synchronisation of the clock at the last look.
+    pub fn clock_sync(&self) -> ClockSync {
+        self.host.clock_sync()
+    }
+
+    /// Bound of the clock's error at the last look, nanoseconds; `None` if this host states none.
+    pub fn clock_error_bound_ns(&self) -> Option<i64> {
+        self.host.clock_error_bound_ns()
     }
 
     /// What the queues of the interfaces that are `used` have dropped since the last look, if another is due, or `now`. One that was

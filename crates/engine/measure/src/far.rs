@@ -12,7 +12,7 @@ use romer_endpoint::host_events::far_words;
 use romer_endpoint::names::with_zone;
 use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
-use romer_record::document::{Chrony, ClockSync};
+use romer_record::document::{Chrony, ClockSync, Pps, Ptp};
 use romer_record::event::{Event, ProtocolFault};
 use romer_record::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::plausible::SPANS;
@@ -100,6 +100,9 @@ impl Budget {
                 let earlier = associated.earlier.iter().map(|moved| moved.moved_ns);
                 let mut ages = associated.moved_ns.into_iter().chain(earlier).flatten();
                 (ages.all(|age| SPANS.contains(&age)), ProtocolFault::ImplausibleTimes)
+            }
+            Message::End(end) => {
+                (end.clock_sync.as_ref().is_none_or(ClockSync::is_plausible), ProtocolFault::ImplausibleTimes)
             }
             Message::Welcome(welcome) if welcome.test_port == 0 => (false, ProtocolFault::NoTestPort),
             Message::Welcome(welcome) => (
@@ -605,7 +608,10 @@ impl Conversation {
         while !self.broken {
             let left = deadline.checked_duration_since(Instant::now())?;
             match self.hear(left) {
-                Ok(Some(Message::End(end))) => return Some(end),
+                Ok(Some(Message::End(end))) => {
+                    let clock_sync = end.clock_sync.map(clock_in_few_words);
+                    return Some(SessionTotals { clock_sync, ..end });
+                }
                 Ok(Some(message)) => {
                     self.inbox.take(&message);
                     let mut told = ResponderReport::default();
@@ -704,18 +710,27 @@ impl Conversation {
 
 /// A welcome with its texts cut to what is kept of a far end's words.
 fn in_few_words(welcome: ServerHello) -> ServerHello {
-    let clock_sync = welcome.clock_sync.map(|sync| ClockSync {
-        state: sync.state.as_deref().map(far_words),
-        sync_daemons: sync
-            .sync_daemons
-            .iter()
-            .take(MOST_SYNC_DAEMONS)
-            .map(|keeper| far_words(keeper))
-            .collect(),
-        chrony: sync.chrony.map(|chrony| Chrony { reference: far_words(&chrony.reference), ..chrony }),
-        ..sync
-    });
+    let clock_sync = welcome.clock_sync.map(clock_in_few_words);
     ServerHello { software: far_words(&welcome.software), clock_sync, ..welcome }
+}
+
+/// The synchronisation of a far end's clock with its texts cut to what is kept of a far end's words.
+fn clock_in_few_words(sync: ClockSync) -> ClockSync {
+    let names =
+        |all: &[String]| all.iter().take(MOST_SYNC_DAEMONS).map(|name| far_words(name)).collect::<Vec<_>>();
+    let word = |text: Option<String>| text.as_deref().map(far_words);
+    ClockSync {
+        state: word(sync.state),
+        sync_daemons: names(&sync.sync_daemons),
+        chrony: sync.chrony.map(|chrony| Chrony { reference: far_words(&chrony.reference), ..chrony }),
+        ptp: sync.ptp.map(|ptp| Ptp {
+            grandmaster: word(ptp.grandmaster),
+            port_state: word(ptp.port_state),
+            ..ptp
+        }),
+        pps: sync.pps.map(|pps| Pps { sources: names(&pps.sources), ..pps }),
+        ..sync
+    }
 }
 
 fn timed_out(error: &io::Error) -> bool {

@@ -16,6 +16,7 @@ use romer_endpoint::interface::LinkState;
 use romer_endpoint::overflow;
 use romer_endpoint::queues;
 use romer_host::{clock, host_info};
+use romer_record::document::ClockSync;
 use romer_record::event::{Event, EventDetail, EventKind, EventLocation};
 use romer_singletons::dropped::is_of_queue;
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -183,7 +184,13 @@ impl InitiatorHostMonitor {
     /// Looks for the last time, when nothing more is received.
     pub(super) fn look_last(&mut self, observer: &mut dyn Observer) {
         self.next_drops = clock::monotonic_now();
+        self.look_at_clock_sync(true);
         self.look_waiting(observer);
+    }
+
+    /// The synchronisation of this host's clock at the last look, with the largest bound of its error.
+    pub(super) fn clock_sync(&self) -> ClockSync {
+        self.host.clock_sync()
     }
 
     /// Looks, when this thread was waiting for a far end: that it has not looked for a while is no standstill of the program.
@@ -195,6 +202,7 @@ impl InitiatorHostMonitor {
     /// Looks what has happened, and tells it.
     pub(super) fn look(&mut self, observer: &mut dyn Observer) {
         self.look_at_clocks();
+        self.look_at_clock_sync(false);
         self.look_at_network();
         let now = clock::monotonic_now();
         self.look_at_counters(now);

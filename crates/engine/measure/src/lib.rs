@@ -375,6 +375,8 @@ fn exchange(
         stream.manifest.checksum_errors.sender = checksum_errors;
         stream.manifest.events = happenings.events_of(number);
         stream.manifest.events.extend(late);
+        stream.manifest.metadata.clock_sync_end = Some(happenings.clock_sync());
+        stream.manifest.renew_synchronisation();
     }
     Ok(partial)
 }

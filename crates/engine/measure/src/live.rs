@@ -209,7 +209,9 @@ impl Live {
 /// The one-way delays of a stream of round trips.
 fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
     let is_one_clock = stream.clock_relation != ClockRelation::Unknown;
-    (stream.traffic.direction == ProbeDirection::RoundTrip).then(|| OneWaySoFar::new(is_one_clock))
+    let synchronised = stream.skew.synchronisation.as_ref();
+    (stream.traffic.direction == ProbeDirection::RoundTrip)
+        .then(|| OneWaySoFar::new(is_one_clock, synchronised))
 }
 
 /// The shorter of a `look` and what is `left` of an interval, which may be over.

@@ -120,10 +120,11 @@ pub(super) fn bring_home(
             happenings.look_waiting(observer);
         }
         told_by.insert(number);
-        let lost = end.map(|end| end.records_lost);
-        stream.far_drops = end.map_or(0, |end| end.kernel_drops);
-        stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
-        stream.bad_tag = end.map_or(0, |end| end.bad_tag);
+        let lost = end.as_ref().map(|end| end.records_lost);
+        stream.far_drops = end.as_ref().map_or(0, |end| end.kernel_drops);
+        stream.manifest.checksum_errors.responder = end.as_ref().and_then(|end| end.checksum_errors);
+        stream.bad_tag = end.as_ref().map_or(0, |end| end.bad_tag);
+        stream.manifest.metadata.responder_clock_sync_end = end.and_then(|end| end.clock_sync);
         stream.manifest.responder_log_complete = lost == Some(0);
         stream.fault = conversation.fault();
         let lacks = match stream.fault {
@@ -350,7 +351,7 @@ mod tests {
         assert!(answer > 100, "{answer}");
         for cut in std::iter::once(Cut::Order).chain((0..answer).map(Cut::Answer)) {
             let (_, resumed, home, found) = bring(cut);
-            assert_eq!((resumed, home, found), (1, [3, 1, 1, 1], Some(end)), "{cut:?}");
+            assert_eq!((resumed, home, found), (1, [3, 1, 1, 1], Some(end.clone())), "{cut:?}");
         }
     }
 

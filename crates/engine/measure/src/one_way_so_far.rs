@@ -1,11 +1,12 @@
 //! One-way delays of round trips while they are measured, with the rate of the clocks that is known by then (Chen et al. 2013).
 //!
-//! Each reply tells four time stamps. Where both ends read one clock, their differences are the delays. Otherwise the rate of the
+//! Each reply tells four time stamps. Where both ends read one clock, their differences are the delays; and where they read two that
+//! are stated to be synchronised, unless a packet arrives before it leaves by more than the stated bound. Otherwise the rate of the
 //! clocks, as it is estimated so far, is taken out of them, and they count from the least so far. A later estimate moves the
 //! delays that were told before; by how much is told with it.
 
 use romer_metrics::summary;
-use romer_record::document::{DelayKind, StreamWay};
+use romer_record::document::{DelayKind, StreamWay, Synchronisation};
 
 use super::receiving::LiveDelay;
 
@@ -92,6 +93,9 @@ impl Way {
 #[derive(Clone, Debug)]
 pub(super) struct OneWaySoFar {
     kind: DelayKind,
+    /// Of absolute delays: the offset of the clocks forward, and the bound of its error, nanoseconds.
+    offset: i64,
+    bound: i64,
     first: Option<i64>,
     until: f64,
     stretch: f64,
@@ -100,11 +104,15 @@ pub(super) struct OneWaySoFar {
 }
 
 impl OneWaySoFar {
-    /// Of a stream whose ends read one clock, or each its own.
-    pub(super) const fn new(is_one_clock: bool) -> Self {
-        let kind = if is_one_clock { DelayKind::Absolute } else { DelayKind::Variable };
+    /// Of a stream whose ends read one clock, or each its own, which may be `synchronised`.
+    pub(super) fn new(is_one_clock: bool, synchronised: Option<&Synchronisation>) -> Self {
+        let is_absolute = is_one_clock || synchronised.is_some();
+        let kind = if is_absolute { DelayKind::Absolute } else { DelayKind::Variable };
+        // One clock has no offset, and contradicts nothing.
+        let stated = synchronised.filter(|_| !is_one_clock);
+        let [offset, bound] = stated.map_or([0, i64::MAX], |stated| [stated.offset_ns, stated.bound_ns]);
         let ways = [Way::new(1.0), Way::new(-1.0)];
-        Self { kind, first: None, until: 0.0, stretch: FIRST_STRETCH, ways, rate_ppm: None }
+        Self { kind, offset, bound, first: None, until: 0.0, stretch: FIRST_STRETCH, ways, rate_ppm: None }
     }
 
     /// Takes in a reply.
@@ -113,8 +121,12 @@ impl OneWaySoFar {
         let [t1, t4] = seen.here_ns;
         let at = as_float(t1.saturating_sub(*self.first.get_or_insert(t1))).max(0.0);
         self.until = self.until.max(at);
-        for (way, delay) in self.ways.iter_mut().zip([t2.saturating_sub(t1), t4.saturating_sub(t3)]) {
-            let base = if self.kind == DelayKind::Absolute { 0 } else { delay };
+        let ways = [(t2.saturating_sub(t1), self.offset), (t4.saturating_sub(t3), -self.offset)];
+        for (way, (delay, offset)) in self.ways.iter_mut().zip(ways) {
+            if delay.saturating_sub(offset) < -self.bound {
+                self.kind = DelayKind::Variable;
+            }
+            let base = if self.kind == DelayKind::Absolute { offset } else { delay };
             way.take(at, delay, base, self.stretch);
         }
         if self.ways[0].least.len() > MOST_STRETCHES {
@@ -140,12 +152,17 @@ impl OneWaySoFar {
     pub(super) fn estimate(&mut self, rate_ppm: Option<f64>) -> Option<f64> {
         let now = rate_ppm.or(self.rate_ppm)?;
         let before = self.rate_ppm.replace(now).unwrap_or(0.0);
+        if self.kind == DelayKind::Absolute {
+            // The rate of synchronised clocks is not taken out of their delays.
+            return None;
+        }
         Some((now - before).abs() * 1e-6 * self.until)
     }
 
     /// What became known of each direction since it was last asked.
     pub(super) fn told(&mut self) -> [Option<StreamWay>; 2] {
-        let (kind, rate) = (self.kind, self.rate_ppm.unwrap_or(0.0));
+        let kind = self.kind;
+        let rate = self.rate_ppm.filter(|_| kind == DelayKind::Variable).unwrap_or(0.0);
         self.ways.each_mut().map(|way| way.told(kind, rate))
     }
 }
@@ -180,7 +197,7 @@ mod tests {
     /// With the rate of the clocks, delays count from the least: 0 for most, 5 ms for those that waited.
     #[test]
     fn rate_is_taken_out() {
-        let mut ways = OneWaySoFar::new(false);
+        let mut ways = OneWaySoFar::new(false, None);
         replies(30, 3_000).for_each(|reply| ways.take(&reply));
         // 2,999 intervals of 20 ms at 30 ppm.
         assert!((ways.estimate(Some(30.0)).unwrap() - 1_799_400.0).abs() < 1.0);
@@ -195,7 +212,7 @@ mod tests {
     /// An estimate that changes by 1 ppm after a minute moves what was told by 60 µs.
     #[test]
     fn later_estimates_tell_what_they_move() {
-        let mut ways = OneWaySoFar::new(false);
+        let mut ways = OneWaySoFar::new(false, None);
         replies(30, 3_001).for_each(|reply| ways.take(&reply));
         assert_eq!(ways.estimate(None), None);
         ways.estimate(Some(31.0));
@@ -207,7 +224,7 @@ mod tests {
     /// The least of long streams is kept in a bounded number of stretches.
     #[test]
     fn memory_is_bounded() {
-        let mut ways = OneWaySoFar::new(false);
+        let mut ways = OneWaySoFar::new(false, None);
         for reply in replies(0, 30_000) {
             ways.take(&reply);
             assert!(ways.ways[0].least.len() <= MOST_STRETCHES);
@@ -219,9 +236,30 @@ mod tests {
     /// Of one clock the delays are absolute.
     #[test]
     fn one_clock_is_absolute() {
-        let mut ways = OneWaySoFar::new(true);
+        let mut ways = OneWaySoFar::new(true, None);
         ways.take(&LiveDelay { stream: 0, round_trip_ns: 5, there_ns: Some([7, 8]), here_ns: [5, 11] });
         let [forward, reverse] = ways.told().map(|way| way.unwrap().delay_median_ns);
         assert_eq!((forward, reverse), (Some(2.0), Some(3.0)));
+    }
+
+    /// Of synchronised clocks the delays are absolute too, without the known offset and whatever the estimated rate, unless the stamps
+    /// contradict the stated bound.
+    #[test]
+    fn synchronised_clocks_are_absolute() {
+        const HOUR: i64 = 3_600_000_000_000;
+        let told = |offset_ns| {
+            let stated = Synchronisation::by_user(1_000_000, offset_ns);
+            let mut ways = OneWaySoFar::new(false, Some(&stated));
+            replies(0, 1_000).for_each(|reply| ways.take(&reply));
+            let moved = ways.estimate(Some(1.0));
+            (ways.told().map(Option::unwrap), moved)
+        };
+        let ([forward, reverse], moved) = told(HOUR);
+        assert_eq!((forward.delay_kind, forward.delay_median_ns), (DelayKind::Absolute, Some(2e6)));
+        assert_eq!((reverse.delay_kind, reverse.delay_median_ns), (DelayKind::Absolute, Some(3e6)));
+        assert_eq!(moved, None);
+        let ([forward, _], moved) = told(0);
+        assert_eq!(forward.delay_kind, DelayKind::Variable);
+        assert!(forward.delay_median_ns.unwrap() < 20e6 && moved.is_some(), "{forward:?}");
     }
 }

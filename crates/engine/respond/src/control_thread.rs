@@ -21,7 +21,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
-use romer_endpoint::circumstances::{SyncDaemons, clock_identity, clock_sync_daemons};
+use romer_endpoint::circumstances::clock_identity;
+use romer_endpoint::clock_sync;
 use romer_endpoint::responder_host_monitor::ResponderHostMonitor;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
@@ -130,7 +131,6 @@ pub(super) struct ControlThread {
     routes_left: usize,
     next_route: usize,
     next_session: u32,
-    sync_daemons: &'static SyncDaemons,
     occurrences: ResponderHostMonitor,
 }
 
@@ -158,6 +158,8 @@ impl ControlThread {
                     error,
                 )
             })?;
+        // Their first answers are waited for here, and not by the first greeting.
+        clock_sync::sync_daemons();
         let welcome = ServerHello {
             kernel_stamps: options.kernel_stamps,
             features: FEATURES
@@ -187,7 +189,6 @@ impl ControlThread {
             routes_left: ROUTES,
             next_route: 0,
             next_session: 0,
-            sync_daemons: clock_sync_daemons(),
             occurrences,
         })
     }

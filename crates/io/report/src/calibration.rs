@@ -1,8 +1,10 @@
 //! A calibration as text.
 
 mod clock;
+mod common_event;
 
 pub use clock::text as clock_text;
+pub use common_event::text as common_event_text;
 use romer_record::calibration::{
     AddedDelay, CalibrationRecord, StampSourceError, Symmetry, TwoRates, TwoRatesMissing,
 };

@@ -41,6 +41,8 @@ fn general(event: &Event) -> String {
     let for_long = event.duration_ns.map_or_else(String::new, |nanos| format!(" for {}", length(nanos)));
     match event.kind {
         EventKind::ClockStep => clock_step(event),
+        EventKind::ClockSyncLost => format!("the clock of {host} lost its synchronisation"),
+        EventKind::ClockSyncChange => format!("the synchronisation of the clock of {host} changed"),
         EventKind::Suspend => format!("{host} was suspended{for_long}"),
         EventKind::Pause => format!("{program} was paused{for_long}"),
         EventKind::LinkDown => format!("an interface of {host} went down"),
@@ -95,6 +97,12 @@ fn detailed(event: &Event, detail: &EventDetail) -> String {
         | EventDetail::DelaysShift
         | EventDetail::CaptureOrder
         | EventDetail::LineOrder => step_in_file(event, detail),
+        EventDetail::Unsynchronised
+        | EventDetail::SyncDaemonStopped { .. }
+        | EventDetail::Synchronised
+        | EventDetail::SyncDaemonStarted { .. }
+        | EventDetail::ReferenceChanged { .. }
+        | EventDetail::Holdover { .. } => clock_sync(location, detail),
         EventDetail::InterfaceDown { interface, times: 1 } => {
             format!("interface {interface}{whose} went down")
         }
@@ -207,6 +215,30 @@ fn step_in_file(event: &Event, detail: &EventDetail) -> String {
         ),
     };
     format!("the {whose} clock was set{too} {aside} by about {}, {why}", length(size_ns.saturating_abs()))
+}
+
+/// A change of the synchronisation of a clock.
+fn clock_sync(location: EventLocation, detail: &EventDetail) -> String {
+    let host = host(location);
+    let reference = |name: &str| if name.is_empty() { "no reference".to_owned() } else { name.to_owned() };
+    match detail {
+        EventDetail::SyncDaemonStopped { daemon } => {
+            format!("{daemon} of {host} stopped, so that nothing bounds the error of its clock")
+        }
+        EventDetail::Synchronised => format!("the clock of {host} is synchronised"),
+        EventDetail::SyncDaemonStarted { daemon } => format!("{daemon} of {host} was started"),
+        EventDetail::ReferenceChanged { reference: now, reference_before } => format!(
+            "the clock of {host} has another reference: {} instead of {}",
+            reference(now),
+            reference(reference_before)
+        ),
+        EventDetail::Holdover { bound_ns, bound_before_ns } => format!(
+            "the clock of {host} had no update of its reference, and the bound of its error grew from {} to {}",
+            length(*bound_before_ns),
+            length(*bound_ns)
+        ),
+        _ => format!("the clock of {host} is not synchronised any more"),
+    }
 }
 
 /// A change of addresses.

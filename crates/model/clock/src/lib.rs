@@ -7,6 +7,7 @@
 //!
 //! - [`skew`]: the estimate from the singletons of one or both directions, and the correction of their delays.
 //! - [`steps`]: steps of one host's clock, detected by comparing that host's clocks, and removed from its stamps.
+//! - [`SyncWatch`]: losses and changes of the synchronisation of one host's clock, as its kernel and its daemons report it.
 //! - [`card`]: the stamps of a network card, converted to the clock of the card's host.
 //! - [`SimulatedClock`]: a known error that is added to real stamps, to verify the estimate.
 //!
@@ -35,6 +36,8 @@ mod clocks;
 mod pretended;
 pub mod skew;
 pub mod steps;
+mod sync_watch;
 
 pub use clocks::{across, elapsed, length};
 pub use pretended::{ClockTestResult, SimulatedClock};
+pub use sync_watch::SyncWatch;

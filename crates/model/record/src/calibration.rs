@@ -4,6 +4,8 @@ use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::summary::Summary;
+
 /// The name of the calibration's schema.
 pub const CALIBRATION: &str = "romer/calibration/1";
 
@@ -108,6 +110,27 @@ pub struct Symmetry {
     pub tolerance_ns: f64,
     /// Whether the difference is within the tolerance.
     pub passed: bool,
+}
+
+/// Difference of the clocks of two hosts, by events that both stamped (Hershberger 2005, section 2.5.4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClockDifference {
+    /// Clock of the second host minus that of the first, nanoseconds.
+    pub difference_ns: Summary,
+    /// Events that only the first host stamped, and only the second.
+    pub unmatched: [u64; 2],
+    /// Largest bound of the error of each clock by its host, nanoseconds; `None` if it stated none at some event.
+    pub bounds_ns: [Option<i64>; 2],
+}
+
+impl ClockDifference {
+    /// Whether the median difference is within the sum of both bounds; `None` if a host states no bound.
+    pub fn is_within_bounds(&self) -> Option<bool> {
+        let [first, second] = self.bounds_ns;
+        #[expect(clippy::cast_precision_loss, reason = "bounds are below a hundred days")]
+        let bound = first?.saturating_add(second?) as f64;
+        Some(self.difference_ns.median?.abs() <= bound)
+    }
 }
 
 /// Delay over a link at two rates, and the part that does not depend on the rate: delay = bytes * 8 / rate +

@@ -15,14 +15,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::AddedDelay;
-use crate::event::Event;
+use crate::event::{Event, EventKind};
 use crate::incomplete::{EarlyEnd, NotLogged};
 use crate::note::Note;
 pub use crate::probe_direction::ProbeDirection;
 use crate::service::{KernelShaping, Service};
 pub use crate::summary::Summary;
-use crate::warning::{MeasurementWarning, SkewUnknown};
-pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
+use crate::warning::{MeasurementWarning, SkewUnknown, SynchronisationLoss};
+pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata, Pps, Ptp};
 pub use delay_definition::{DelayDefinition, DelaySpan, NoDelay};
 pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
@@ -367,18 +367,22 @@ pub struct Synchronisation {
     pub responder_bound_ns: Option<i64>,
     /// Known offset (responder minus initiator), subtracted from the delays, nanoseconds (`--clock-offset`).
     pub offset_ns: i64,
+    /// First loss of synchronisation during the run, by which the bounds of the hosts do not hold. Omitted without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<SynchronisationLoss>,
 }
 
 impl Synchronisation {
-    /// By what both hosts state about their clocks; `None` where either states no bound.
-    pub fn by_hosts(initiator: &ClockSync, responder: Option<&ClockSync>, offset_ns: i64) -> Option<Self> {
-        let (initiator, responder) = (initiator.error_bound_ns()?, responder?.error_bound_ns()?);
+    /// By what both hosts state about their clocks; `None` where either states no bound at the start.
+    pub fn by_hosts(metadata: &Metadata, offset_ns: i64) -> Option<Self> {
+        let [initiator, responder] = metadata.clock_bounds_ns()?;
         Some(Self {
             source: SynchronisationSource::Hosts,
             bound_ns: initiator.saturating_add(responder),
             initiator_bound_ns: Some(initiator),
             responder_bound_ns: Some(responder),
             offset_ns,
+            lost: None,
         })
     }
 
@@ -390,7 +394,19 @@ impl Synchronisation {
             initiator_bound_ns: None,
             responder_bound_ns: None,
             offset_ns,
+            lost: None,
         }
+    }
+
+    /// The same after these events: what both hosts state holds until the first loss of synchronisation. What the user states
+    /// holds whatever the daemons report.
+    #[must_use]
+    pub fn after(self, events: &[Event]) -> Self {
+        let losses = events.iter().filter(|event| event.kind == EventKind::ClockSyncLost);
+        let first =
+            losses.min_by_key(|event| event.at_ns).filter(|_| self.source == SynchronisationSource::Hosts);
+        let lost = first.map(|event| SynchronisationLoss { location: event.location, at_ns: event.at_ns });
+        Self { lost, ..self }
     }
 }
 

@@ -41,6 +41,10 @@ impl EventLocation {
 pub enum EventKind {
     /// A real-time clock was set. The step is removed from the time stamps.
     ClockStep,
+    /// A real-time clock lost its synchronisation: one-way delays are not absolute by the bounds that the hosts state.
+    ClockSyncLost,
+    /// The synchronisation of a real-time clock changed: it is synchronised again, has another reference, or has no update of it.
+    ClockSyncChange,
     /// The host was suspended.
     Suspend,
     /// romer got no processor time, although the host was running.
@@ -72,8 +76,10 @@ pub enum EventKind {
 
 impl EventKind {
     /// All, in their order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::ClockStep,
+        Self::ClockSyncLost,
+        Self::ClockSyncChange,
         Self::Suspend,
         Self::Pause,
         Self::LinkDown,
@@ -92,10 +98,14 @@ impl EventKind {
     /// How much an event limits the use of the figures.
     pub const fn severity(self) -> Severity {
         match self {
-            Self::ClockStep | Self::LinkUp | Self::Resumed | Self::MtuChange | Self::RouteChange => {
-                Severity::Note
-            }
-            Self::Suspend
+            Self::ClockStep
+            | Self::ClockSyncChange
+            | Self::LinkUp
+            | Self::Resumed
+            | Self::MtuChange
+            | Self::RouteChange => Severity::Note,
+            Self::ClockSyncLost
+            | Self::Suspend
             | Self::Pause
             | Self::LinkDown
             | Self::AddressChange

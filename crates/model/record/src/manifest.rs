@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::StampSourceError;
-use crate::document::{ChecksumErrors, Metadata, Replies, Synchronisation, Traffic};
+use crate::document::{ChecksumErrors, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic};
 use crate::event::Event;
 pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;
@@ -130,6 +130,18 @@ pub struct Stream {
     pub events: Vec<Event>,
 }
 
+impl Stream {
+    /// Renews the synchronisation of the clocks by what both hosts stated until the end, if it follows from that.
+    pub fn renew_synchronisation(&mut self) {
+        if let Some(stated) = self.skew.synchronisation
+            && stated.source == SynchronisationSource::Hosts
+        {
+            let renewed = Synchronisation::by_hosts(&self.metadata, stated.offset_ns);
+            self.skew.synchronisation = renewed.or(Some(stated));
+        }
+    }
+}
+
 /// What the user states about the two clocks (`--clocks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockStatement {
@@ -157,10 +169,7 @@ impl ClockStatement {
         metadata: &Metadata,
     ) -> Option<(ClockRelation, Option<Synchronisation>)> {
         let offset_ns = offset.as_nanos();
-        let by_hosts = || {
-            let responder = metadata.responder_clock_sync.as_ref();
-            Synchronisation::by_hosts(&metadata.clock_sync, responder, offset_ns)
-        };
+        let by_hosts = || Synchronisation::by_hosts(metadata, offset_ns);
         let is_shared = relation == ClockRelation::Shared;
         match self {
             Self::Auto | Self::Shared | Self::Synchronised { bound: None } if is_shared => {
@@ -248,7 +257,7 @@ pub enum StampRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{ClockSync, SynchronisationSource};
+    use crate::document::ClockSync;
 
     /// What is stated decides over what the hosts state, and one clock needs no bound.
     #[test]
@@ -282,6 +291,18 @@ mod tests {
         let user = |bound| Some((unknown, Some(Synchronisation::by_user(bound, 0))));
         assert_eq!(resolve("synchronised:2ms", unknown, &both), user(2_000_000));
         assert_eq!(resolve("shared", unknown, &both), user(0));
+        // The largest bound of each host until the end is that of the run.
+        let largest = |bound| Some(ClockSync { largest_error_bound_ns: bound, ..kept(1) });
+        let ended = Metadata {
+            clock_sync_end: largest(Some(9_000_000)),
+            responder_clock_sync_end: largest(None),
+            ..both.clone()
+        };
+        let renewed = resolve("synchronised", unknown, &ended).unwrap().1.unwrap();
+        assert_eq!(
+            (renewed.initiator_bound_ns, renewed.responder_bound_ns),
+            (Some(9_000_000), Some(4_000_000))
+        );
         for wrong in ["", "synchronised:", "synchronised:-1ms", "synchronised:2", "both"] {
             assert!(wrong.parse::<ClockStatement>().is_err(), "{wrong}");
         }

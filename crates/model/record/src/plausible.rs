@@ -92,8 +92,11 @@ impl ClockSync {
     /// Whether what it states of errors are lengths of time.
     pub fn is_plausible(&self) -> bool {
         let chrony = self.chrony.as_ref().map(|chrony| [chrony.offset_ns, chrony.bound_ns]);
-        let stated = [self.estimated_error_ns, self.maximum_error_ns];
-        stated.into_iter().flatten().chain(chrony.into_iter().flatten()).all(is_span)
+        let updated = self.chrony.as_ref().and_then(|chrony| chrony.updated_ns);
+        let others = [self.ptp.as_ref().map(|ptp| ptp.offset_ns), self.pps.as_ref().map(|pps| pps.jitter_ns)];
+        let stated = [self.estimated_error_ns, self.maximum_error_ns, self.largest_error_bound_ns];
+        let mut spans = stated.into_iter().chain(others).flatten().chain(chrony.into_iter().flatten());
+        spans.all(is_span) && updated.is_none_or(is_moment)
     }
 }
 
@@ -102,7 +105,12 @@ impl Stream {
     pub fn implausible(&self) -> Option<&'static str> {
         let traffic = &self.traffic;
         let metadata = &self.metadata;
-        let clocks = [Some(&metadata.clock_sync), metadata.responder_clock_sync.as_ref()];
+        let clocks = [
+            Some(&metadata.clock_sync),
+            metadata.clock_sync_end.as_ref(),
+            metadata.responder_clock_sync.as_ref(),
+            metadata.responder_clock_sync_end.as_ref(),
+        ];
         let checks = [
             (is_span(traffic.interval_ns), "traffic.interval_ns"),
             (traffic.duration_ns.is_none_or(is_span), "traffic.duration_ns"),

@@ -13,7 +13,9 @@ mod refit;
 mod stamps;
 
 pub use benchmark::BenchmarkWarning;
-pub use clock::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
+pub use clock::{
+    EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction, SynchronisationLoss,
+};
 pub use comparison::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     SubtractedBaseline,

@@ -71,6 +71,11 @@ impl CardEvidence {
         self.arrivals.clone().map(among)
     }
 
+    /// Largest error of the conversion of a card's time stamp to the host's clock, nanoseconds; 0 without such time stamps.
+    pub const fn error_ns(&self) -> u32 {
+        self.error_ns
+    }
+
     /// The rest as a document has it.
     pub fn document(self) -> NicStamps {
         NicStamps { error_ns: self.error_ns, kernel_error_ns: self.kernels.described().0 }

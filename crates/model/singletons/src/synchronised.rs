@@ -39,7 +39,7 @@ fn movement(singletons: &[OneWaySingleton], heading: Direction, estimate: &Estim
 }
 
 impl StreamSingletons {
-    /// What contradicts these clocks' being synchronised as stated. A packet does not arrive before it leaves; and two clocks that are
+    /// What contradicts these clocks' being synchronised as stated. Neither host loses its synchronisation. A packet does not arrive before it leaves; and two clocks that are
     /// each within their bounds do not move against each other by more than twice the sum of the bounds.
     fn contradicts(
         &self,
@@ -47,6 +47,9 @@ impl StreamSingletons {
         estimate: &Estimate,
         was_set: bool,
     ) -> Option<SynchronisationContradiction> {
+        if let Some(lost) = stated.lost {
+            return Some(SynchronisationContradiction::Lost(lost));
+        }
         let ways = [(Direction::Forward, &self.forward), (Direction::Reverse, &self.reverse)];
         for (heading, singletons) in ways {
             let least = singletons.iter().filter_map(|one| absolute(one, heading, stated)).min();

@@ -1,9 +1,9 @@
 //! The delays of one direction, as far as they can be told while its packets come.
 
 use romer_metrics::jitter::InterarrivalJitter;
-use romer_record::document::DelayKind;
+use romer_record::document::{DelayKind, Synchronisation};
 use romer_record::manifest::ClockRelation;
-use romer_units::{Arrival, Departure, Duration, Timestamp};
+use romer_units::{Arrival, Departure, Direction, Duration, Timestamp};
 
 use crate::delays;
 use crate::rejected::are_many;
@@ -11,12 +11,15 @@ use romer_clock::{across, length};
 
 /// Takes in the singletons of one direction in the order of their arrival.
 ///
-/// On a shared clock a delay is what it is. On two clocks it is what it has above the least that came so far: an earlier
+/// On a shared clock, and on synchronised clocks, a delay is what it is, unless the stamps contradict the synchronisation: then, and on
+/// two other clocks, it is what it has above the least that came so far: an earlier
 /// one may turn out to have been told too small, and how far one clock runs from the other is still in it. Where many are longer than
 /// their round trips, there is no delay of the interval. The document of the whole measurement says better.
 #[derive(Clone, Debug)]
 pub struct WatchedDelays {
     relation: ClockRelation,
+    /// Offset of the clocks in this direction, and the bound of its error, nanoseconds.
+    synchronised: Option<[i64; 2]>,
     least: Option<i128>,
     /// The differences of the stamps, with the round trip that contains them, if any.
     fresh: Vec<(i128, Option<i64>)>,
@@ -26,12 +29,32 @@ pub struct WatchedDelays {
 impl WatchedDelays {
     /// None so far.
     pub fn new(relation: ClockRelation) -> Self {
-        Self { relation, least: None, fresh: Vec::new(), jitter: InterarrivalJitter::default() }
+        let jitter = InterarrivalJitter::default();
+        Self { relation, synchronised: None, least: None, fresh: Vec::new(), jitter }
+    }
+
+    /// Of the direction `heading` of clocks that are stated to be synchronised, if they are two.
+    #[must_use]
+    pub fn with_synchronisation(self, stated: Option<&Synchronisation>, heading: Direction) -> Self {
+        let of_two = stated.filter(|_| self.relation == ClockRelation::Unknown);
+        let synchronised = of_two.map(|stated| {
+            let offset = if heading == Direction::Forward { stated.offset_ns } else { -stated.offset_ns };
+            [offset, stated.bound_ns]
+        });
+        Self { synchronised, ..self }
+    }
+
+    /// Treats the clocks as not synchronised from here on: the stamps of the other direction contradict it.
+    pub const fn withdraw_synchronisation(&mut self) {
+        self.synchronised = None;
     }
 
     /// What the delays are.
     pub const fn kind(&self) -> DelayKind {
-        delays::delay_kind(self.relation)
+        match self.synchronised {
+            Some(_) => DelayKind::Absolute,
+            None => delays::delay_kind(self.relation),
+        }
     }
 
     /// The next singleton. `round_trip` is the time there and back, if it is part of one.
@@ -44,6 +67,9 @@ impl WatchedDelays {
         let raw = across(departure, arrival);
         let least = *self.least.get_or_insert(raw);
         self.least = Some(least.min(raw));
+        // A packet does not arrive before it leaves by more than the bound.
+        self.synchronised =
+            self.synchronised.filter(|[offset, bound]| raw - i128::from(*offset) >= -i128::from(*bound));
         self.fresh.push((raw, round_trip.map(Duration::as_nanos)));
         // The estimator sees differences only: what the clocks are apart falls out of it.
         if let Some(transit) = length(raw) {
@@ -53,9 +79,10 @@ impl WatchedDelays {
 
     /// The delays of what was taken in since the last call, nanoseconds, in order of arrival.
     pub fn fresh(&mut self) -> Vec<i64> {
-        let base = match self.relation {
-            ClockRelation::Shared => 0,
-            ClockRelation::Unknown => self.least.unwrap_or(0),
+        let base = match (self.relation, self.synchronised) {
+            (ClockRelation::Shared, _) => 0,
+            (ClockRelation::Unknown, Some([offset, _])) => i128::from(offset),
+            (ClockRelation::Unknown, None) => self.least.unwrap_or(0),
         };
         let is_longer =
             |one: &&(i128, Option<i64>)| one.1.is_some_and(|whole| one.0 - base > i128::from(whole));
@@ -111,6 +138,33 @@ mod tests {
         let mut watched = taken(ClockRelation::Shared, &PASSAGES);
         assert_eq!(watched.fresh(), [1_050, 1_030, 1_090, 1_040]);
         assert_eq!(watched.kind(), DelayKind::Absolute);
+    }
+
+    /// Delays of synchronised clocks are absolute, less the known offset in its direction, until a packet arrives before it left by more
+    /// than the bound.
+    #[test]
+    fn delays_of_synchronised_clocks_are_absolute() {
+        let ahead = |offset| PASSAGES.map(|(departure, arrival)| (departure, arrival + offset));
+        for (heading, offset, expected) in [
+            (Direction::Forward, 7_000, [1_050, 1_030, 1_090, 1_040]),
+            (Direction::Reverse, -7_000, [1_050, 1_030, 1_090, 1_040]),
+            (Direction::Forward, 5_900, [-50, -70, -10, -60]),
+            (Direction::Forward, 5_800, [20, 0, 60, 10]),
+        ] {
+            let stated = Synchronisation::by_user(100, 7_000);
+            let mut watched =
+                WatchedDelays::new(ClockRelation::Unknown).with_synchronisation(Some(&stated), heading);
+            for (departure, arrival) in ahead(offset) {
+                watched.take(Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival), None);
+            }
+            let is_absolute = offset != 5_800;
+            assert_eq!(watched.kind() == DelayKind::Absolute, is_absolute, "{offset}");
+            assert_eq!(watched.fresh(), expected, "{offset}");
+        }
+        let stated = Synchronisation::by_user(0, 500);
+        let shared =
+            WatchedDelays::new(ClockRelation::Shared).with_synchronisation(Some(&stated), Direction::Forward);
+        assert_eq!((shared.kind(), shared.synchronised), (DelayKind::Absolute, None));
     }
 
     /// Stamps of whole seconds tell no delay of a round trip of 10 ms.

@@ -136,6 +136,23 @@ pub struct ClockSync {
     pub state: ClockState,
     /// International atomic time minus this clock, in seconds; 0 where nobody has told the kernel.
     pub tai_offset_s: i32,
+    /// Discipline of the clock by a pulse per second.
+    pub pps: PpsDiscipline,
+}
+
+/// Discipline of the kernel's clock by a pulse per second (`hardpps`); all zero in a kernel without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PpsDiscipline {
+    /// Whether the kernel receives a valid pulse (`STA_PPSSIGNAL`).
+    pub signal: bool,
+    /// Frequency correction by the pulse, parts per million.
+    pub frequency_ppm: f64,
+    /// Jitter of the pulse.
+    pub jitter: Duration,
+    /// Calibration intervals so far.
+    pub intervals: i64,
+    /// Failed calibration intervals.
+    pub errors: i64,
 }
 
 /// Asks the kernel whether the real-time clock is synchronised.
@@ -159,7 +176,25 @@ pub fn clock_sync() -> Result<ClockSync, HostError> {
         frequency_ppm,
         state: ClockState::from_answer(answer),
         tai_offset_s: state.tai,
+        pps: pps_discipline(&state),
     })
+}
+
+/// What the kernel states about the pulse per second.
+fn pps_discipline(state: &libc::timex) -> PpsDiscipline {
+    // In nanoseconds or microseconds, by the mode of the kernel's clock.
+    let is_nano = state.status & libc::STA_NANO != 0;
+    let jitter =
+        if is_nano { Duration::from_nanos(state.jitter) } else { Duration::from_micros(state.jitter) };
+    #[expect(clippy::cast_precision_loss, reason = "the frequency lies within 500 ppm, 2^25 in its unit")]
+    let frequency_ppm = state.ppsfreq as f64 / 65_536.0;
+    PpsDiscipline {
+        signal: state.status & libc::STA_PPSSIGNAL != 0,
+        frequency_ppm,
+        jitter,
+        intervals: state.calcnt,
+        errors: state.errcnt,
+    }
 }
 
 /// Rights of this process beyond those of any user (`capabilities(7)`).

@@ -1,5 +1,5 @@
-//! Who keeps the real-time clock right, and how well: the kernel's own words, the daemons that run here, and what
-//! chrony says where it is one of them.
+//! Synchronisation of the real-time clock: the daemons that run on this host, the answers of chronyd and ptp4l, and sources of a
+//! pulse per second. The state of the kernel is [`clock_sync`](crate::host_info::clock_sync).
 
 use std::io::Read;
 use std::path::Path;
@@ -8,10 +8,17 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_units::Duration;
 
-/// How long chrony's own client may take to answer.
-const CHRONYC_TIMEOUT: StdDuration = StdDuration::from_secs(1);
-/// Where that client is, as distributions place it.
+use crate::HostError;
+use crate::clock::Realtime;
+
+/// Longest time for an answer of a daemon's client.
+const CLIENT_TIMEOUT: StdDuration = StdDuration::from_secs(1);
+/// Paths of chrony's client in distributions.
 const CHRONYC: [&str; 3] = ["/usr/bin/chronyc", "/usr/local/bin/chronyc", "/usr/sbin/chronyc"];
+/// Paths of linuxptp's client in distributions.
+const PMC: [&str; 3] = ["/usr/sbin/pmc", "/usr/local/sbin/pmc", "/usr/bin/pmc"];
+/// Sources of a pulse per second.
+const PPS: &str = "/sys/class/pps";
 /// More than it ever answers, in octets.
 const MAX_REPLY_OCTETS: u64 = 4_096;
 
@@ -30,12 +37,14 @@ pub enum SyncDaemon {
     Ptp4l,
     /// phc2sys, which steers the system's clock by a network card's.
     Phc2sys,
+    /// gpsd, which gives another daemon the time of a receiver.
+    Gpsd,
 }
 
 impl SyncDaemon {
     /// All that are looked for.
-    pub const ALL: [Self; 6] =
-        [Self::Chrony, Self::Ntpd, Self::NtpdRs, Self::Timesyncd, Self::Ptp4l, Self::Phc2sys];
+    pub const ALL: [Self; 7] =
+        [Self::Chrony, Self::Ntpd, Self::NtpdRs, Self::Timesyncd, Self::Ptp4l, Self::Phc2sys, Self::Gpsd];
 
     /// What people call it.
     pub const fn name(self) -> &'static str {
@@ -46,6 +55,7 @@ impl SyncDaemon {
             Self::Timesyncd => "systemd-timesyncd",
             Self::Ptp4l => "ptp4l",
             Self::Phc2sys => "phc2sys",
+            Self::Gpsd => "gpsd",
         }
     }
 
@@ -59,15 +69,17 @@ impl SyncDaemon {
     }
 }
 
-/// The daemons that run on this system, so far as this process may see them.
-pub fn sync_daemons() -> Vec<SyncDaemon> {
-    let Ok(processes) = Path::new("/proc").read_dir() else { return Vec::new() };
+/// The daemons that run on this system, so far as this process may see them; `None` if it may not see processes.
+pub fn sync_daemons() -> Option<Vec<SyncDaemon>> {
+    let processes = Path::new("/proc").read_dir().ok()?;
     let numbered = processes.filter_map(|entry| {
         let entry = entry.ok()?;
         entry.file_name().to_str()?.parse::<u32>().ok()?;
         std::fs::read_to_string(entry.path().join("comm")).ok()
     });
-    sync_daemons_among(numbered)
+    let names: Vec<String> = numbered.collect();
+    // This process is one of them, unless processes are hidden.
+    (!names.is_empty()).then(|| sync_daemons_among(names.into_iter()))
 }
 
 fn sync_daemons_among(processes: impl Iterator<Item = String>) -> Vec<SyncDaemon> {
@@ -93,6 +105,8 @@ pub struct Chrony {
     pub bound: Duration,
     /// How well the clock's rate is known, in parts per million.
     pub skew_ppm: f64,
+    /// Last update of the clock by the reference, after 1970-01-01 UTC; `None` if there was none.
+    pub updated: Option<Duration>,
 }
 
 /// Asks chrony, where its client is installed and the daemon answers it within a second.
@@ -101,11 +115,89 @@ pub fn chrony() -> Option<Chrony> {
     tracking(&answer_of(Command::new(client).args(["-n", "-c", "tracking"]))?)
 }
 
-/// What a command prints, if it ends well within [`CHRONYC_TIMEOUT`].
+/// State of the clock that ptp4l steers. It states no bound of its error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ptp {
+    /// Identity of the grandmaster; `None` if there is none.
+    pub grandmaster: Option<String>,
+    /// Offset from the master.
+    pub offset: Duration,
+    /// State of the first port, such as `SLAVE`; `None` if unknown.
+    pub port_state: Option<String>,
+}
+
+/// Asks ptp4l over its Unix socket, where linuxptp's client is installed and the daemon answers within a second: root only.
+pub fn ptp() -> Option<Ptp> {
+    let client = PMC.into_iter().find(|path| Path::new(path).exists())?;
+    let questions = ["-u", "-b", "0", "GET TIME_STATUS_NP", "GET PORT_DATA_SET"];
+    ptp_status(&answer_of(Command::new(client).args(questions))?)
+}
+
+/// The answers of `pmc`: a name and a value a line.
+fn ptp_status(text: &str) -> Option<Ptp> {
+    let value = |name: &str| {
+        let mut fields = text.lines().map(str::split_whitespace);
+        fields.find_map(|mut words| (words.next()? == name).then(|| words.next())?)
+    };
+    let has_grandmaster = value("gmPresent") == Some("true");
+    let word = |word: &str| word.chars().filter(|c| c.is_ascii_graphic()).take(40).collect::<String>();
+    Some(Ptp {
+        grandmaster: value("gmIdentity").filter(|_| has_grandmaster).map(word),
+        offset: Duration::from_nanos(value("master_offset")?.parse().ok()?),
+        port_state: value("portState").map(word),
+    })
+}
+
+/// The sources of a pulse per second of this host, in order of their names.
+pub fn pps_sources() -> Vec<String> {
+    let Ok(entries) = Path::new(PPS).read_dir() else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+/// A pulse of a source: its number, and the real-time clock at its assert edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PpsEdge {
+    /// Number of the pulse since the source began.
+    pub sequence: u64,
+    /// Real-time clock, nanoseconds.
+    pub realtime: Realtime,
+}
+
+/// The latest pulse of the source `name`, such as `pps0`; `None` if there has been none.
+///
+/// # Errors
+/// There is no such source, or it has no assert edges.
+pub fn pps_edge(name: &str) -> Result<Option<PpsEdge>, HostError> {
+    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let path = Path::new(PPS).join(name).join("assert");
+    if name.is_empty() || !is_name || !path.exists() {
+        return Err(HostError::Missing { what: "source of a pulse per second", name: name.to_owned() });
+    }
+    let text = std::fs::read_to_string(path).map_err(|source| HostError::System {
+        operation: "read the pulse per second",
+        subject: name.to_owned(),
+        source,
+    })?;
+    Ok(edge(&text).filter(|edge| edge.sequence > 0))
+}
+
+/// Reads `SECONDS.NANOSECONDS#SEQUENCE`.
+fn edge(text: &str) -> Option<PpsEdge> {
+    let (time, sequence) = text.trim().split_once('#')?;
+    let (seconds, nanos) = time.split_once('.')?;
+    let nanos: i64 = Some(nanos).filter(|digits| digits.len() == 9)?.parse().ok()?;
+    let realtime = seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+    Some(PpsEdge { sequence: sequence.parse().ok()?, realtime: Realtime::from_nanos(realtime) })
+}
+
+/// What a command prints, if it ends well within [`CLIENT_TIMEOUT`].
 fn answer_of(command: &mut Command) -> Option<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    let deadline = Instant::now() + CHRONYC_TIMEOUT;
+    let deadline = Instant::now() + CLIENT_TIMEOUT;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),
@@ -130,12 +222,14 @@ fn tracking(text: &str) -> Option<Chrony> {
     let fields: Vec<&str> = text.lines().next()?.split(',').collect();
     let seconds = |place: usize| fields.get(place)?.parse::<f64>().ok().filter(|value| value.is_finite());
     let (offset, delay, dispersion) = (seconds(4)?, seconds(10)?, seconds(11)?);
+    let updated = seconds(3).filter(|updated| (1.0..6e9).contains(updated));
     Some(Chrony {
         reference: fields.get(1)?.chars().filter(|c| !c.is_control()).take(100).collect(),
         stratum: fields.get(2)?.parse().ok()?,
         offset: of_seconds(offset)?,
         bound: of_seconds(offset.abs() + dispersion.abs() + delay.abs() / 2.0)?,
         skew_ppm: seconds(9)?,
+        updated: updated.map(|updated| Duration::from_nanos_f64(updated * 1e9)),
     })
 }
 
@@ -166,9 +260,12 @@ mod tests {
         assert_eq!(chrony.offset, Duration::from_nanos(-12_345));
         assert_eq!(chrony.bound, Duration::from_nanos(12_345 + 500_000 + 5_000_000));
         assert!((chrony.skew_ppm - 0.25).abs() < 1e-12);
+        let updated = chrony.updated.unwrap() - Duration::from_nanos(1_732_233_600_123_000_000);
+        assert!(updated.abs() < Duration::from_micros(1), "{updated:?}");
         // Nobody to follow.
         let alone = "00000000,,0,0.000000000,0.000000000,0.0,0.0,0.0,0.0,0.0,1.0,1.0,0.0,Not synchronised";
-        assert_eq!(tracking(alone).unwrap().stratum, 0);
+        let alone = tracking(alone).unwrap();
+        assert_eq!((alone.stratum, alone.updated), (0, None));
         for bad in [
             "",
             "506 Cannot talk to daemon",
@@ -180,10 +277,36 @@ mod tests {
         }
     }
 
+    /// An answer of `pmc` has offset, port state and grandmaster.
+    #[test]
+    fn answers_of_ptp4l_are_read() {
+        let answer = "sending: GET TIME_STATUS_NP\n\t0cc47a.fffe.112233-0 seq 0 RESPONSE MANAGEMENT TIME_STATUS_NP\n\t\t\
+                      master_offset              -37\n\t\tingress_time               1732233600123456789\n\t\t\
+                      gmPresent                  true\n\t\tgmIdentity                 0cc47a.fffe.aabbcc\n\
+                      sending: GET PORT_DATA_SET\n\t\tportState               SLAVE\n";
+        let found = ptp_status(answer).unwrap();
+        assert_eq!(found.offset, Duration::from_nanos(-37));
+        assert_eq!(found.grandmaster.as_deref(), Some("0cc47a.fffe.aabbcc"));
+        assert_eq!(found.port_state.as_deref(), Some("SLAVE"));
+        let alone = ptp_status(&answer.replace("true", "false")).unwrap();
+        assert_eq!(alone.grandmaster, None);
+        assert_eq!(ptp_status("sending: GET TIME_STATUS_NP\n"), None);
+    }
+
+    /// A pulse is read with its number; a source without one has none.
+    #[test]
+    fn pulses_are_read() {
+        let read = edge("1732233600.000001234#77\n").unwrap();
+        assert_eq!((read.sequence, read.realtime.as_nanos()), (77, 1_732_233_600_000_001_234));
+        for bad in ["", "1.5#1", "1.000000000", "x.000000000#1", "1.000000000#-1"] {
+            assert_eq!(edge(bad), None, "{bad}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_answer_is_read_or_refused(text: String) {
-            let _ = tracking(&text);
+            let _ = (tracking(&text), ptp_status(&text), edge(&text));
         }
     }
 

@@ -1,9 +1,10 @@
 //! Other implementations: scapy builds STAMP requests and reads romer's replies; stamp-suite measures romer, and is
-//! measured by it ([`stamp_suite`]). tshark reads its RSVP messages ([`rsvp`]).
+//! measured by it ([`stamp_suite`]). tshark reads its RSVP messages ([`rsvp`]). romer reads the answers of chronyd ([`chrony`]).
 //!
 //! All read RFC 8762 and RFC 8972 for themselves, so that they agree with more than with each other.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+mod chrony;
 #[path = "../common/mod.rs"]
 mod common;
 mod packets;

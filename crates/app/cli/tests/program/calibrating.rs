@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::lab::Lab;
-use crate::common::process::{self, romer};
+use crate::common::process::{self, Process, romer};
 use crate::common::{schema, warned};
 
 #[test]
@@ -135,4 +135,60 @@ fn two_rates_give_the_constant_error() {
     let said = process::run(romer(["calibrate", "--rates"]).args(&rates)).with_code(0).stdout;
     assert!(said.contains("computed 72.0 bytes on the wire (sent 72"), "{said}");
     assert!(said.contains("constant error 7.00 µs"), "{said}");
+}
+
+/// Two listeners of one host stamp each common packet with the same reading of its clock, and their files give no difference.
+#[test]
+fn listeners_of_one_host_have_one_clock() {
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let group = format!("127.255.255.255:{port}");
+    let common = |action: &str| {
+        let mut command = romer(["calibrate", "--common-event", action, "--events", "20", "--group", &group]);
+        command.args(["--interface", "lo"]);
+        command
+    };
+    let mut listeners = [common("listen"), common("listen")].map(|mut command| Process::start(&mut command));
+    for listener in &mut listeners {
+        assert_eq!(listener.line().trim_end(), "event,clock_ns,bound_ns");
+    }
+    process::run(&mut common("send")).with_code(0);
+    let [first, second] = listeners.map(|listener| listener.wait().with_code(0).stdout);
+    let stamps = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.rsplit_once(',').unwrap().0.to_owned()).collect()
+    };
+    let [one, other] = [stamps(&first), stamps(&second)];
+    assert_eq!((one.len(), other.len()), (20, 20));
+    // The kernel stamps a packet once, for all who receive it, as soon as somebody has asked for stamps.
+    assert!(one.iter().any(|stamp| other.contains(stamp)), "{one:?} {other:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("a.csv", first), ("b.csv", second)].map(|(name, text)| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    });
+    let said = process::run(romer(["calibrate", "--common-event"]).args(&files)).with_code(0).stdout;
+    assert!(said.contains("20 in both files; 0 only in the first, 0 only in the second"), "{said}");
+}
+
+/// The exit code says whether the difference of two clocks exceeds the bounds that their hosts state.
+#[test]
+fn common_events_contradict_stated_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let stamps = |name: &str, ahead_ns: i64, bound: &str| {
+        let lines = (0..50).map(|event: i64| format!("{event},{},{bound}\n", event * 1_000_000 + ahead_ns));
+        let path = folder.path().join(name);
+        fs::write(&path, format!("event,clock_ns,bound_ns\n{}", lines.collect::<String>())).unwrap();
+        path
+    };
+    let first = stamps("first.csv", 0, "1000000");
+    for (ahead_ns, bound, code, verdict) in [
+        (1_500_000, "1000000", 0, "within the sum"),
+        (2_500_000, "1000000", 6, "beyond the sum"),
+        (2_500_000, "", 0, "states no bound"),
+    ] {
+        let second = stamps("second.csv", ahead_ns, bound);
+        let mut command = romer(["calibrate", "--common-event"]);
+        let said = process::run(command.args([&first, &second])).with_code(code).stdout;
+        assert!(said.contains(verdict), "{said}");
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use romer_record::document::{DelayKind, Synchronisation};
 use romer_record::log::ResponderDeparture;
 use romer_record::manifest::ClockRelation;
 use romer_singletons::WatchedDelays;
-use romer_units::Timestamp;
+use romer_units::{Direction, Timestamp};
 
 use super::{AWAITED, LiveWay, last};
 
@@ -81,6 +82,25 @@ impl OneWayState {
             whole: Vec::new(),
             delays: WatchedDelays::new(relation),
         }
+    }
+
+    /// Of clocks that are stated to be synchronised.
+    pub(super) fn with_synchronisation(self, stated: Option<&Synchronisation>) -> Self {
+        let heading = match self.arrives {
+            Arrives::There => Direction::Forward,
+            Arrives::Here => Direction::Reverse,
+        };
+        Self { delays: self.delays.with_synchronisation(stated, heading), ..self }
+    }
+
+    /// Treats the clocks as not synchronised from here on.
+    pub(super) const fn withdraw_synchronisation(&mut self) {
+        self.delays.withdraw_synchronisation();
+    }
+
+    /// What the delays are.
+    pub(super) const fn kind(&self) -> DelayKind {
+        self.delays.kind()
     }
 
     /// A probe of this host's left; the kernel's stamp of it, if there is one, is told by [`OneWayState::stamped`].

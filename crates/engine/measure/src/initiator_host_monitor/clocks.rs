@@ -53,6 +53,13 @@ impl InitiatorHostMonitor {
         }
     }
 
+    /// Looks at the synchronisation of the real-time clock, each second, or `now`.
+    pub(super) fn look_at_clock_sync(&mut self, now: bool) {
+        for event in self.host.clock_sync_changes(true, now).unwrap_or_default() {
+            self.keep(None, event);
+        }
+    }
+
     fn stood_still(&mut self, event: Event) {
         self.keep(None, event);
         self.next_drops = clock::monotonic_now();

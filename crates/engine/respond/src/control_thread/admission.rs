@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
 use romer_endpoint::byte_stream::ByteStream;
-use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
+use romer_endpoint::circumstances::{clock_identity, random};
+use romer_endpoint::clock_sync::{clock_sync, renew};
 use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_host::clock;
 use romer_host::poller::Interest;
@@ -65,9 +66,11 @@ impl ControlThread {
             return;
         }
         let now = clock::monotonic_now();
+        // The session that may follow has a fresh answer by its first look.
+        renew();
         let welcome = ServerHello {
             clock: clock_identity(),
-            clock_sync: Some(clock_sync(self.sync_daemons)),
+            clock_sync: Some(clock_sync()),
             ip_no_pmtu_disc: ip_no_pmtu_disc().filter(|_| peer.is_ipv4()),
             ..self.welcome.clone()
         };

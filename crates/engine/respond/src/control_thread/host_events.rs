@@ -17,12 +17,13 @@ use crate::send_errors::{OVER_THE_BITS, OVER_THE_RATE, Refused};
 impl ControlThread {
     /// Tells all senders what has happened to this host, as far as it concerns them. For who `ends` all is looked at once more.
     pub(super) fn tell_occurrences(&mut self, ends: bool) {
+        let mut all = self.look_at_clock_sync(ends);
         let connections = &self.connections;
         let used = || {
             let sessions = self.by_session.values().filter_map(|index| connections.get(*index));
             sessions.filter_map(|one| one.interface.as_deref())
         };
-        let mut all = self.occurrences.look(used());
+        all.extend(self.occurrences.look(used()));
         // To ask which interfaces are used takes as long as there are sessions.
         if ends || self.new_interface || clock::monotonic_now() >= self.next_look {
             self.new_interface = false;
@@ -44,6 +45,23 @@ impl ControlThread {
                 self.send_event(index, &event);
             }
         }
+    }
+
+    /// The changes of the synchronisation of this host's clock, if a look is due or a session `ends`. All sessions get the bound of
+    /// its error.
+    fn look_at_clock_sync(&mut self, ends: bool) -> Vec<Occurrence> {
+        let has_sessions = !self.by_session.is_empty();
+        let Some(changes) = self.occurrences.look_at_clock_sync(has_sessions, ends) else {
+            return Vec::new();
+        };
+        if let Some(bound_ns) = self.occurrences.clock_error_bound_ns() {
+            for index in self.by_session.values().copied() {
+                if self.connections.get(index).is_some() {
+                    self.connections[index].server.on_clock_bound(bound_ns);
+                }
+            }
+        }
+        changes
     }
 
     /// Tells the sender of a session of an event.

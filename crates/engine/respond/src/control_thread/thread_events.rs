@@ -52,7 +52,10 @@ impl ControlThread {
         for index in flushed {
             if self.connections.get(index).is_some() {
                 self.serve(index, |thread| {
-                    let actions = thread.connections[index].server.finish();
+                    let clock_sync = thread.occurrences.clock_sync();
+                    let server = &mut thread.connections[index].server;
+                    server.on_clock_sync(clock_sync);
+                    let actions = server.finish();
                     thread.carry_out(index, actions);
                     thread.account(index, now);
                 });

@@ -1,10 +1,12 @@
 //! Why clocks could not be related, as text.
 
 use romer_record::document::ProbeDirection;
-use romer_record::warning::{EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction};
+use romer_record::warning::{
+    EarlyArrivals, OneWayContradiction, SkewUnknown, SynchronisationContradiction, SynchronisationLoss,
+};
 use romer_units::{Duration, counted};
 
-use crate::sentence::{heading, length, share};
+use crate::sentence::{heading, host, length, share};
 
 /// Why a skew could not be estimated.
 pub fn skew_unknown(unknown: &SkewUnknown) -> String {
@@ -97,6 +99,11 @@ pub(super) fn synchronisation_contradicted(bound_ns: i64, found: &Synchronisatio
             format!("the offset of the clocks moved by {} during the run", length(*movement_ns))
         }
         SynchronisationContradiction::ClockSet => "the responder's clock was set during the run".to_owned(),
+        SynchronisationContradiction::Lost(SynchronisationLoss { location, at_ns }) => format!(
+            "the clock of {} lost its synchronisation {} after the start",
+            host(*location),
+            length(*at_ns)
+        ),
     };
     format!(
         "the clocks are not synchronised to within {}, as stated: {why}; one-way delays are differences from the smallest one",

@@ -16,8 +16,11 @@ pub struct Metadata {
     pub nic_driver: Option<String>,
     /// Clock source of the initiator's kernel.
     pub clock_source: Option<String>,
-    /// Synchronisation of the initiator's clock.
+    /// Synchronisation of the initiator's clock at the start.
     pub clock_sync: ClockSync,
+    /// The same at the end; omitted if the run did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_sync_end: Option<ClockSync>,
     /// The route to the target, hop by hop, at the start and at the end; `null` if not requested.
     pub route: Option<Vec<Hop>>,
     /// Equivalent command line.
@@ -26,9 +29,26 @@ pub struct Metadata {
     pub software: String,
     /// Version of romer at the responder; `null` for other reflectors.
     pub responder_software: Option<String>,
-    /// Synchronisation of the responder's clock, if its romer reports it.
+    /// Synchronisation of the responder's clock at the start, if its romer reports it.
     #[serde(default)]
     pub responder_clock_sync: Option<ClockSync>,
+    /// The same at the end; omitted if it was not reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responder_clock_sync_end: Option<ClockSync>,
+}
+
+impl Metadata {
+    /// Bounds of the errors of both clocks, nanoseconds, the initiator's first: the largest of each host during the run, as far as
+    /// it is known. `None` if either host stated none at the start.
+    pub fn clock_bounds_ns(&self) -> Option<[i64; 2]> {
+        let bound = |start: Option<&ClockSync>, end: Option<&ClockSync>| {
+            let at_start = start?.error_bound_ns()?;
+            Some(end.and_then(|end| end.largest_error_bound_ns).unwrap_or(at_start))
+        };
+        let initiator = bound(Some(&self.clock_sync), self.clock_sync_end.as_ref())?;
+        let responder = bound(self.responder_clock_sync.as_ref(), self.responder_clock_sync_end.as_ref())?;
+        Some([initiator, responder])
+    }
 }
 
 /// Synchronisation of a host's clock, as reported by the host.
@@ -50,12 +70,21 @@ pub struct ClockSync {
     #[serde(default)]
     pub tai_offset_s: Option<i32>,
     /// Running synchronisation daemons: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`,
-    /// `phc2sys`.
+    /// `phc2sys`; and `gpsd`, which gives one of them the time of a receiver.
     #[serde(default)]
     pub sync_daemons: Vec<String>,
     /// State reported by chrony; `null` if it does not run or answer.
     #[serde(default)]
     pub chrony: Option<Chrony>,
+    /// State of PTP as reported by ptp4l; `null` if it does not run or answer (it answers root only). It states no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ptp: Option<Ptp>,
+    /// Pulse per second; `null` if the host has no source of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pps: Option<Pps>,
+    /// Largest bound of the clock's error during the run, nanoseconds; omitted at the start, and without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_error_bound_ns: Option<i64>,
 }
 
 impl ClockSync {
@@ -66,15 +95,24 @@ impl ClockSync {
     /// Bound of the clock's error, nanoseconds; `None` if the host states none. It is chrony's, if it follows a reference, or else
     /// the maximum error of the kernel.
     pub fn error_bound_ns(&self) -> Option<i64> {
-        let is_kept = self.synchronised == Some(true) && self.state.as_deref() != Some("error");
         let by_chrony =
             || Some(self.chrony.as_ref()?).filter(|chrony| chrony.stratum > 0).map(|chrony| chrony.bound_ns);
         let states_bound = || self.sync_daemons.iter().any(|name| Self::BOUNDING.contains(&name.as_str()));
         let by_kernel = || self.maximum_error_ns.filter(|_| states_bound());
-        if !is_kept {
+        if !self.is_kept() {
             return None;
         }
         by_chrony().or_else(by_kernel).filter(|bound| *bound > 0)
+    }
+
+    /// Whether the kernel states the clock as synchronised, without an error.
+    pub fn is_kept(&self) -> bool {
+        self.synchronised == Some(true) && self.state.as_deref() != Some("error")
+    }
+
+    /// The reference that chrony follows; empty without one.
+    pub fn reference(&self) -> Option<&str> {
+        self.chrony.as_ref().map(|chrony| chrony.reference.as_str())
     }
 }
 
@@ -87,10 +125,41 @@ pub struct Chrony {
     pub stratum: u8,
     /// Offset of the clock by chrony, nanoseconds: positive if the clock is behind, negative if it is ahead.
     pub offset_ns: i64,
-    /// Maximum error of the clock by chrony, nanoseconds.
+    /// Maximum error of the clock by chrony, nanoseconds. Since its answer it has grown by `skew_ppm` and 1 ppm.
     pub bound_ns: i64,
     /// Uncertainty of the clock rate, ppm.
     pub skew_ppm: f64,
+    /// Last update of the clock by chrony, nanoseconds after 1970-01-01 UTC; `null` if there was none.
+    #[serde(default)]
+    pub updated_ns: Option<i64>,
+}
+
+/// State of PTP as reported by ptp4l (`TIME_STATUS_NP` and `PORT_DATA_SET`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ptp {
+    /// Identity of the grandmaster; `null` if there is none.
+    pub grandmaster: Option<String>,
+    /// Offset of the clock that ptp4l steers from its master, nanoseconds.
+    pub offset_ns: i64,
+    /// State of its first port, such as `SLAVE` or `MASTER`; `null` if unknown.
+    pub port_state: Option<String>,
+}
+
+/// Pulse per second of a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pps {
+    /// Names of the sources, such as `pps0`.
+    pub sources: Vec<String>,
+    /// Whether the kernel disciplines its clock by a pulse that it receives.
+    pub signal: bool,
+    /// Frequency correction by the pulse, ppm.
+    pub frequency_ppm: f64,
+    /// Jitter of the pulse by the kernel, nanoseconds.
+    pub jitter_ns: i64,
+    /// Calibration intervals of the kernel so far.
+    pub intervals: i64,
+    /// Failed calibration intervals.
+    pub errors: i64,
 }
 
 /// One hop of the route to the target: the address that reported an expired TTL or hop limit.

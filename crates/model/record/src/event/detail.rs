@@ -58,6 +58,36 @@ EventDetail {
     /// The lines of a file are in order of arrival, but their time stamps are not: a clock was set.
     ClockStep LineOrder,
 
+    /// The kernel does not state the clock as synchronised any more.
+    ClockSyncLost Unsynchronised,
+    /// A daemon that synchronises the clock ended.
+    ClockSyncLost SyncDaemonStopped {
+        /// Name of the daemon, as in `clock_sync.sync_daemons`.
+        daemon: String,
+    },
+    /// The kernel states the clock as synchronised.
+    ClockSyncChange Synchronised,
+    /// A daemon that synchronises the clock was started.
+    ClockSyncChange SyncDaemonStarted {
+        /// Name of the daemon, as in `clock_sync.sync_daemons`.
+        daemon: String,
+    },
+    /// chrony follows another reference.
+    ClockSyncChange ReferenceChanged {
+        /// New reference; empty if it has none.
+        reference: String,
+        /// Previous reference; empty if it had none.
+        reference_before: String,
+    },
+    /// Holdover: chrony has had no update of its reference, and the bound of the clock's error has more than doubled since the
+    /// last one.
+    ClockSyncChange Holdover {
+        /// Bound of the clock's error, nanoseconds.
+        bound_ns: i64,
+        /// The same after the last update, nanoseconds.
+        bound_before_ns: i64,
+    },
+
     /// An interface was disabled or lost its carrier.
     LinkDown InterfaceDown {
         /// Name of the interface.

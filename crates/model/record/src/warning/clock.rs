@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::EventLocation;
 use crate::probe_direction::ProbeDirection;
 
 /// Reason why the skew of two clocks could not be estimated.
@@ -120,6 +121,17 @@ pub enum SynchronisationContradiction {
     },
     /// The responder's clock was set during the run.
     ClockSet,
+    /// A host lost the synchronisation of its clock during the run.
+    Lost(SynchronisationLoss),
+}
+
+/// Loss of synchronisation of a host's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SynchronisationLoss {
+    /// The host.
+    pub location: EventLocation,
+    /// Time of the loss, nanoseconds after the start of the run.
+    pub at_ns: i64,
 }
 
 /// Packets whose arrival precedes their departure, by the time stamps of one clock.

@@ -275,7 +275,7 @@ fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
 }
 
 /// Totals of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionTotals {
     /// Test packets of this session that arrived.
     pub received: u64,
@@ -296,6 +296,9 @@ pub struct SessionTotals {
     /// wrong; `None` where it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum_errors: Option<u64>,
+    /// Synchronisation of the responder's clock at the end, with the largest bound of its error while the session ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_sync: Option<ClockSync>,
 }
 
 /// Progress of a session.

@@ -160,6 +160,8 @@ pub struct Server {
     totals: SessionTotals,
     /// The host's count of checksum errors when the session was opened.
     checksum_errors_before: Option<u64>,
+    /// Largest bound of the error of the host's clock while the session ran, nanoseconds.
+    largest_clock_bound_ns: Option<i64>,
 }
 
 impl Server {
@@ -209,6 +211,7 @@ impl Server {
             takes_cards: false,
             heard_of: Progress::default(),
             totals: SessionTotals::default(),
+            largest_clock_bound_ns: None,
             checksum_errors_before: None,
         }
     }
@@ -417,7 +420,9 @@ impl Server {
             }
             // Over a new connection what was ordered is ordered again.
             (State::Finishing { .. }, Message::Stop) => {}
-            (State::Finished { .. }, Message::Stop) => actions.push(Action::Send(Message::End(self.totals))),
+            (State::Finished { .. }, Message::Stop) => {
+                actions.push(Action::Send(Message::End(self.totals.clone())));
+            }
             (State::Running { .. }, Message::Start)
                 if self.own_rate() > 0 && (self.hangs_up || !self.started) =>
             {
@@ -643,6 +648,17 @@ impl Server {
             Some(before) => self.totals.checksum_errors = Some(counted.saturating_sub(before)),
             None => self.checksum_errors_before = Some(counted),
         }
+    }
+
+    /// Bound of the error of the host's clock at present, nanoseconds.
+    pub fn on_clock_bound(&mut self, bound_ns: i64) {
+        self.largest_clock_bound_ns = self.largest_clock_bound_ns.max(Some(bound_ns));
+    }
+
+    /// Synchronisation of the host's clock: to be stated before the session ends.
+    pub fn on_clock_sync(&mut self, state: ClockSync) {
+        let largest_error_bound_ns = self.largest_clock_bound_ns;
+        self.totals.clock_sync = Some(ClockSync { largest_error_bound_ns, ..state });
     }
 
     /// So many datagrams named this session and were none of its probes.

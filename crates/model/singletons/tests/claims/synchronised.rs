@@ -2,8 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_record::document::{DelayKind, ProbeDirection, Synchronisation};
+use romer_record::event::EventLocation;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
-use romer_record::warning::{MeasurementWarning, SynchronisationContradiction};
+use romer_record::warning::{MeasurementWarning, SynchronisationContradiction, SynchronisationLoss};
 use romer_record::{RoundTrip, Stamps};
 use romer_singletons::{Corrected, ResponderLog, Selection, correct_clocks, relate};
 use romer_units::random::{RandomStream, Seed};
@@ -109,6 +110,15 @@ fn time_stamps_can_contradict_the_bound() {
         assert!(!found.related.clock.is_synchronised());
         contradiction
     };
+    // A host lost its source, after which its bound holds no more, whatever the stamps show.
+    let lost = SynchronisationLoss { location: EventLocation::Responder, at_ns: 12_000 * MS };
+    let found = corrected(|_| 0, Synchronisation { lost: Some(lost), ..stated });
+    assert_eq!(found.related.delay_kind, DelayKind::Variable);
+    let contradiction_of_loss = MeasurementWarning::SynchronisationContradicted {
+        bound_ns: MS,
+        contradiction: SynchronisationContradiction::Lost(lost),
+    };
+    assert!(found.warnings.contains(&contradiction_of_loss), "{:?}", found.warnings);
     // 50 ms ahead, a packet in reverse arrives some 30 ms before it leaves.
     let found = contradiction(&corrected(|_| 50 * MS, stated));
     let SynchronisationContradiction::ArrivalBeforeDeparture { direction, max_ns } = found else {

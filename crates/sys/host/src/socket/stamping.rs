@@ -1,6 +1,6 @@
 //! The socket itself: how it is opened, bound and set up.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_units::{Dscp, Duration, Ecn};
@@ -9,6 +9,7 @@ use super::address;
 use super::identity::{self, Identities};
 use super::wait::{Ready, wait_any};
 use crate::HostError;
+use crate::link::Network;
 use crate::service_manager::is_one_family;
 use crate::sys::{option, set_option, set_option_bytes, socklen_of};
 
@@ -115,6 +116,38 @@ impl StampingSocket {
         }
         configure(descriptor.as_fd(), local, options)?;
         Self::stamping(descriptor, local, options, Identities::best())
+    }
+
+    /// Opens a socket that receives what is sent to all members of `group`: a multicast address, or a broadcast address of this
+    /// host's network. Other sockets may listen to the same group and port. A multicast group is joined at
+    /// [`SocketOptions::interface`], or where the route leads.
+    ///
+    /// # Errors
+    /// As of [`StampingSocket::bind`], and without a route to a multicast group (`ENODEV`).
+    pub fn listen_to(group: SocketAddr, options: &SocketOptions) -> Result<Self, HostError> {
+        let any: IpAddr = match group {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let any = SocketAddr::new(any, group.port());
+        let descriptor = address::open(any)?;
+        let operation = "share the socket's port";
+        set_option(descriptor.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, operation)?;
+        let socket = Self::bind_descriptor(descriptor, any, options, Identities::best())?;
+        if group.ip().is_multicast() {
+            let interface = options.interface.as_deref();
+            let link = interface.map(|name| Network::open(None)?.link(name)).transpose()?;
+            join(socket.as_fd(), group.ip(), link.map_or(0, |link| link.index))?;
+        }
+        Ok(socket)
+    }
+
+    /// Lets this socket send to broadcast addresses.
+    ///
+    /// # Errors
+    /// None that an open socket gives.
+    pub fn allow_broadcast(&self) -> Result<(), HostError> {
+        set_option(self.as_fd(), libc::SOL_SOCKET, libc::SO_BROADCAST, 1, "allow broadcast")
     }
 
     /// A second socket at this one's address and port, to which everything goes that `peer` sends there from now
@@ -289,6 +322,25 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
         None => Ok(()),
         Some(priority) => set_priority(socket, priority),
     }
+}
+
+/// Joins a multicast group at the interface of this index; 0 is where the route leads.
+fn join(socket: BorrowedFd<'_>, group: IpAddr, interface: u32) -> Result<(), HostError> {
+    let operation = "join the multicast group";
+    let joined = match group {
+        // struct ip_mreqn: group, local address, index.
+        IpAddr::V4(group) => {
+            let index = interface.to_ne_bytes();
+            let request = [group.octets(), [0; 4], index].concat();
+            set_option_bytes(socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &request, operation)
+        }
+        // struct ipv6_mreq: group, index.
+        IpAddr::V6(group) => {
+            let request = [&group.octets()[..], &interface.to_ne_bytes()].concat();
+            set_option_bytes(socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &request, operation)
+        }
+    };
+    joined.map_err(|error| error.on(group.to_string()))
 }
 
 fn set_priority(socket: BorrowedFd<'_>, priority: u8) -> Result<(), HostError> {

@@ -8,7 +8,7 @@ impl Server {
     pub fn finish(&mut self) -> Vec<Action> {
         let State::Finishing { deadline } = self.state else { return Vec::new() };
         let mut actions = self.drain();
-        actions.push(Action::Send(Message::End(self.totals)));
+        actions.push(Action::Send(Message::End(self.totals.clone())));
         if self.hangs_up {
             self.state = State::Finished { deadline };
         } else {
@@ -31,7 +31,7 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::ProbeDirection;
+    use romer_record::document::{ClockSync, ProbeDirection};
     use romer_record::log::ResponderRecord;
 
     use super::super::super::{
@@ -42,6 +42,23 @@ mod tests {
     use romer_units::{Monotonic, Timestamp};
 
     const NOW: Timestamp<Monotonic> = Timestamp::from_nanos(1);
+
+    /// The last word states the clock of the host at the end, with the largest bound of its error while the session ran.
+    #[test]
+    fn last_word_states_the_clock() {
+        let mut server = server();
+        for bound_ns in [3, 9, 5] {
+            server.on_clock_bound(bound_ns);
+        }
+        server.on_clock_sync(ClockSync { maximum_error_ns: Some(5), ..ClockSync::default() });
+        let clock = server.totals.clock_sync.clone().unwrap();
+        assert_eq!((clock.maximum_error_ns, clock.largest_error_bound_ns), (Some(5), Some(9)));
+        let mut frame = Vec::new();
+        Message::End(server.totals.clone()).encode(&mut frame);
+        let mut decoder = Decoder::default();
+        decoder.extend(&frame);
+        assert_eq!(decoder.next().unwrap(), Some(Message::End(server.totals)));
+    }
 
     fn server() -> Server {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 };

@@ -1,0 +1,80 @@
+//! `romer calibrate --common-event`: two clocks compared by events that both hosts stamp.
+
+use std::path::{Path, PathBuf};
+
+use romer_calibrate::{
+    EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets, stamps,
+};
+use romer_record::Exit;
+use romer_report::escape;
+use romer_store::untrusted;
+
+use crate::args::CalibrateArgs;
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// Octets of a file of stamps at most: that of a million events.
+const MAX_FILE_OCTETS: u64 = 100 << 20;
+
+/// Listens, sends, or compares, as `given` says, and returns the exit code.
+pub(super) fn run(arguments: &CalibrateArgs, given: &[PathBuf]) -> Result<Exit, Failure> {
+    let is = |path: &Path, word: &str| path.as_os_str() == word;
+    match given {
+        [word] if is(word, "listen") => stamp(arguments),
+        [word] if is(word, "send") => {
+            if arguments.pps.is_some() {
+                return Err(Failure::usage(
+                    "a pulse cannot be sent (--pps): each host has its own source; use --common-event listen",
+                ));
+            }
+            let stop = signals::interruption()?;
+            send_common_packets(arguments.group, arguments.interface.as_deref(), arguments.events, &stop)?;
+            Ok(Exit::Success)
+        }
+        [first, second] => compare(arguments, [first, second]),
+        _ => Err(Failure::usage(
+            "unknown request (--common-event): it is listen, send, or the files of two hosts, for example --common-event a.csv b.csv",
+        )),
+    }
+}
+
+/// Writes the stamps of this host to standard output.
+fn stamp(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
+    let source = arguments.pps.clone().map_or_else(
+        || EventSource::Packets { group: arguments.group, interface: arguments.interface.clone() },
+        EventSource::Pulses,
+    );
+    output::check_open(true)?;
+    let stop = signals::interruption()?;
+    let line = |text: &str| output::print(&format!("{text}\n"));
+    let mut take = |stamp: EventStamp| line(&stamp.to_line());
+    listen(&source, arguments.events, &stop, || line(STAMPS_HEADER), &mut take)?;
+    output::refusal().map_or(Ok(Exit::Success), Err)
+}
+
+/// Compares the stamps of two hosts.
+fn compare(arguments: &CalibrateArgs, files: [&Path; 2]) -> Result<Exit, Failure> {
+    let read = |file: &Path| -> Result<Vec<EventStamp>, Failure> {
+        let shown = escape::terminal(&file.to_string_lossy());
+        let text = untrusted::read_text(file, MAX_FILE_OCTETS).map_err(|error| {
+            Failure::environment(format!(
+                "cannot read the stamps ({shown}): {error}; check its path and rights"
+            ))
+        })?;
+        stamps(&text).map_err(|error| {
+            Failure::with_exit(Exit::BadData, format!("bad file of stamps ({shown}): {error}"))
+        })
+    };
+    let [first, second] = [read(files[0])?, read(files[1])?];
+    let found = compare_clocks([&first, &second]).map_err(|error| {
+        Failure::with_exit(Exit::BadData, format!("no clocks can be compared (--common-event): {error}"))
+    })?;
+    if !arguments.output.quiet {
+        output::print_summary(&romer_report::calibration::common_event_text(
+            &found,
+            &output::style(arguments.output.color),
+        ));
+    }
+    let is_contradicted = found.is_within_bounds() == Some(false);
+    Ok(if is_contradicted { Exit::LimitFailed } else { Exit::Success })
+}

@@ -1,0 +1,220 @@
+//! Synchronisation of this host's clock: what its kernel states now, and what its daemons answered last.
+//!
+//! Asking the daemons takes milliseconds, and up to seconds if one does not answer. It is done once when the program needs the first
+//! answer, and later in a thread of its own ([`renew`]), so that no greeting and no look waits for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use romer_host::host_info;
+use romer_host::sync::{self, SyncDaemon};
+use romer_host::{HostError, clock};
+use romer_record::document::{Chrony, ClockSync, Pps, Ptp};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+/// Least time between two questions to the daemons.
+const RENEWAL: Duration = Duration::from_secs(16);
+/// Error of a clock's rate beyond the skew that chrony states, ppm: its `maxclockerror`.
+const MAX_CLOCK_ERROR_PPM: f64 = 1.0;
+
+/// What the synchronisation daemons of this host answered last.
+#[derive(Clone, Debug, Default)]
+pub struct SyncDaemons {
+    names: Vec<String>,
+    /// With the time of the question.
+    chrony: Option<(sync::Chrony, Timestamp<Monotonic>)>,
+    ptp: Option<sync::Ptp>,
+    pps_sources: Vec<String>,
+}
+
+struct Answers {
+    latest: Arc<SyncDaemons>,
+    asked: Timestamp<Monotonic>,
+    is_asking: bool,
+}
+
+/// The answers of this process, the first of which is waited for.
+fn answers() -> MutexGuard<'static, Answers> {
+    static ANSWERS: OnceLock<Mutex<Answers>> = OnceLock::new();
+    let first = || {
+        let latest = Arc::new(SyncDaemons::default().asked_again());
+        Mutex::new(Answers { latest, asked: clock::monotonic_now(), is_asking: false })
+    };
+    ANSWERS.get_or_init(first).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The latest answers. Only the first call of a process waits for them.
+pub fn sync_daemons() -> Arc<SyncDaemons> {
+    Arc::clone(&answers().latest)
+}
+
+/// Asks the daemons again in a thread of its own, if they were not asked within the last 16 s.
+pub fn renew() {
+    let mut answers = answers();
+    let is_fresh = clock::monotonic_now() - answers.asked < RENEWAL;
+    if is_fresh || std::mem::replace(&mut answers.is_asking, true) {
+        return;
+    }
+    let before = Arc::clone(&answers.latest);
+    drop(answers);
+    let asking = std::thread::Builder::new().name("clock-sync".into()).spawn(move || {
+        let latest = Arc::new(before.asked_again());
+        store(Some(latest));
+    });
+    if asking.is_err() {
+        // The system has no thread to spare: the next call tries again after the same time.
+        store(None);
+    }
+}
+
+fn store(latest: Option<Arc<SyncDaemons>>) {
+    let mut answers = answers();
+    if let Some(latest) = latest {
+        answers.latest = latest;
+    }
+    answers.asked = clock::monotonic_now();
+    answers.is_asking = false;
+}
+
+/// The synchronisation of this host's clock: what the kernel states now, and what the daemons answered last.
+pub fn clock_sync() -> ClockSync {
+    sync_daemons().state(host_info::clock_sync(), clock::monotonic_now())
+}
+
+impl SyncDaemons {
+    /// The answers to the same questions now. A daemon that runs and does not answer keeps its last answer.
+    fn asked_again(&self) -> Self {
+        let Some(found) = sync::sync_daemons() else { return self.clone() };
+        let now = clock::monotonic_now();
+        let of_chrony = || sync::chrony().map(|chrony| (chrony, now)).or_else(|| self.chrony.clone());
+        let of_ptp = || sync::ptp().or_else(|| self.ptp.clone());
+        Self {
+            names: found.iter().map(|daemon| daemon.name().to_owned()).collect(),
+            chrony: found.contains(&SyncDaemon::Chrony).then(of_chrony).flatten(),
+            ptp: found.contains(&SyncDaemon::Ptp4l).then(of_ptp).flatten(),
+            pps_sources: sync::pps_sources(),
+        }
+    }
+
+    /// The state of the clock `now` by these answers and that of the kernel.
+    fn state(&self, kernel: Result<host_info::ClockSync, HostError>, now: Timestamp<Monotonic>) -> ClockSync {
+        let kernel = kernel.ok();
+        ClockSync {
+            synchronised: kernel.map(|state| state.synchronised),
+            estimated_error_ns: kernel.map(|state| state.estimated_error.as_nanos()),
+            maximum_error_ns: kernel.map(|state| state.maximum_error.as_nanos()),
+            state: kernel.map(|state| state.state.name().to_owned()),
+            frequency_ppm: kernel.map(|state| state.frequency_ppm),
+            tai_offset_s: kernel.map(|state| state.tai_offset_s),
+            sync_daemons: self.names.clone(),
+            chrony: self.chrony.as_ref().map(|(chrony, asked)| grown(chrony, now - *asked)),
+            ptp: self.ptp.as_ref().map(|ptp| Ptp {
+                grandmaster: ptp.grandmaster.clone(),
+                offset_ns: ptp.offset.as_nanos(),
+                port_state: ptp.port_state.clone(),
+            }),
+            pps: kernel.filter(|state| state.pps.signal || !self.pps_sources.is_empty()).map(|state| Pps {
+                sources: self.pps_sources.clone(),
+                signal: state.pps.signal,
+                frequency_ppm: state.pps.frequency_ppm,
+                jitter_ns: state.pps.jitter.as_nanos(),
+                intervals: state.pps.intervals,
+                errors: state.pps.errors,
+            }),
+            largest_error_bound_ns: None,
+        }
+    }
+}
+
+/// An answer of chrony of this `age`: its bound has grown by what its rate may be wrong.
+fn grown(chrony: &sync::Chrony, age: Duration) -> Chrony {
+    let nanos_per_second = (chrony.skew_ppm.abs() + MAX_CLOCK_ERROR_PPM) * 1e3;
+    let growth = Duration::from_nanos_f64(age.as_secs_f64().max(0.0) * nanos_per_second);
+    Chrony {
+        reference: chrony.reference.clone(),
+        stratum: chrony.stratum,
+        offset_ns: chrony.offset.as_nanos(),
+        bound_ns: (chrony.bound + growth).as_nanos(),
+        skew_ppm: chrony.skew_ppm,
+        updated_ns: chrony.updated.map(Duration::as_nanos),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_clock::SyncWatch;
+    use romer_host::host_info::{ClockState, PpsDiscipline};
+    use romer_record::event::EventDetail;
+
+    use super::*;
+
+    fn kernel(synchronised: bool) -> Result<host_info::ClockSync, HostError> {
+        Ok(host_info::ClockSync {
+            synchronised,
+            estimated_error: Duration::from_micros(20),
+            maximum_error: Duration::from_millis(30),
+            frequency_ppm: -3.5,
+            state: if synchronised { ClockState::Ok } else { ClockState::Error },
+            tai_offset_s: 37,
+            pps: PpsDiscipline::default(),
+        })
+    }
+
+    fn at(seconds: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(seconds * 1_000_000_000)
+    }
+
+    /// Answers of a host with chronyd, whose answer is of second 100.
+    fn answers() -> SyncDaemons {
+        let chrony = sync::Chrony {
+            reference: "192.0.2.1".into(),
+            stratum: 3,
+            offset: Duration::from_micros(-12),
+            bound: Duration::from_millis(2),
+            skew_ppm: 0.5,
+            updated: Some(Duration::from_secs(1_700_000_000)),
+        };
+        SyncDaemons {
+            names: vec!["chronyd".into()],
+            chrony: Some((chrony, at(100))),
+            ..SyncDaemons::default()
+        }
+    }
+
+    /// The bound of an answer grows by its skew and 1 ppm: by 1.5 ms in 1,000 s at 0.5 ppm.
+    #[test]
+    fn old_answers_have_larger_bounds() {
+        let bound = |seconds| answers().state(kernel(true), at(seconds)).error_bound_ns();
+        assert_eq!(bound(100), Some(2_000_000));
+        assert_eq!(bound(1_100), Some(3_500_000));
+        assert_eq!(bound(90), Some(2_000_000), "no answer is of the future");
+    }
+
+    /// chrony that is stopped, unsynchronised or without an update is reported; what the kernel does not state is unknown.
+    #[test]
+    fn faults_of_chrony_are_events() {
+        let mut watch = SyncWatch::new(answers().state(kernel(true), at(100)));
+        assert_eq!(watch.look(answers().state(kernel(true), at(116))), []);
+        let coasting = watch.look(answers().state(kernel(true), at(2_000)));
+        let [EventDetail::Holdover { bound_ns, bound_before_ns }] = coasting[..] else {
+            panic!("{coasting:?}")
+        };
+        assert_eq!((bound_ns, bound_before_ns), (4_850_000, 2_000_000));
+        assert_eq!(watch.look(answers().state(kernel(false), at(2_001))), [EventDetail::Unsynchronised]);
+        assert_eq!(watch.look(answers().state(kernel(true), at(2_002))), [EventDetail::Synchronised]);
+        let stopped = SyncDaemons::default().state(kernel(true), at(2_003));
+        assert_eq!(stopped.error_bound_ns(), None);
+        let daemon = "chronyd".to_owned();
+        assert_eq!(watch.look(stopped), [EventDetail::SyncDaemonStopped { daemon }]);
+        let forbidden = answers().state(Err(HostError::Unsuitable("forbidden")), at(100));
+        assert_eq!((forbidden.synchronised, forbidden.error_bound_ns()), (None, None));
+    }
+
+    /// Asking again within 16 s asks nobody.
+    #[test]
+    fn renewals_are_rare() {
+        let before = sync_daemons();
+        renew();
+        assert!(Arc::ptr_eq(&before, &sync_daemons()));
+        assert_eq!(clock_sync().largest_error_bound_ns, None);
+    }
+}
