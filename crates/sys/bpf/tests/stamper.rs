@@ -59,14 +59,9 @@ fn atomic_ahead() -> Duration {
     Duration::from_secs(i64::from(clock_sync().unwrap().tai_offset_s))
 }
 
-fn attach(
-    place: &Namespace,
-    end: StampingEnd,
-    port: u16,
-    interface: &str,
-) -> Result<PacketStamper, HostError> {
+fn attach(namespace: &str, end: StampingEnd, port: u16, interface: &str) -> Result<PacketStamper, HostError> {
     let attach = || PacketStamper::attach(end, &[port], atomic_ahead(), &[interface.to_owned()]);
-    with_namespace(&place.0, attach).unwrap()
+    with_namespace(namespace, attach).unwrap()
 }
 
 fn capture(place: &Namespace, interface: &str) -> TestPort {
@@ -137,8 +132,8 @@ fn probes_return_with_four_stamps() {
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let initiator =
-                attach(&pair.one, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
-            let responder = attach(&pair.other, StampingEnd::Responder, PORT, "v1").unwrap();
+                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
+            let responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
             let mut counted = [0, 0];
             for (number, length) in (0..).zip(LENGTHS.iter().cycle().take(PROBES / 2)) {
                 let payload = probe(number, *length);
@@ -191,8 +186,8 @@ fn unfinished_checksums_stay_valid() {
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let _initiator =
-                attach(&pair.one, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
-            let _responder = attach(&pair.other, StampingEnd::Responder, PORT, "v1").unwrap();
+                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
+            let _responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
             for number in 0..500 {
                 let stamps = InPacketStamps::parse(&exchange(&socket, target, &probe(number, 100))).unwrap();
                 assert!(stamps.t1.is_some() && stamps.t4.is_some(), "{stamps:?}");
@@ -215,7 +210,7 @@ fn other_datagrams_stay_as_they_are() {
         let socket = pair.one.bind(near, &SocketOptions::default());
         let targets = [PORT, PORT + 1].map(|port| SocketAddr::new(far, port));
         let _echoes = targets.map(|target| Echo::start(&pair.other, target));
-        let responder = attach(&pair.other, StampingEnd::Responder, PORT, "v1").unwrap();
+        let responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
         let whole = probe(1, SHORTEST);
         let mut other_magic = whole.clone();
         other_magic[48] ^= 1;
@@ -228,7 +223,8 @@ fn other_datagrams_stay_as_they_are() {
             ("t4 is there", targets[0], stamped),
             ("a text", targets[0], b"hello".to_vec()),
         ];
-        for (name, target, payload) in cases {
+        for ((name, target, mut payload), number) in cases.into_iter().zip(2_u32..) {
+            payload[..4].copy_from_slice(&number.to_be_bytes());
             assert_eq!(exchange(&socket, target, &payload), payload, "{name}");
         }
         assert_eq!(responder.counters().unwrap(), StampedPackets::default());
@@ -245,7 +241,7 @@ fn killed_processes_stamp_nothing() {
     const NAME: &str = "killed_processes_stamp_nothing";
     const KILLS: usize = 30;
     if let Ok(namespace) = std::env::var(ATTACHING) {
-        let _stamper = attach(&Namespace(namespace), StampingEnd::Responder, PORT, "v1").unwrap();
+        let _stamper = attach(&namespace, StampingEnd::Responder, PORT, "v1").unwrap();
         println!("\nattached");
         loop {
             std::thread::park();
