@@ -21,6 +21,7 @@ pub mod circumstances;
 mod error;
 pub mod host_events;
 pub mod host_monitor;
+pub mod in_packet;
 pub mod interface;
 pub mod key;
 pub mod names;

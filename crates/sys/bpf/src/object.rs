@@ -1,6 +1,7 @@
 //! Maps, programs and links. Each ends with its descriptor, so that a killed process leaves nothing in the kernel.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use romer_host::HostError;
@@ -208,6 +209,18 @@ impl Program {
 /// A program at work on an interface. It ends with this.
 #[derive(Debug)]
 pub struct Link(#[expect(dead_code, reason = "the descriptor keeps the link")] OwnedFd);
+
+/// The version of IP and the address, with zeros behind one of IPv4.
+pub(crate) fn octets(address: IpAddr) -> (u32, [u8; 16]) {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&address.octets());
+            (4, octets)
+        }
+        IpAddr::V6(address) => (6, address.octets()),
+    }
+}
 
 fn address<T>(pointer: *const T) -> u64 {
     u64::try_from(pointer.expose_provenance()).unwrap_or(0)

@@ -59,8 +59,13 @@ fn atomic_ahead() -> Duration {
     Duration::from_secs(i64::from(clock_sync().unwrap().tai_offset_s))
 }
 
-fn attach(namespace: &str, end: StampingEnd, port: u16, interface: &str) -> Result<PacketStamper, HostError> {
-    let attach = || PacketStamper::attach(end, &[port], atomic_ahead(), &[interface.to_owned()]);
+fn attach(
+    namespace: &str,
+    end: StampingEnd,
+    own: SocketAddr,
+    interface: &str,
+) -> Result<PacketStamper, HostError> {
+    let attach = || PacketStamper::attach(end, &[own], atomic_ahead(), &[interface.to_owned()]);
     with_namespace(namespace, attach).unwrap()
 }
 
@@ -132,8 +137,8 @@ fn probes_return_with_four_stamps() {
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let initiator =
-                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
-            let responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
+                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address(), "v0").unwrap();
+            let responder = attach(&pair.other.0, StampingEnd::Responder, target, "v1").unwrap();
             let mut counted = [0, 0];
             for (number, length) in (0..).zip(LENGTHS.iter().cycle().take(PROBES / 2)) {
                 let payload = probe(number, *length);
@@ -186,8 +191,8 @@ fn unfinished_checksums_stay_valid() {
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let _initiator =
-                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address().port(), "v0").unwrap();
-            let _responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
+                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address(), "v0").unwrap();
+            let _responder = attach(&pair.other.0, StampingEnd::Responder, target, "v1").unwrap();
             for number in 0..500 {
                 let stamps = InPacketStamps::parse(&exchange(&socket, target, &probe(number, 100))).unwrap();
                 assert!(stamps.t1.is_some() && stamps.t4.is_some(), "{stamps:?}");
@@ -208,9 +213,13 @@ fn other_datagrams_stay_as_they_are() {
         let pair = Pair::create();
         let [near, far] = Pair::ADDRESSES[0].map(|address| address.parse().unwrap());
         let socket = pair.one.bind(near, &SocketOptions::default());
+        pair.other.network().add_address("v1", "198.18.0.9".parse().unwrap(), 24).unwrap();
+        let mac = pair.other.network().link("v1").unwrap().mac.unwrap();
+        pair.one.network().set_neighbour("v0", "198.18.0.9".parse().unwrap(), mac).unwrap();
         let targets = [PORT, PORT + 1].map(|port| SocketAddr::new(far, port));
-        let _echoes = targets.map(|target| Echo::start(&pair.other, target));
-        let responder = attach(&pair.other.0, StampingEnd::Responder, PORT, "v1").unwrap();
+        let elsewhere = SocketAddr::new("198.18.0.9".parse().unwrap(), PORT);
+        let _echoes = [targets[0], targets[1], elsewhere].map(|target| Echo::start(&pair.other, target));
+        let responder = attach(&pair.other.0, StampingEnd::Responder, targets[0], "v1").unwrap();
         let whole = probe(1, SHORTEST);
         let mut other_magic = whole.clone();
         other_magic[48] ^= 1;
@@ -218,6 +227,7 @@ fn other_datagrams_stay_as_they_are() {
         stamped[SHORTEST - 1] = 1;
         let cases = [
             ("another port", targets[1], whole.clone()),
+            ("another address", elsewhere, whole.clone()),
             ("another magic", targets[0], other_magic),
             ("too short", targets[0], whole[..SHORTEST - 1].to_vec()),
             ("t4 is there", targets[0], stamped),
@@ -241,7 +251,8 @@ fn killed_processes_stamp_nothing() {
     const NAME: &str = "killed_processes_stamp_nothing";
     const KILLS: usize = 30;
     if let Ok(namespace) = std::env::var(ATTACHING) {
-        let _stamper = attach(&namespace, StampingEnd::Responder, PORT, "v1").unwrap();
+        let own = SocketAddr::new(Pair::ADDRESSES[0][1].parse().unwrap(), PORT);
+        let _stamper = attach(&namespace, StampingEnd::Responder, own, "v1").unwrap();
         println!("\nattached");
         loop {
             std::thread::park();

@@ -44,6 +44,7 @@ impl Bench {
             pulse: Arc::new(SchedulingWatch::new(clock::monotonic_now())),
             turn: Watchdog::default().watch("test"),
             in_kernel: None,
+            in_packet: None,
         };
         let reflecting = ReflectorThread::new(vec![socket], &options, links);
         Self { reflecting, address, waker, stop, totals, commands, told }

@@ -1,16 +1,19 @@
 //! Time stamps within test packets, written by programs of the kernel (tcx) at an interface: t1 and t4 at the initiator, t2 and t3
 //! at the responder. The packet has them in the field of [`romer_wire::stamp::in_packet`].
 //!
-//! A program stamps UDP datagrams of its ports that have the field. It repairs the checksum of UDP by the difference (RFC 1624),
+//! A program stamps UDP datagrams of addresses and ports of its host that have the field. It repairs the checksum of UDP by the difference (RFC 1624),
 //! and leaves everything else as it is. An arrival is stamped before the network stack, a departure before the queueing
 //! discipline.
 
 mod program;
 
+use std::net::SocketAddr;
+
 use romer_host::HostError;
 use romer_host::link::Network;
 use romer_units::Duration;
 
+use crate::object::octets;
 use crate::{Link, Map, MapKind, Program, TcxHook};
 
 /// Which stamps a host writes.
@@ -46,8 +49,8 @@ pub struct StampedPackets {
 /// The maps that programs and process share.
 #[derive(Debug)]
 struct Maps {
-    /// Ports of this host (u32) whose low half is in network order.
-    ports: Map,
+    /// Addresses and ports of this host: 16 octets of address, port in network order, version of IP (u16), four zeros.
+    own: Map,
     /// The real-time clock less the clock of atomic time, nanoseconds.
     clock: Map,
     /// Packets stamped, as in [`StampedPackets`].
@@ -55,17 +58,20 @@ struct Maps {
 }
 
 impl Maps {
-    fn create(ports: &[u16]) -> Result<Self, HostError> {
-        let room = u32::try_from(ports.len()).unwrap_or(u32::MAX).max(1);
+    fn create(own: &[SocketAddr]) -> Result<Self, HostError> {
+        let room = u32::try_from(own.len()).unwrap_or(u32::MAX).max(1);
         let maps = Self {
-            ports: Map::create(MapKind::Hash, 4, 8, room)?,
+            own: Map::create(MapKind::Hash, 24, 8, room)?,
             clock: Map::create(MapKind::Array, 4, 8, 1)?,
             counters: Map::create(MapKind::Array, 4, 16, 1)?,
         };
-        for port in ports {
-            let mut key = [0; 4];
-            key[..2].copy_from_slice(&port.to_be_bytes());
-            maps.ports.set(&key, &[0; 8])?;
+        for address in own {
+            let (version, octets) = octets(address.ip());
+            let mut key = [0; 24];
+            key[..16].copy_from_slice(&octets);
+            key[16..18].copy_from_slice(&address.port().to_be_bytes());
+            key[18..20].copy_from_slice(&version.to_ne_bytes()[..2]);
+            maps.own.set(&key, &[0; 8])?;
         }
         Ok(maps)
     }
@@ -84,8 +90,8 @@ pub struct PacketStamper {
 }
 
 impl PacketStamper {
-    /// Stamps the packets of this host's UDP `ports` at `interfaces` of the current thread's network namespace.
-    /// `atomic_ahead` is by how much the clock of international atomic time, which the programs read, is ahead of the
+    /// Stamps the UDP datagrams of this host's addresses and ports `own`, none of which is a wildcard, at `interfaces` of the
+    /// current thread's network namespace. `atomic_ahead` is by how much the clock of international atomic time, which the programs read, is ahead of the
     /// real-time clock.
     ///
     /// # Errors
@@ -93,11 +99,11 @@ impl PacketStamper {
     /// `CAP_NET_ADMIN`), or the kernel is older than Linux 6.6 (`EINVAL`).
     pub fn attach(
         end: StampingEnd,
-        ports: &[u16],
+        own: &[SocketAddr],
         atomic_ahead: Duration,
         interfaces: &[String],
     ) -> Result<Self, HostError> {
-        let maps = Maps::create(ports)?;
+        let maps = Maps::create(own)?;
         maps.set_clock(atomic_ahead)?;
         let network = Network::open(None)?;
         let mut links = Vec::with_capacity(interfaces.len());

@@ -1,14 +1,14 @@
 //! The instructions of a program that stamps.
 //!
 //! ```text
-//! no UDP datagram, a later fragment, another port, no field    -> NEXT
-//! the stamp, or a later one, is written already                -> NEXT
-//! everything else: write the stamp, repair the checksum        -> NEXT
+//! no UDP datagram, a later fragment, not of an own address and port, no field  -> NEXT
+//! the stamp, or a later one, is written already                                -> NEXT
+//! everything else: write the stamp, repair the checksum                        -> NEXT
 //! ```
 //!
 //! R6 is the packet, R7 the place of its UDP header, R8 the time, R9 what the checksum changes by.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use romer_host::HostError;
 use romer_wire::stamp::in_packet::{MAGIC, OFFSET, SHORTEST, STAMPS};
@@ -27,10 +27,12 @@ mod stack {
     pub(super) const UDP: i16 = -48;
     /// The field of the packet.
     pub(super) const FIELD: i16 = -88;
-    /// The key of a map, of 32 bits.
-    pub(super) const KEY: i16 = -96;
     /// The stamp in network order.
-    pub(super) const STAMP: i16 = -104;
+    pub(super) const STAMP: i16 = -96;
+    /// The key of an array, of 32 bits.
+    pub(super) const INDEX: i16 = -104;
+    /// Address, port and version of IP of this host: the key of [`super::super::Maps::own`].
+    pub(super) const OWN: i16 = -128;
 }
 
 /// Octets of headers.
@@ -67,8 +69,8 @@ pub(super) fn instructions(
     let mut a = Assembler::new();
     let next = a.label();
     a.set(R6, R1);
-    find_udp(&mut a, if has_ethernet { ETHERNET } else { 0 }, next);
-    require_port(&mut a, hook, maps, next);
+    find_udp(&mut a, hook, if has_ethernet { ETHERNET } else { 0 }, next);
+    require_own(&mut a, hook, maps, next);
     require_field(&mut a, stamp, next);
     read_clock(&mut a, maps, next);
     write_stamp(&mut a, stamp, next);
@@ -89,11 +91,15 @@ fn read(a: &mut Assembler, place: i16, octets: i32, next: Label) {
     a.jump_if(Condition::NotEqual, R0, 0, next);
 }
 
-/// R7 = the place of the UDP header, behind `link` octets and the header of IP.
-fn find_udp(a: &mut Assembler, link: i32, next: Label) {
+/// R7 = the place of the UDP header, behind `link` octets and the header of IP. The own address goes to the stack.
+fn find_udp(a: &mut Assembler, hook: TcxHook, link: i32, next: Label) {
     /// The offset of a fragment, of which the first has the header of UDP.
     const FRAGMENT_OFFSET: u16 = 0x1fff;
     const UDP_PROTOCOL: i32 = 17;
+    let [own_v4, own_v6] = match hook {
+        TcxHook::Egress => [12, 8],
+        TcxHook::Ingress => [16, 24],
+    };
     let (ipv4, ipv6, found) = (a.label(), a.label(), a.label());
     a.load(Width::Word, R1, R6, PROTOCOL);
     a.jump_if(Condition::Equal, R1, network_half(0x0800), ipv4);
@@ -110,6 +116,10 @@ fn find_udp(a: &mut Assembler, link: i32, next: Label) {
     a.compute(Operation::And, R7, 0x0f);
     a.compute(Operation::ShiftLeft, R7, 2);
     a.compute(Operation::Add, R7, link);
+    a.load(Width::Word, R1, FRAME, stack::IP + own_v4);
+    a.store(Width::Double, FRAME, stack::OWN, R1);
+    a.store(Width::Double, FRAME, stack::OWN + 8, 0);
+    a.store(Width::Double, FRAME, stack::OWN + 16, 4 << 16);
     a.jump(found);
     a.place(ipv6);
     a.set(R2, link);
@@ -117,13 +127,18 @@ fn find_udp(a: &mut Assembler, link: i32, next: Label) {
     a.load(Width::Octet, R1, FRAME, stack::IP + 6);
     a.jump_if(Condition::NotEqual, R1, UDP_PROTOCOL, next);
     a.set(R7, link + IPV6);
+    a.load(Width::Double, R1, FRAME, stack::IP + own_v6);
+    a.store(Width::Double, FRAME, stack::OWN, R1);
+    a.load(Width::Double, R1, FRAME, stack::IP + own_v6 + 8);
+    a.store(Width::Double, FRAME, stack::OWN + 8, R1);
+    a.store(Width::Double, FRAME, stack::OWN + 16, 6 << 16);
     a.place(found);
     a.set(R2, R7);
     read(a, stack::UDP, UDP, next);
 }
 
-/// The port of this host is one of those, and the datagram is long enough for the field.
-fn require_port(a: &mut Assembler, hook: TcxHook, maps: &Maps, next: Label) {
+/// Address and port of this host are stamped, and the datagram is long enough for the field.
+fn require_own(a: &mut Assembler, hook: TcxHook, maps: &Maps, next: Label) {
     let port = match hook {
         TcxHook::Egress => stack::UDP,
         TcxHook::Ingress => stack::UDP + 2,
@@ -132,15 +147,15 @@ fn require_port(a: &mut Assembler, hook: TcxHook, maps: &Maps, next: Label) {
     a.swap_to_network(R1, 16);
     a.jump_if(Condition::Less, R1, from_udp(SHORTEST), next);
     a.load(Width::Half, R1, FRAME, port);
-    a.store(Width::Word, FRAME, stack::KEY, R1);
-    look_up(a, maps.ports.as_fd(), next);
+    a.store(Width::Half, FRAME, stack::OWN + 16, R1);
+    look_up(a, maps.own.as_fd(), stack::OWN, next);
 }
 
-/// R0 = the address of the value in `map` whose key is on the stack. Goes to `next` where there is none.
-fn look_up(a: &mut Assembler, map: std::os::fd::BorrowedFd<'_>, next: Label) {
+/// R0 = the address of the value in `map` whose key is at `key` of the stack. Goes to `next` where there is none.
+fn look_up(a: &mut Assembler, map: BorrowedFd<'_>, key: i16, next: Label) {
     a.set_map(R1, map);
     a.set(R2, FRAME);
-    a.compute(Operation::Add, R2, i32::from(stack::KEY));
+    a.compute(Operation::Add, R2, i32::from(key));
     a.call(Helper::MapLookup);
     a.jump_if(Condition::Equal, R0, 0, next);
 }
@@ -161,8 +176,8 @@ fn require_field(a: &mut Assembler, stamp: usize, next: Label) {
 
 /// R8 = the real-time clock, nanoseconds.
 fn read_clock(a: &mut Assembler, maps: &Maps, next: Label) {
-    a.store(Width::Word, FRAME, stack::KEY, 0);
-    look_up(a, maps.clock.as_fd(), next);
+    a.store(Width::Word, FRAME, stack::INDEX, 0);
+    look_up(a, maps.clock.as_fd(), stack::INDEX, next);
     a.load(Width::Double, R8, R0, 0);
     a.call(Helper::AtomicTime);
     a.compute(Operation::Add, R8, R0);
@@ -201,7 +216,7 @@ fn write_stamp(a: &mut Assembler, stamp: usize, next: Label) {
 
 /// Counts the packet.
 fn count(a: &mut Assembler, hook: TcxHook, maps: &Maps, next: Label) {
-    look_up(a, maps.counters.as_fd(), next);
+    look_up(a, maps.counters.as_fd(), stack::INDEX, next);
     a.set(R1, 1);
     let counter = match hook {
         TcxHook::Ingress => 0,

@@ -1,0 +1,65 @@
+//! Programs of this host's kernel that write time stamps into probes and replies.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use romer_bpf::stamper::{PacketStamper, StampingEnd};
+use romer_endpoint::EndpointError;
+use romer_endpoint::in_packet::{atomic_ahead, refusal};
+use romer_endpoint::names::with_zone;
+use romer_host::{HostError, host_info};
+
+use super::options::MeasureOptions;
+use super::prepared::Prepared;
+
+/// The interface of packets to this host itself.
+const LOOPBACK: &str = "lo";
+
+/// Refuses what in-packet stamps cannot be combined with.
+///
+/// # Errors
+/// [`EndpointError::Usage`].
+pub(super) fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
+    if !options.has_in_packet_stamps() {
+        return Ok(());
+    }
+    let other = if options.direction.is_one_way() {
+        Some(("--direction", "the packets have to return; choose round-trip"))
+    } else if options.key.is_some() {
+        Some(("--key-file", "the programs change the packets; leave one of them out"))
+    } else {
+        None
+    };
+    other.map_or(Ok(()), |(option, why)| {
+        Err(EndpointError::Usage(format!("options cannot be combined (--stamp in-packet, {option}): {why}")))
+    })
+}
+
+/// Attaches the programs to the interfaces by which these streams leave, if they are to have in-packet stamps.
+///
+/// # Errors
+/// [`EndpointError::Host`]: no interface is known, or the kernel refuses the programs.
+pub(super) fn attach(streams: &[Prepared]) -> Result<Option<PacketStamper>, EndpointError> {
+    let (mut interfaces, mut own) = (BTreeSet::new(), BTreeSet::new());
+    for stream in streams.iter().filter(|stream| stream.shared.in_packet_stamps) {
+        let shared = &stream.shared;
+        let refused = |source| refusal(with_zone(shared.target), source);
+        let route = host_info::route_to(shared.target).map_err(refused)?;
+        // Packets to an address of this host go over loopback.
+        let loopback = (route.source == shared.target.ip()).then(|| LOOPBACK.to_owned());
+        let interface = shared.interface.clone().or(loopback).or(route.interface);
+        let unknown = HostError::Unsuitable("it is not known by which interface the probes leave");
+        interfaces.insert(interface.ok_or_else(|| refused(unknown))?);
+        let bound = shared.socket.local_address();
+        let address = if bound.ip().is_unspecified() { route.source } else { bound.ip() };
+        own.insert(SocketAddr::new(address, bound.port()));
+    }
+    if interfaces.is_empty() {
+        return Ok(None);
+    }
+    let interfaces: Vec<String> = interfaces.into_iter().collect();
+    let own: Vec<SocketAddr> = own.into_iter().collect();
+    PacketStamper::attach(StampingEnd::Initiator, &own, atomic_ahead(), &interfaces)
+        .map(Some)
+        .map_err(|error| refusal(interfaces.join(", "), error))
+}
