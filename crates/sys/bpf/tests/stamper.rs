@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,22 +99,34 @@ fn probe(number: u32, octets: usize) -> Vec<u8> {
     payload
 }
 
-fn receive(socket: &StampingSocket, batch: &mut ReceiveBatch) -> Option<Vec<u8>> {
-    socket.wait(Some(Duration::from_millis(50))).unwrap();
-    socket.receive_batch(batch).unwrap();
-    batch.iter().next().map(|datagram| datagram.payload.to_vec())
+/// What comes within a while, up to the first that begins as `payload`.
+fn receive(socket: &StampingSocket, payload: &[u8]) -> Option<Vec<u8>> {
+    let mut batch = ReceiveBatch::new(1, 2_048);
+    while socket.wait(Some(Duration::from_millis(50))).unwrap().readable(0) {
+        socket.receive_batch(&mut batch).unwrap();
+        let answer = batch.iter().next().filter(|datagram| datagram.payload[..4] == payload[..4]);
+        if let Some(answer) = answer {
+            return Some(answer.payload.to_vec());
+        }
+    }
+    None
 }
 
-/// Sends `payload` until a datagram that begins as it comes back: a link whose end was just attached to may drop what it is given for a moment.
+/// Sends `payload` until a datagram that begins as it comes back: a link whose end was just attached to may drop what it is given
+/// for a moment.
 fn exchange(socket: &StampingSocket, to: SocketAddr, payload: &[u8]) -> Vec<u8> {
-    let mut batch = ReceiveBatch::new(1, 2_048);
     let mut answer = None;
     wait_until("the echo answers", || {
         socket.send(&Outgoing::new(payload, to, 0)).unwrap();
-        answer = receive(socket, &mut batch).filter(|answer| answer[..4] == payload[..4]);
+        answer = receive(socket, payload);
         answer.is_some()
     });
     answer.unwrap()
+}
+
+/// A socket whose stamps do not wake who waits for it.
+fn bind(place: &Namespace, address: IpAddr) -> StampingSocket {
+    place.bind(address, &SocketOptions { kernel_stamps: false, ..SocketOptions::default() })
 }
 
 /// Ten thousand probes over both families, of even and odd lengths, return from an echo with four stamps in order, on the
@@ -133,7 +145,7 @@ fn probes_return_with_four_stamps() {
         let mut captures = [capture(&pair.other, "v1"), capture(&pair.one, "v0")];
         for family in 0..2 {
             let [near, far] = Pair::ADDRESSES[family].map(|address| address.parse().unwrap());
-            let socket = pair.one.bind(near, &SocketOptions::default());
+            let socket = bind(&pair.one, near);
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let initiator =
@@ -187,7 +199,7 @@ fn unfinished_checksums_stay_valid() {
         let pair = Pair::create();
         for family in 0..2 {
             let [near, far] = Pair::ADDRESSES[family].map(|address| address.parse().unwrap());
-            let socket = pair.one.bind(near, &SocketOptions::default());
+            let socket = bind(&pair.one, near);
             let target = SocketAddr::new(far, PORT);
             let _echo = Echo::start(&pair.other, target);
             let _initiator =
@@ -212,7 +224,7 @@ fn other_datagrams_stay_as_they_are() {
         }
         let pair = Pair::create();
         let [near, far] = Pair::ADDRESSES[0].map(|address| address.parse().unwrap());
-        let socket = pair.one.bind(near, &SocketOptions::default());
+        let socket = bind(&pair.one, near);
         pair.other.network().add_address("v1", "198.18.0.9".parse().unwrap(), 24).unwrap();
         let mac = pair.other.network().link("v1").unwrap().mac.unwrap();
         pair.one.network().set_neighbour("v0", "198.18.0.9".parse().unwrap(), mac).unwrap();
@@ -267,7 +279,7 @@ fn killed_processes_stamp_nothing() {
         let target = SocketAddr::new(far, PORT);
         let _echo = Echo::start(&pair.other, target);
         let stamped = || {
-            let socket = pair.one.bind(near, &SocketOptions::default());
+            let socket = bind(&pair.one, near);
             InPacketStamps::parse(&exchange(&socket, target, &probe(1, SHORTEST))).unwrap().t2
         };
         assert_eq!(stamped(), None);
