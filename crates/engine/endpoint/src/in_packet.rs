@@ -13,14 +13,18 @@ pub fn atomic_ahead() -> Duration {
 
 /// Why no program is attached at `place`, with what to do.
 pub fn refusal(place: impl Into<String>, source: HostError) -> EndpointError {
-    let remedy = match &source {
-        error if error.is_permission() => {
-            "it needs CAP_BPF and CAP_NET_ADMIN of the machine: run as root outside of containers, or omit in-packet time stamps"
-        }
-        HostError::Missing { .. } | HostError::Unsuitable(_) => {
-            "name the interface, or omit in-packet time stamps"
-        }
-        _ => "it needs Linux 6.6 (tcx): update the kernel, or omit in-packet time stamps",
-    };
-    EndpointError::host("stamp packets in the kernel", place, remedy, source)
+    EndpointError::host(
+        "stamp packets in the kernel",
+        place,
+        match &source {
+            error if error.is_permission() => {
+                "it needs CAP_BPF and CAP_NET_ADMIN of the machine: run as root outside of containers, or omit in-packet time stamps"
+            }
+            HostError::Missing { .. } | HostError::Unsuitable(_) => {
+                "choose an address of an interface, or omit in-packet time stamps"
+            }
+            _ => "it needs Linux 6.6 (tcx): update the kernel, or omit in-packet time stamps",
+        },
+        source,
+    )
 }

@@ -23,16 +23,18 @@ pub(super) fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
     if !options.has_in_packet_stamps() {
         return Ok(());
     }
-    let other = if options.direction.is_one_way() {
-        Some(("--direction", "the packets have to return; choose round-trip"))
-    } else if options.key.is_some() {
-        Some(("--key-file", "the programs change the packets; leave one of them out"))
-    } else {
-        None
-    };
-    other.map_or(Ok(()), |(option, why)| {
-        Err(EndpointError::Usage(format!("options cannot be combined (--stamp in-packet, {option}): {why}")))
-    })
+    if options.direction.is_one_way() {
+        return Err(EndpointError::Usage(
+            "options cannot be combined (--stamp in-packet, --direction): the packets have to return; choose round-trip".into(),
+        ));
+    }
+    if options.key.is_some() {
+        return Err(EndpointError::Usage(
+            "options cannot be combined (--stamp in-packet, --key-file): the programs change the packets; leave one of them out"
+                .into(),
+        ));
+    }
+    Ok(())
 }
 
 /// Attaches the programs to the interfaces by which these streams leave, if they are to have in-packet stamps.
