@@ -7,6 +7,7 @@ use romer_bpf::stamper::{PacketStamper, StampingEnd};
 use romer_endpoint::EndpointError;
 use romer_endpoint::in_packet::{atomic_ahead, refusal};
 use romer_endpoint::names::with_zone;
+use romer_host::link::Network;
 use romer_host::{HostError, host_info};
 
 use super::options::MeasureOptions;
@@ -43,6 +44,7 @@ pub(super) fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
 /// [`EndpointError::Host`]: no interface is known, or the kernel refuses the programs.
 pub(super) fn attach(streams: &[Prepared]) -> Result<Option<PacketStamper>, EndpointError> {
     let (mut interfaces, mut own) = (BTreeSet::new(), BTreeSet::new());
+    let network = Network::open(None).map_err(|error| refusal(LOOPBACK, error))?;
     for stream in streams.iter().filter(|stream| stream.shared.in_packet_stamps) {
         let shared = &stream.shared;
         let refused = |source| refusal(with_zone(shared.target), source);
@@ -51,10 +53,17 @@ pub(super) fn attach(streams: &[Prepared]) -> Result<Option<PacketStamper>, Endp
         let loopback = (route.source == shared.target.ip()).then(|| LOOPBACK.to_owned());
         let interface = shared.interface.clone().or(loopback).or(route.interface);
         let unknown = HostError::Unsuitable("it is not known by which interface the probes leave");
-        interfaces.insert(interface.ok_or_else(|| refused(unknown))?);
+        let interface = interface.ok_or_else(|| refused(unknown))?;
         let bound = shared.socket.local_address();
-        let address = if bound.ip().is_unspecified() { route.source } else { bound.ip() };
-        own.insert(SocketAddr::new(address, bound.port()));
+        if bound.ip().is_unspecified() {
+            // The kernel chooses one of these.
+            let addresses = network.addresses(&interface).map_err(refused)?;
+            let all = addresses.into_iter().chain([route.source]);
+            own.extend(all.map(|address| SocketAddr::new(address, bound.port())));
+        } else {
+            own.insert(bound);
+        }
+        interfaces.insert(interface);
     }
     if interfaces.is_empty() {
         return Ok(None);

@@ -334,7 +334,9 @@ impl ReplyMatcher {
     }
 
     fn parse(&self, payload: &[u8]) -> Result<ReflectorPacket, RejectReason> {
-        if let Some(echo) = in_packet::echo(payload).filter(|_| self.in_packet) {
+        if self.in_packet
+            && let Some(echo) = in_packet::echo(payload)
+        {
             return Ok(echo);
         }
         match &self.key {

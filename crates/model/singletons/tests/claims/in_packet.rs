@@ -1,5 +1,6 @@
 //! Stamps that programs of the kernel wrote into the packets.
 
+use romer_record::document::MissingStamps;
 use romer_record::log::Entry;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{Fate, RoundTrip, assemble};
@@ -45,7 +46,7 @@ fn returns_have_three_delays() {
     assert_eq!([selection.t1, selection.t2, selection.t3, selection.t4], [PROGRAM; 4]);
     assert_eq!(rows[0].t1.at(PROGRAM), Some(Timestamp::from_nanos(1_000_000)));
     let found = related(&rows, &selection);
-    assert_eq!(found.missing, Default::default());
+    assert_eq!(found.missing, MissingStamps::default());
     for number in 0..9 {
         let delay = |nanos| Some(Duration::from_nanos(nanos));
         assert_eq!(found.forward[number].delay, delay(200_000));
