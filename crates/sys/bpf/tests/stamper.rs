@@ -15,11 +15,14 @@ use romer_host::host_info::clock_sync;
 use romer_host::netns::with_namespace;
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_port::{Arena, PacketPort, Received};
+use romer_record::log::Entry;
+use romer_session::sender::{Arrival, Departures, EchoedFields, Form, ReplyMatcher, wire_sequence};
 use romer_testnet::link::{TestPort, may_load_programs, wait_until};
 use romer_testnet::namespace::{Namespace, Pair, with_network};
-use romer_units::Duration;
+use romer_units::{Duration, Timestamp};
 use romer_wire::dissect;
 use romer_wire::stamp::in_packet::{InPacketStamps, SHORTEST, emit};
+use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 use romer_wire::udp::Checksum;
 
 const PORT: u16 = 7_007;
@@ -185,6 +188,66 @@ fn probes_return_with_four_stamps() {
         for (place, name) in [(&pair.one, "initiator"), (&pair.other, "responder")] {
             let errors = with_namespace(&place.0, romer_host::host_info::udp_checksum_errors);
             assert_eq!(errors.unwrap().unwrap(), 0, "{name}");
+        }
+    });
+}
+
+/// A sender's probes return from the echo as replies with four stamps in order, and t1 and t4 lie where the sender accepts them: t1
+/// behind the send call, t4 between the stamps of the socket and of user space.
+#[test]
+fn senders_accept_the_stamps() {
+    const PROBES: u64 = 2_000;
+    with_network("senders_accept_the_stamps", || {
+        if !may_load_programs() {
+            return;
+        }
+        let pair = Pair::create();
+        for family in 0..2 {
+            let [near, far] = Pair::ADDRESSES[family].map(|address| address.parse().unwrap());
+            let socket = pair.one.bind(near, &SocketOptions::default());
+            let target = SocketAddr::new(far, PORT);
+            let _echo = Echo::start(&pair.other, target);
+            let _initiator =
+                attach(&pair.one.0, StampingEnd::Initiator, socket.local_address(), "v0").unwrap();
+            let _responder = attach(&pair.other.0, StampingEnd::Responder, target, "v1").unwrap();
+            let echoes = Arc::new(EchoedFields::new(PROBES));
+            let error = ErrorEstimate::at_least(Duration::from_micros(1), true, TimestampFormat::Ntp);
+            let form = Form::Stamp { ssid: 7, error, echoes: Arc::clone(&echoes) };
+            let schedule = (0..PROBES).map(|_| (Duration::ZERO, 100));
+            let mut departures =
+                Departures::new(schedule, Timestamp::from_nanos(0), form).with_in_packet_stamps(true);
+            let mut matcher = ReplyMatcher::new(target, None, PROBES, echoes).with_in_packet_stamps(true);
+            let (mut batch, mut payload) = (ReceiveBatch::new(1, 2_048), vec![0; 100]);
+            while let Some(due) = departures.next_due() {
+                departures.write(&due, realtime_now().as_nanos(), &mut payload).unwrap();
+                socket.send(&Outgoing::new(&payload, target, wire_sequence(due.sequence))).unwrap();
+                let mut entry = None;
+                wait_until("the probe returns", || {
+                    socket.wait(Some(Duration::from_millis(5))).unwrap();
+                    socket.receive_batch(&mut batch).unwrap();
+                    let Some(datagram) = batch.iter().next() else { return false };
+                    let arrival = Arrival {
+                        payload: datagram.payload,
+                        source: datagram.peer,
+                        user_ns: datagram.user.as_nanos(),
+                        kernel_ns: datagram.kernel.map(|at| at.as_nanos()),
+                        ttl: datagram.ttl,
+                        tos: datagram.tos,
+                    };
+                    let t1 = matcher.departure_stamp(datagram.payload, due.sequence);
+                    entry = Some((matcher.on_datagram(&arrival, due.sequence + 1).unwrap(), t1));
+                    true
+                });
+                let (Entry::Returned { sequence, kernel_ns, told_t2_ns, told_t3_ns, .. }, t1) =
+                    entry.unwrap()
+                else {
+                    panic!("{entry:?}")
+                };
+                assert_eq!(sequence, due.sequence);
+                let times = [t1, told_t2_ns, told_t3_ns, kernel_ns];
+                assert!(times.iter().all(Option::is_some) && times.is_sorted(), "{times:?}");
+            }
+            assert_eq!(matcher.distinct(), PROBES);
         }
     });
 }
