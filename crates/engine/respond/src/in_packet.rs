@@ -29,9 +29,8 @@ impl InPacket {
     pub(super) fn start(addresses: &[SocketAddr], ports: &[u16]) -> Result<Self, EndpointError> {
         let place = addresses.iter().map(|address| with_zone(*address)).collect::<Vec<_>>().join(", ");
         let interfaces = interfaces_of(addresses).map_err(|error| refusal(place.clone(), error))?;
-        let others = ports
-            .iter()
-            .flat_map(|port| addresses.iter().map(|address| SocketAddr::new(address.ip(), *port)));
+        let at = |port: u16| addresses.iter().map(move |address| SocketAddr::new(address.ip(), port));
+        let others = ports.iter().flat_map(|port| at(*port));
         let mut all: Vec<SocketAddr> = addresses.iter().copied().chain(others).collect();
         all.sort_unstable();
         all.dedup();

@@ -78,7 +78,7 @@ fn returns_have_both_directions() {
     let responder = respond(&lab, &["--json", file.to_str().unwrap()]);
     let targets = [format!("{FAR}:{ECHO}"), format!("[{FAR_V6}]:{ECHO}"), FAR.into(), FAR_V6.into()];
     let number = PROBES.to_string();
-    for (target, size) in targets.iter().zip(["88B", "89B", "1400B", "500B"]) {
+    for (target, size) in targets.iter().map(String::as_str).zip(["88B", "89B", "1400B", "500B"]) {
         let options = ["--stamp", "in-packet", "--clocks", "shared", "--interval", "1ms", "--count", &number];
         let run = lab.measure(&[&options[..], &["--size", size, target]].concat());
         let document = run.document();
@@ -122,7 +122,7 @@ fn killed_responders_stamp_nothing() {
     let target = format!("{FAR}:{ECHO}");
     let measured = || {
         let options = ["--stamp", "in-packet", "--clocks", "shared", "--interval", "1ms", "--count", "5"];
-        places(&lab.measure(&[&options[..], &[&target]].concat()).document())
+        places(&lab.measure(&[&options[..], &[target.as_str()]].concat()).document())
     };
     let own = [Value::from("program"), Value::Null, Value::Null, Value::from("program")];
     assert_eq!(measured(), own);
