@@ -28,3 +28,19 @@ pub fn refusal(place: impl Into<String>, source: HostError) -> EndpointError {
         source,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel without tcx, and missing rights, are named with what to do.
+    #[test]
+    fn refusals_state_the_remedy() {
+        for (errno, remedy) in [(1, "CAP_BPF and CAP_NET_ADMIN"), (22, "Linux 6.6")] {
+            let source = std::io::Error::from_raw_os_error(errno);
+            let error = HostError::System { operation: "attach a program", subject: String::new(), source };
+            let text = refusal("eth0", error).to_string();
+            assert!(text.contains("(eth0)") && text.contains(remedy), "{text}");
+        }
+    }
+}
