@@ -163,7 +163,7 @@ pub struct RespondKernel {
 pub struct RespondInPacket {
     /// Interfaces that the programs are attached to.
     pub interfaces: Vec<String>,
-    /// Addresses and UDP ports of this host whose packets are stamped.
+    /// Addresses and UDP ports of this host. Their packets are stamped.
     pub addresses: Vec<String>,
     /// Time-stamp point of t2 and t3: `program`.
     pub stamps: String,
