@@ -9,6 +9,7 @@ mod clock;
 mod closed_loop;
 mod figures;
 mod hosts;
+mod in_packet;
 mod machine;
 mod page;
 mod parameters;
@@ -57,6 +58,8 @@ const PACKETS: u64 = 10_000_000;
 const HOLD: u64 = 600;
 /// Probes to each of two responders, one of which answers in the kernel.
 const REFLECTED: u64 = 1_000_000;
+/// Probes with in-packet stamps.
+const STAMPED: u32 = 1_000_000;
 const RESULTS: &str = "validation/results";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
@@ -131,6 +134,8 @@ enum SuitePart {
     Emulate,
     /// Replies from the kernel, beside those of the responder's thread.
     Reflect,
+    /// In-packet time stamps, beside those of the kernel and of user space.
+    InPacket,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,
     /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
@@ -260,6 +265,10 @@ fn measured(arguments: &Arguments, interrupted: &Arc<AtomicBool>) -> Result<Resu
     if matches!(arguments.part, SuitePart::All | SuitePart::Reflect) {
         results.reflected = reflect::run(&hosts, REFLECTED, interrupted, &say)?;
     }
+    // The last, because it changes the links.
+    if matches!(arguments.part, SuitePart::All | SuitePart::InPacket) {
+        results.stamped = in_packet::run(&hosts, STAMPED, interrupted, &say)?;
+    }
     Ok(results)
 }
 
@@ -307,7 +316,7 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
         arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
         arguments.packets >= PACKETS
-    } else if matches!(group, "loop" | "reflect") {
+    } else if matches!(group, "loop" | "reflect" | "in-packet") {
         true
     } else if group == "hold" {
         arguments.hold >= HOLD

@@ -15,6 +15,7 @@ use crate::circumstances::Circumstances;
 use crate::clock::Clocks;
 use crate::closed_loop::Loops;
 use crate::figures::{Figures, Lateness, median};
+use crate::in_packet::Stamped;
 use crate::parameters::{ACCURACY, PEER_SIZE};
 use crate::reflect::Reflected;
 use crate::scale::fast::Fast;
@@ -207,6 +208,8 @@ pub(crate) struct Results {
     pub(crate) analysed: Vec<Analysed>,
     /// Replies from the kernel; `None` where they were not measured.
     pub(crate) reflected: Option<Reflected>,
+    /// In-packet stamps; `None` where they were not measured.
+    pub(crate) stamped: Option<Stamped>,
     /// The closed loop; `None` where it was not made.
     pub(crate) loops: Option<Loops>,
     /// Calls with and without reservations, and shaped streams; `None` where they were not made.
@@ -237,6 +240,7 @@ impl Results {
             ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
             ("loop", Self { loops: self.loops.clone(), ..Self::default() }),
             ("reflect", Self { reflected: self.reflected.clone(), ..Self::default() }),
+            ("in-packet", Self { stamped: self.stamped.clone(), ..Self::default() }),
             ("analyse", Self { analysed: self.analysed.clone(), ..Self::default() }),
             ("reserve", Self { reservations: self.reservations.clone(), ..Self::default() }),
             ("hold", Self { held: self.held, ..Self::default() }),
@@ -359,6 +363,7 @@ impl Results {
         claims.extend(self.reservations.iter().flat_map(Reservations::claims));
         claims.extend(self.held.iter().flat_map(Held::claims));
         self.claim_reflected(&mut claims);
+        self.claim_stamped(&mut claims);
         claims
     }
 
@@ -374,6 +379,19 @@ impl Results {
         let claim = "reflection in the kernel: replies that the program did not send";
         let missing = run.probes.saturating_sub(run.counted);
         claims.push(Claim::at_most(claim, subject(), missing as f64, 0.0).in_units("count"));
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
+    fn claim_stamped(&self, claims: &mut Vec<Claim>) {
+        let Some(run) = &self.stamped else { return };
+        let subject = || format!("{} probes", run.probes);
+        let claim = "in-packet stamps: interquartile range of the round trip, beside that of user space";
+        claims.push(Claim::at_most(claim, subject(), run.ratio(), 1.0).in_units("ratio"));
+        let claim = "in-packet stamps: probes that did not return with four stamps";
+        let missing = u64::from(run.probes).saturating_sub(run.program.count);
+        claims.push(Claim::at_most(claim, subject(), missing as f64, 0.0).in_units("count"));
+        let claim = "in-packet stamps: datagrams with a wrong checksum";
+        claims.push(Claim::at_most(claim, subject(), run.checksum_errors as f64, 0.0).in_units("count"));
     }
 
     #[expect(clippy::cast_precision_loss, reason = "octets of memory are below 2^53")]

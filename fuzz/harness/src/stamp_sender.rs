@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 use romer_units::Duration;
 use romer_wire::stamp::{
     BASE, ErrorEstimate, ReflectorPacket, ReplyLength, SHORTEST, SenderPacket, TimestampFormat, WireTime,
-    looks_like_reply, sender_zeros_are_zero,
+    in_packet, looks_like_reply, sender_zeros_are_zero,
 };
 
 use crate::Seed;
@@ -24,6 +24,13 @@ pub(crate) fn run(octets: &[u8]) {
     assert_eq!(SenderPacket::parse(&again), Ok(request));
     assert_eq!(again.get(..SHORTEST), octets.get(..SHORTEST));
     assert!(sender_zeros_are_zero(&again));
+    if let Some(echo) = in_packet::parse_echo(octets) {
+        assert_eq!(echo, request);
+    }
+    if in_packet::emit(&mut again) {
+        assert_eq!(in_packet::InPacketStamps::parse(&again), Some(in_packet::InPacketStamps::default()));
+        assert_eq!(in_packet::parse_echo(&again), Some(request));
+    }
 
     for format in [TimestampFormat::Ntp, TimestampFormat::Ptp] {
         if let Some(nanos) = request.timestamp.to_unix_nanos(format, NOW) {

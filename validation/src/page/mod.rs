@@ -4,6 +4,7 @@ pub(crate) mod analyse;
 pub(crate) mod clock;
 pub(crate) mod closed_loop;
 mod emulated;
+pub(crate) mod in_packet;
 pub(crate) mod reflect;
 pub(crate) mod reservation;
 mod scale;
@@ -110,6 +111,7 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
         clock::clocks(&mut out, clocks);
     }
     reflect::reflected(&mut out, results.reflected.as_ref());
+    in_packet::stamped(&mut out, results.stamped.as_ref());
     analyse::analysed(&mut out, &results.analysed);
     if let Some(loops) = &results.loops {
         closed_loop::loops(&mut out, loops);

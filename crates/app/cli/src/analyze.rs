@@ -199,6 +199,15 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<ReportInput, Failure>
             }
         }
     }
+    if let Some(stamp) = otherwise.stamp
+        && reported.described().iter().any(|stream| stream.stamp_request.replaced_by(Some(stamp)).is_none())
+    {
+        return Err(Failure::usage(format!(
+            "the run has no such time stamps (--stamp): in-packet ones have the place of those of kernel and card; use those of \
+             {}, or --stamp user",
+            romer_report::escape::path(input)
+        )));
+    }
     for stream in reported.described() {
         let own = clocks.skew.unwrap_or_else(|| method_of(&stream.skew));
         check_calibration(own, calibration)?;

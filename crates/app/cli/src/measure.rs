@@ -46,6 +46,7 @@ impl From<StampPlace> for StampRequest {
             StampPlace::Nic => Self::Nic,
             StampPlace::Kernel => Self::Kernel,
             StampPlace::User => Self::User,
+            StampPlace::InPacket => Self::InPacket,
         }
     }
 }

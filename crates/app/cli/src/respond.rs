@@ -41,9 +41,19 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             )));
         }
     }
-    if arguments.in_kernel && arguments.listen.iter().any(|address| address.ip().is_unspecified()) {
+    let wildcard = arguments.listen.iter().any(|address| address.ip().is_unspecified());
+    let named = [
+        (arguments.in_kernel, "--in-kernel", "reflect"),
+        (arguments.in_packet, "--in-packet", "stamp packets"),
+    ];
+    if let Some((_, option, task)) = named.into_iter().find(|(given, ..)| *given && wildcard) {
+        return Err(Failure::usage(format!(
+            "no single address ({option}): --listen has a wildcard; give the addresses of the interfaces that are to {task}",
+        )));
+    }
+    if arguments.stamp == StampPlace::InPacket {
         return Err(Failure::usage(
-            "no single address (--in-kernel): --listen has a wildcard; give the addresses of the interfaces that are to reflect",
+            "no time stamps of a responder (--stamp in-packet): programs write them into the packets; use --in-packet",
         ));
     }
     output::check_target(arguments.json.as_deref(), arguments.force)?;
@@ -75,6 +85,8 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             TimestampsArg::AsRequested => ReplyFormat::AsRequested,
         },
         in_kernel: arguments.in_kernel,
+        in_packet: arguments.in_packet,
+        in_packet_ports: arguments.rule.clone(),
         symmetric_only: arguments.symmetric_only,
     };
     let responder = Responder::start_on(&options, inherited)?;
@@ -92,6 +104,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         ));
         for (interface, mode) in responder.kernel_interfaces() {
             output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
+        }
+        for interface in responder.stamping_interfaces() {
+            output::print(&format!("stamping packets in the kernel: {interface}\n"));
         }
     }
     manager.ready();

@@ -491,6 +491,14 @@ pub(crate) fn ipv4(text: &str) -> Result<Ipv4Addr, String> {
     text.parse().map_err(|_| format!("{} is not an IPv4 address; write one such as 192.0.2.1", shown(text)))
 }
 
+/// The port of a rule of `--rule`.
+pub(crate) fn stamping_rule(text: &str) -> Result<u16, String> {
+    let port = text.strip_prefix("udp:").and_then(|port| port.parse::<u16>().ok());
+    port.filter(|port| *port > 0).ok_or_else(|| {
+        format!("{} is not a rule; write udp: and a port from 1 to 65535, such as udp:7", shown(text))
+    })
+}
+
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let shown = shown(text);
     if let Some(port) =

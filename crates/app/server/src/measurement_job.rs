@@ -87,7 +87,7 @@ pub(crate) struct MeasurementRequest {
     /// Seed of random schedules: six numbers, not all 0. Default: random.
     #[serde(default)]
     pub(crate) seed: Option<[u32; 6]>,
-    /// Source of the time stamps: `best`, `nic`, `kernel` or `user`.
+    /// Source of the time stamps: `best`, `nic`, `kernel`, `user` or `in_packet`.
     #[serde(default)]
     pub(crate) stamp: StampRequest,
     /// Text of the file for the traffic model `trace:FILE`.
@@ -469,6 +469,7 @@ pub(crate) fn command(verb: &str, asked: &MeasurementRequest, drawn: Option<Seed
         StampRequest::Nic => Some("nic"),
         StampRequest::Kernel => Some("kernel"),
         StampRequest::User => Some("user"),
+        StampRequest::InPacket => Some("in-packet"),
     };
     option("--stamp", stamp.map(Into::into));
     option("--dscp", asked.dscp.clone());

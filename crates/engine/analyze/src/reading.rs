@@ -120,7 +120,8 @@ fn requested_streams(run: &Run, otherwise: &AnalysisOverrides) -> Vec<Stream> {
             clock_relation,
             skew: SkewRequest { synchronisation, ..skew(&stream.skew) },
             voice: otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone()),
-            stamp_request: otherwise.stamp.unwrap_or(stream.stamp_request),
+            // What the run does not have is not taken for what it has.
+            stamp_request: stream.stamp_request.replaced_by(otherwise.stamp).unwrap_or(stream.stamp_request),
             ..stream.clone()
         }
     };

@@ -109,6 +109,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         limits::idle(&limits::Idle::read(), &rights),
         network::access(&network::look_at_access(), &rights),
         links::xdp(&interfaces),
+        network::in_packet(&network::try_stamping()),
         network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
         clocks::kernel(host_info::kernel_release()),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use romer_bpf::stamper::{PacketStamper, StampingEnd};
 use romer_host::HostError;
 use romer_host::ethtool::Coalescing;
 use romer_host::features::{Feature, Presence};
@@ -9,6 +10,7 @@ use romer_host::host_info::PacketTooBigHandling;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
 use romer_record::document::DoctorFinding;
+use romer_units::Duration;
 use serde_json::{Map, Value};
 
 use crate::finding::{WithValue, good, limited, list, missing, unknown};
@@ -21,6 +23,7 @@ const REVERSE_PATH: &str = "rp_filter";
 const TOO_LONG: &str = "path_mtu";
 const CONNTRACK: &str = "conntrack";
 const PACKETS: &str = "packet_access";
+const IN_PACKET: &str = "in_packet_stamps";
 const VETH: &str = "veth";
 /// Packets that gather for longer than this before the processor is told show in the kernel's stamps.
 const LONG_WAIT_US: u32 = 10;
@@ -300,6 +303,31 @@ pub(crate) fn access(looked: &Looked, rights: &Rights) -> DoctorFinding {
         ),
     };
     with_presence(finding, looked)
+}
+
+/// Attaches the programs that write time stamps into packets to loopback, where they find no packet of theirs, and takes them away.
+pub(crate) fn try_stamping() -> Result<(), HostError> {
+    PacketStamper::attach(StampingEnd::Initiator, &[], Duration::ZERO, &["lo".into()]).map(drop)
+}
+
+/// Whether programs of the kernel can write time stamps into packets.
+pub(crate) fn in_packet(attempt: &Result<(), HostError>) -> DoctorFinding {
+    const USE: &str = "romer measure --stamp in-packet and romer respond --in-packet need them.";
+    let (finding, available) = match attempt {
+        Ok(()) => (
+            good(IN_PACKET, "Programs that write time stamps into packets (tcx): available.", USE),
+            Some(true),
+        ),
+        Err(error) if error.is_permission() => (
+            good(IN_PACKET, "Programs that write time stamps into packets (tcx): unknown without root.", USE),
+            None,
+        ),
+        Err(error) => {
+            let found = format!("Programs that write time stamps into packets (tcx): missing ({error}).");
+            (limited(IN_PACKET, found, USE, "Use Linux 6.6 or later, or --stamp kernel."), Some(false))
+        }
+    };
+    finding.value("tcx", Value::from(available))
 }
 
 /// Whether the kernel has virtual links.

@@ -86,3 +86,19 @@ fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     assert_eq!(veth(Presence::Usable, &anybody).verdict, CheckVerdict::Good);
     assert_eq!(veth(Presence::Absent, &anybody).verdict, CheckVerdict::Missing);
 }
+
+/// A kernel without tcx is named as too old; a user without rights learns nothing of the kernel.
+#[test]
+fn kernels_without_tcx_are_named() {
+    let refused = |errno| {
+        let source = std::io::Error::from_raw_os_error(errno);
+        Err(HostError::System { operation: "attach a program", subject: String::new(), source })
+    };
+    let (eperm, einval) = (1, 22);
+    assert_eq!(in_packet(&Ok(())).verdict, CheckVerdict::Good);
+    let unknown = in_packet(&refused(eperm));
+    assert_eq!((unknown.verdict, &unknown.values["tcx"]), (CheckVerdict::Good, &Value::Null));
+    let old = in_packet(&refused(einval));
+    assert_eq!((old.verdict, &old.values["tcx"]), (CheckVerdict::Limited, &Value::Bool(false)));
+    assert!(old.fix.is_some_and(|fix| fix.contains("Linux 6.6")));
+}

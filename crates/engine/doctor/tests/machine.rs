@@ -13,7 +13,7 @@ use romer_report::text::TextStyle;
 use romer_units::Duration;
 
 /// The findings, in their order.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "kernel_stamps",
     "stolen_time",
     "pacing",
@@ -39,6 +39,7 @@ const NAMES: [&str; 28] = [
     "idle_states",
     "packet_access",
     "xdp_modes",
+    "in_packet_stamps",
     "veth",
     "time_namespace",
     "kernel",

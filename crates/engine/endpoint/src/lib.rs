@@ -22,6 +22,7 @@ pub mod clock_sync;
 mod error;
 pub mod host_events;
 pub mod host_monitor;
+pub mod in_packet;
 pub mod interface;
 pub mod key;
 pub mod names;

@@ -3,7 +3,7 @@
 use romer_endpoint::names::Target;
 use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::{Measurement, ProbeDirection};
-use romer_record::manifest::Stream;
+use romer_record::manifest::{StampRequest, Stream};
 use romer_store::Location;
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::random::Seed;
@@ -36,7 +36,11 @@ pub(crate) fn of_stream(
             direction: traffic.direction,
             // Without a log of the responder the path was measured as any STAMP reflector is.
             stamp_only: !stream.responder_log && traffic.direction == ProbeDirection::RoundTrip,
-            stamp: stream.stamp_request,
+            // The responder of a lab stamps no packets.
+            stamp: match stream.stamp_request {
+                StampRequest::InPacket => StampRequest::Best,
+                other => other,
+            },
             dscp: traffic.dscp.and_then(Dscp::new).unwrap_or_default(),
             ecn: traffic.ecn.as_deref().and_then(|ecn| ecn.parse().ok()).unwrap_or(Ecn::NotEct),
             ttl: traffic.ttl,

@@ -52,12 +52,16 @@ pub(super) fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
                 .into(),
         ));
     }
-    if options.stamp == StampRequest::User {
-        return Err(EndpointError::Usage(
-            "options cannot be combined (--shape, --stamp user): the program's time stamps are taken before the kernel \
+    let early = match options.stamp {
+        StampRequest::User => Some("user"),
+        StampRequest::InPacket => Some("in-packet"),
+        StampRequest::Best | StampRequest::Nic | StampRequest::Kernel => None,
+    };
+    if let Some(stamp) = early {
+        return Err(EndpointError::Usage(format!(
+            "options cannot be combined (--shape, --stamp {stamp}): the program's time stamps are taken before the kernel \
              holds a packet; use --stamp kernel"
-                .into(),
-        ));
+        )));
     }
     if stream.traffic.jitter.is_some() {
         return Err(EndpointError::Usage(

@@ -34,6 +34,7 @@
 //! ```
 
 mod far;
+mod in_packet;
 mod initiator_host_monitor;
 mod kernel_shaper;
 mod live;
@@ -203,7 +204,8 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
-    let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
+    let Targets { mut streams, dead, cards: _cards, stamper: _stamper } =
+        targets::prepare(options, observer)?;
     let shaper = kernel_shaper::install(options, &mut streams)?;
     let remarker = profile::install(options, &streams)?;
     let manifest = Manifest {
@@ -494,7 +496,8 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
         let departures =
             stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
         let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
-            .with_key(stream.shared.key.clone());
+            .with_key(stream.shared.key.clone())
+            .with_in_packet_stamps(stream.shared.in_packet_stamps);
         let (shared, reader) = (Arc::clone(&stream.shared), Arc::clone(reader));
         legs.push(StreamSender { shared, reader, probes, lead: stream.lead });
     }

@@ -13,7 +13,7 @@ use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::oneway_probe;
-use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
+use romer_wire::stamp::{AUTHENTICATED_BASE, Key, in_packet};
 
 use romer_analyze::WAITING_TIME;
 use romer_analyze::limits::Limit;
@@ -148,6 +148,52 @@ impl MeasureOptions {
     }
 }
 
+impl MeasureOptions {
+    /// Whether no romer is looked for at the far end. In-packet stamps need none.
+    pub(super) fn reflector_only(&self) -> bool {
+        self.stamp_only || self.has_in_packet_stamps()
+    }
+
+    /// Whether programs of the kernel write the stamps into the packets.
+    pub(super) fn has_in_packet_stamps(&self) -> bool {
+        self.stamp == StampRequest::InPacket
+    }
+
+    /// What a reflected probe holds.
+    pub(super) fn content(&self) -> ProbeContent {
+        if self.has_in_packet_stamps() {
+            ProbeContent::InPacketStamps
+        } else if self.key.is_some() {
+            ProbeContent::Authenticated
+        } else {
+            ProbeContent::Plain
+        }
+    }
+}
+
+/// What a reflected probe holds, on which its least size depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProbeContent {
+    /// A base packet.
+    Plain,
+    /// A base packet with its code.
+    Authenticated,
+    /// A base packet with the field of in-packet stamps.
+    InPacketStamps,
+}
+
+impl ProbeContent {
+    /// The payload of a probe that nobody asked to be of another size, in octets.
+    fn natural(self) -> u32 {
+        let octets = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        match self {
+            Self::Plain => STAMP_PAYLOAD,
+            Self::Authenticated => octets(AUTHENTICATED_BASE),
+            Self::InPacketStamps => octets(in_packet::SHORTEST),
+        }
+    }
+}
+
 /// Octets of IP and UDP header.
 pub(super) fn header_octets(address: SocketAddr) -> u32 {
     IpVersion::from_address(address).headers()
@@ -161,7 +207,7 @@ pub(super) fn schedule_of(
     stream: &StreamOptions,
     address: SocketAddr,
     way: ProbeDirection,
-    keyed: bool,
+    content: ProbeContent,
 ) -> Result<(Request, Schedule), EndpointError> {
     let header = header_octets(address);
     let (flag, octets, added) = match stream.size {
@@ -189,19 +235,23 @@ pub(super) fn schedule_of(
             STAMP_PAYLOAD + added
         )));
     }
-    let natural = natural(keyed);
-    let too_small = keyed && !way.is_one_way() && asked.is_some_and(|payload| payload < natural);
-    if let (Some(octets), true) = (octets, too_small) {
+    let natural = content.natural();
+    let special = match content {
+        ProbeContent::Plain => None,
+        ProbeContent::Authenticated => Some(("an authenticated probe does not fit", "--key-file")),
+        ProbeContent::InPacketStamps => Some(("in-packet time stamps do not fit", "--stamp in-packet")),
+    };
+    let too_small = !way.is_one_way() && asked.is_some_and(|payload| payload < natural);
+    if let (Some(octets), true, Some((what, option))) = (octets, too_small, special) {
         return Err(EndpointError::Usage(format!(
-            "packet too small ({flag} {octets}): an authenticated probe does not fit; use at least {} bytes, or measure without \
-             --key-file",
+            "packet too small ({flag} {octets}): {what}; use at least {} bytes, or measure without {option}",
             natural + added
         )));
     }
     let version = IpVersion::from_address(address);
     let request = Request { size: asked, version, ..stream.traffic.clone() };
     let schedule = checked(&request)?;
-    let least = floor(stream, &schedule, way, keyed);
+    let least = floor(stream, &schedule, way, content);
     if let (TrafficModel::TokenBucket(bucket), None) = (&request.model, asked)
         && schedule.size() < least
     {
@@ -219,12 +269,12 @@ pub(super) fn schedule_of(
 /// # Errors
 /// [`EndpointError::Usage`], which names the option in brackets.
 pub fn check_sizes(options: &MeasureOptions) -> Result<(), EndpointError> {
-    let keyed = options.key.is_some();
+    let content = options.content();
     options.streams.iter().try_for_each(|stream| {
         let fits = |address: IpAddr| {
             let address = SocketAddr::new(address, 0);
-            let (_, schedule) = schedule_of(stream, address, options.direction, keyed)?;
-            payloads(stream, &schedule, options.direction, address, None, keyed).map(drop)
+            let (_, schedule) = schedule_of(stream, address, options.direction, content)?;
+            payloads(stream, &schedule, options.direction, address, None, content).map(drop)
         };
         fits(Ipv4Addr::UNSPECIFIED.into()).or_else(|_| fits(Ipv6Addr::UNSPECIFIED.into()))
     })
@@ -239,22 +289,22 @@ pub(super) fn checked(request: &Request) -> Result<Schedule, EndpointError> {
     })
 }
 
-/// The payload of a probe that nobody asked to be of another size.
-fn natural(keyed: bool) -> u32 {
-    if keyed { u32::try_from(AUTHENTICATED_BASE).unwrap_or(u32::MAX) } else { STAMP_PAYLOAD }
-}
-
 /// The smallest payload of a one-way probe, in octets.
 #[expect(clippy::cast_possible_truncation, reason = "nine")]
 pub(super) const SHORTEST_ONE_WAY: u32 = oneway_probe::SHORTEST as u32;
 
 /// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised. One-way probes have the
 /// traffic's real sizes, and that of a STAMP packet where it names none.
-pub(super) fn floor(stream: &StreamOptions, schedule: &Schedule, way: ProbeDirection, keyed: bool) -> u32 {
+pub(super) fn floor(
+    stream: &StreamOptions,
+    schedule: &Schedule,
+    way: ProbeDirection,
+    content: ProbeContent,
+) -> u32 {
     match stream.size {
         ProbeSize::Natural if way.is_one_way() && schedule.size() > 0 => SHORTEST_ONE_WAY,
         ProbeSize::Natural if way.is_one_way() => STAMP_PAYLOAD,
-        ProbeSize::Natural => natural(keyed),
+        ProbeSize::Natural => content.natural(),
         ProbeSize::Payload(_) | ProbeSize::Packet(_) => 0,
     }
 }
@@ -266,11 +316,11 @@ pub(super) fn payloads(
     way: ProbeDirection,
     address: SocketAddr,
     mtu: Option<u32>,
-    keyed: bool,
+    content: ProbeContent,
 ) -> Result<Payloads, EndpointError> {
     let header = header_octets(address);
     let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
-    let payloads = schedule.payloads(floor(stream, schedule, way, keyed));
+    let payloads = schedule.payloads(floor(stream, schedule, way, content));
     let (flag, added) = match stream.size {
         ProbeSize::Natural => ("traffic", 0),
         ProbeSize::Payload(_) => ("--size", 0),

@@ -39,10 +39,9 @@ impl Plan {
         let local = local_address(options, address)?;
         let card =
             if options.stamp == StampRequest::Nic { Some(card(options, cards, address)?) } else { None };
-        let keyed = options.key.is_some();
-        let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
-        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), keyed)?;
-        let floor = floor(stream, &schedule, way, keyed);
+        let (traffic, schedule) = schedule_of(stream, address, way, options.content())?;
+        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), options.content())?;
+        let floor = floor(stream, &schedule, way, options.content());
         // What is wrong with where probes are to leave from is told before anybody is called from there.
         bind(options, local, &socket_options(options))?;
         Ok(Self { address, local, card, traffic, schedule, payloads, floor })

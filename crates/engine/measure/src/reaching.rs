@@ -48,7 +48,7 @@ pub(super) fn reach(
     }
     let host = &stream.target.host;
     let mut absent = Vec::new();
-    if !options.stamp_only {
+    if !options.reflector_only() {
         for place in 0..plans.len() {
             match greet(plans[place].address, way, options)? {
                 Ok(conversation) => {
@@ -63,7 +63,7 @@ pub(super) fn reach(
             return Err(unreachable(&absent, way));
         }
     }
-    let port = |address: SocketAddr| if options.stamp_only { address.port() } else { stamp::PORT };
+    let port = |address: SocketAddr| if options.reflector_only() { address.port() } else { stamp::PORT };
     let answering = |plan: &Plan| answers(options, plan, with_port(plan.address, port(plan.address)));
     // Where there is no choice nothing is asked.
     let place = if plans.len() > 1 { plans.iter().position(answering).unwrap_or(0) } else { 0 };

@@ -61,7 +61,8 @@ impl PacketSource {
             }
             (ProbeDirection::RoundTrip, _) => Self::Reflections(
                 ReplyMatcher::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
-                    .with_key(stream.key.clone()),
+                    .with_key(stream.key.clone())
+                    .with_in_packet_stamps(stream.in_packet_stamps),
                 waiting,
             ),
             _ => Self::Nothing,
@@ -84,6 +85,14 @@ impl PacketSource {
                 })
             }
             Self::Nothing => None,
+        }
+    }
+
+    /// The stamp of the departure of a probe that its reply brought.
+    fn departure_stamp(&self, arrival: &Arrival<'_>, entry: &Entry) -> Option<i64> {
+        match self {
+            Self::Reflections(returns, _) => returns.departure_stamp(arrival.payload, entry.sequence()),
+            Self::Theirs(_) | Self::Nothing => None,
         }
     }
 
@@ -235,6 +244,11 @@ fn receive(
                 tos: datagram.tos,
             };
             if let Some(entry) = known.entry(&arrival, sent) {
+                let departure = known.departure_stamp(&arrival, &entry);
+                if let Some(kernel_ns) = departure {
+                    let sequence = entry.sequence();
+                    log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns });
+                }
                 log.append(stream.number, &entry);
                 if let Some((card, time)) = card::of_arrival(&stream.card, &datagram) {
                     let moment = if stream.way == ProbeDirection::Reverse {
@@ -245,7 +259,7 @@ fn receive(
                     let record = card::record(entry.sequence(), moment, card::told_by(&datagram));
                     unplaced.push(stream.number, record, card, time);
                 }
-                if let Some(seen) = seen(stream, &entry) {
+                if let Some(seen) = seen(stream, &entry, departure) {
                     // A display that lags behind misses some.
                     let _ = live.try_send(seen);
                 }
@@ -256,11 +270,12 @@ fn receive(
     read_to
 }
 
-fn seen(stream: &Shared, entry: &Entry) -> Option<LiveDelay> {
+/// What a reply shows at once, of a probe whose departure was stamped at `departure`, if that is known.
+fn seen(stream: &Shared, entry: &Entry, departure: Option<i64>) -> Option<LiveDelay> {
     let Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, .. } = entry else {
         return None;
     };
-    let t1 = stream.echoes.departure(*sequence)?;
+    let t1 = departure.or_else(|| stream.echoes.departure(*sequence))?;
     let t4 = kernel_ns.unwrap_or(*user_ns);
     let there_ns = told_t2_ns.zip(*told_t3_ns).map(|(t2, t3)| [t2, t3]);
     let there = there_ns.map_or(0, |[t2, t3]| t3.saturating_sub(t2));
@@ -298,7 +313,11 @@ fn collect_stamps(
                 did_not_leave(stream, unanswered.dropped(one, stamps_all(stream)), log);
             }
             did_not_leave(stream, unanswered.left(sequence), log);
-            log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns: stamp.kernel.as_nanos() });
+            // In-packet stamps have the place of these.
+            if !stream.in_packet_stamps {
+                let kernel_ns = stamp.kernel.as_nanos();
+                log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns });
+            }
             stamps += 1;
         }
         for one in reported {

@@ -41,7 +41,7 @@ pub(super) fn addresses(
 ) -> Result<Vec<SocketAddr>, EndpointError> {
     // Contradictions are told before the target's name is looked up.
     checked(&stream.traffic)?;
-    let usual = if options.stamp_only { stamp::PORT } else { control::PORT };
+    let usual = if options.reflector_only() { stamp::PORT } else { control::PORT };
     stream.target.addresses(options.family, stream.target.port.unwrap_or(usual))
 }
 
@@ -61,11 +61,11 @@ pub(super) fn prepare(
     notes.extend(card.as_ref().and_then(|card| card.shortcoming()));
     let mut conversation = conversation;
     let test_port = conversation.as_ref().map_or_else(
-        || if options.stamp_only { address.port() } else { stamp::PORT },
+        || if options.reflector_only() { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
     );
     let target = with_port(address, test_port);
-    let instead = (conversation.is_none() && !options.stamp_only)
+    let instead = (conversation.is_none() && !options.reflector_only())
         .then(|| MeasurementWarning::StampReflectorOnly { address: address.to_string(), port: test_port });
     let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
@@ -119,6 +119,7 @@ pub(super) fn prepare(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
             .by_interface(options.interface.clone())
             .with_key(options.key.clone())
+            .with_in_packet_stamps(options.has_in_packet_stamps())
             .with_card(card),
     );
     let conversation =
@@ -250,7 +251,7 @@ pub(super) fn unreachable(
         ProbeSize::Natural | ProbeSize::Packet(_) => None,
     };
     let schedule = checked(&Request { size, ..stream.traffic.clone() })?;
-    let payloads = schedule.payloads(floor(stream, &schedule, options.direction, options.key.is_some()));
+    let payloads = schedule.payloads(floor(stream, &schedule, options.direction, options.content()));
     let now = rfc3339_now();
     let manifest = manifest(options, stream, &schedule, payloads, None);
     Ok(Stream { ended: Some(now), unreachable: Some(why), ..manifest })
@@ -277,6 +278,8 @@ fn manifest(
         "romer's compact one-way probe"
     } else if options.key.is_some() {
         "STAMP (RFC 8762), authenticated"
+    } else if options.has_in_packet_stamps() {
+        "STAMP (RFC 8762), unauthenticated, with in-packet time stamps"
     } else if payloads.least < sender::STAMP_PAYLOAD {
         "TWAMP-Light (RFC 5357 appendix I), unauthenticated"
     } else {

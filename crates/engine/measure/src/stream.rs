@@ -46,6 +46,8 @@ pub(super) struct Shared {
     pub(super) echoes: Arc<EchoedFields>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
+    /// Programs of the kernel write the stamps into the probes.
+    pub(super) in_packet_stamps: bool,
     /// The interface that was asked for, by which alone they go and come.
     pub(super) interface: Option<String>,
     /// The network card that stamps them, if one is to: one or none.
@@ -148,6 +150,7 @@ impl Shared {
             token: Mutex::new(identity.token),
             echoes: Arc::new(EchoedFields::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
+            in_packet_stamps: false,
             interface: None,
             card: Vec::new(),
             sent: AtomicU64::new(0),
@@ -181,6 +184,11 @@ impl Shared {
     /// The same, authenticated where there is a key.
     pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same, of which programs of the kernel stamp the probes, if `in_packet_stamps`.
+    pub(super) fn with_in_packet_stamps(self, in_packet_stamps: bool) -> Self {
+        Self { in_packet_stamps, ..self }
     }
 
     /// The same, by one interface alone where one was asked for.

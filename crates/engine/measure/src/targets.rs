@@ -1,6 +1,7 @@
 //! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
 
 use romer_analyze::{call, limits};
+use romer_bpf::stamper::PacketStamper;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::host_events::ip_no_pmtu_disc;
@@ -12,6 +13,7 @@ use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
+use super::in_packet;
 use super::kernel_shaper;
 use super::observer::Observer;
 use super::options::{MeasureOptions, StreamOptions, check_sizes};
@@ -36,6 +38,8 @@ pub(super) struct Targets {
     pub(super) dead: Vec<Dead>,
     /// The network cards that stamp, as long as they are to.
     pub(super) cards: Cards,
+    /// The programs that write stamps into the packets, as long as they are to.
+    pub(super) stamper: Option<PacketStamper>,
 }
 
 /// What became of one target, and what is to be told of it.
@@ -75,6 +79,7 @@ pub(super) fn prepare(
     if targets.streams.is_empty() && !targets.dead.is_empty() {
         return Err(targets.dead.swap_remove(0).error);
     }
+    targets.stamper = in_packet::attach(&targets.streams)?;
     Ok(targets)
 }
 
@@ -167,6 +172,7 @@ pub fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
     kernel_shaper::check(options)?;
     profile::check(options)?;
+    in_packet::check(options)?;
     if options.direction.is_one_way() && options.stamp_only {
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \

@@ -107,6 +107,7 @@ impl Responder {
                 evicted: counts.evicted,
             },
             in_kernel: self.in_kernel.as_ref().map(|reflector| reflector.document()),
+            in_packet: self.in_packet.as_ref().map(|stamper| stamper.document()),
             failed_iterations,
             stuck_iterations: self.watchdog.count(),
             events: in_order(happened.events.into()),

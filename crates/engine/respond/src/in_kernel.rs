@@ -8,11 +8,11 @@ use romer_bpf::XdpMode;
 use romer_bpf::reflector::{KernelCounters, KernelReflector, ReflectorRules, ReplyClock};
 use romer_endpoint::EndpointError;
 use romer_endpoint::circumstances::{clock_error, random};
+use romer_endpoint::in_packet::atomic_ahead;
 use romer_endpoint::names::with_zone;
 use romer_host::{HostError, host_info};
 use romer_record::respond::{RespondKernel, RespondKernelInterface};
 use romer_session::reflector::ANSWERING_PORTS;
-use romer_units::Duration;
 use romer_wire::stamp::ErrorEstimate;
 
 use super::options::RespondOptions;
@@ -39,16 +39,7 @@ impl InKernel {
         if options.key.is_some() || options.stateful {
             return Err(refused(HostError::Unsuitable("it has neither a key nor state")));
         }
-        let mut interfaces = Vec::new();
-        for address in addresses {
-            let found = host_info::interface_with(address.ip()).map_err(refused)?;
-            let missing =
-                || HostError::Missing { what: "interface with the address", name: address.ip().to_string() };
-            let interface = found.ok_or_else(missing).map_err(refused)?;
-            if !interfaces.contains(&interface) {
-                interfaces.push(interface);
-            }
-        }
+        let interfaces = interfaces_of(addresses).map_err(refused)?;
         let own = addresses.iter().map(SocketAddr::port);
         let rules = ReflectorRules {
             addresses: addresses.to_vec(),
@@ -118,10 +109,25 @@ impl InKernel {
     }
 }
 
-/// The program reads the clock of atomic time, whose distance from the real-time clock changes with a leap second.
+/// The interfaces that have these addresses, each once.
+///
+/// # Errors
+/// An address is of no interface ([`HostError::Missing`]), or the kernel refuses to list the interfaces.
+pub(super) fn interfaces_of(addresses: &[SocketAddr]) -> Result<Vec<String>, HostError> {
+    let mut interfaces = Vec::new();
+    for address in addresses {
+        let missing =
+            || HostError::Missing { what: "interface with the address", name: address.ip().to_string() };
+        let interface = host_info::interface_with(address.ip())?.ok_or_else(missing)?;
+        if !interfaces.contains(&interface) {
+            interfaces.push(interface);
+        }
+    }
+    Ok(interfaces)
+}
+
 fn reply_clock(error: ErrorEstimate) -> ReplyClock {
-    let ahead = host_info::clock_sync().map_or(0, |clock| i64::from(clock.tai_offset_s));
-    ReplyClock { error, atomic_ahead: Duration::from_secs(ahead) }
+    ReplyClock { error, atomic_ahead: atomic_ahead() }
 }
 
 fn refusal(place: String, source: HostError) -> EndpointError {

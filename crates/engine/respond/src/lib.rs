@@ -29,6 +29,7 @@ mod current_key;
 mod document;
 mod event_queue;
 mod in_kernel;
+mod in_packet;
 mod messages;
 mod one_way_receiver;
 mod options;
@@ -67,6 +68,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 use self::control_thread::quotas::NETWORKS;
 use self::current_key::CurrentKey;
 use self::in_kernel::InKernel;
+use self::in_packet::InPacket;
 pub use self::options::RespondOptions;
 use self::stats_request::StatsRequest;
 pub use self::totals::{OneWayTotals, Totals};
@@ -100,6 +102,7 @@ pub struct Responder {
     stateful: bool,
     in_kernel: Option<Arc<InKernel>>,
     key: Arc<CurrentKey>,
+    in_packet: Option<Arc<InPacket>>,
 }
 
 impl Responder {
@@ -146,6 +149,8 @@ impl Responder {
         };
         let in_kernel = options.in_kernel.then(|| InKernel::start(options, &test_addresses)).transpose()?;
         let in_kernel = in_kernel.map(Arc::new);
+        let in_packet = options.in_packet.then(|| InPacket::start(&test_addresses, &options.in_packet_ports));
+        let in_packet = in_packet.transpose()?.map(Arc::new);
         let control_addresses: Vec<SocketAddr> =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let wakers = [new_waker()?, new_waker()?];
@@ -177,6 +182,7 @@ impl Responder {
                 turn: Arc::clone(&turns[0]),
                 in_kernel: in_kernel.clone(),
                 key: Arc::clone(&key),
+                in_packet: in_packet.clone(),
             },
         );
         let send_rates = SendRates::new(options.rate, options.is_open());
@@ -229,6 +235,7 @@ impl Responder {
             stateful: options.stateful,
             in_kernel,
             key,
+            in_packet,
         };
         responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
         responder.threads.push(spawn(CONTROL, move || controlling.run())?);
@@ -255,6 +262,11 @@ impl Responder {
     pub fn kernel_interfaces(&self) -> impl Iterator<Item = (&str, &'static str)> {
         let all = self.in_kernel.iter().flat_map(|reflector| reflector.interfaces());
         all.map(|(interface, mode)| (interface, mode.name()))
+    }
+
+    /// The interfaces at which time stamps are written into packets.
+    pub fn stamping_interfaces(&self) -> impl Iterator<Item = &str> {
+        self.in_packet.iter().flat_map(|stamper| stamper.interfaces())
     }
 
     /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.

@@ -38,6 +38,11 @@ pub struct RespondOptions {
     /// Answer plain requests in the kernel, on the interfaces that have the addresses of `listen`, of which none is a
     /// wildcard. Not with a key, and not with numbered replies.
     pub in_kernel: bool,
+    /// Write time stamps into requests and replies that have a field for them, on the interfaces that have the addresses of
+    /// `listen`, of which none is a wildcard.
+    pub in_packet: bool,
+    /// Ports of other services of these addresses, as an echo of UDP, whose packets are stamped too.
+    pub in_packet_ports: Vec<u16>,
     /// No reply is longer than its request: one below 44 octets does not get a base packet.
     pub symmetric_only: bool,
 }
@@ -65,6 +70,8 @@ impl Default for RespondOptions {
             least_ttl: 0,
             format: ReplyFormat::default(),
             in_kernel: false,
+            in_packet: false,
+            in_packet_ports: Vec::new(),
             symmetric_only: false,
         }
     }

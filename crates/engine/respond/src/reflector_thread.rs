@@ -35,6 +35,7 @@ use self::unvalidated_addresses::UnvalidatedAddresses;
 use super::current_key::CurrentKey;
 use super::event_queue::EventQueue;
 use super::in_kernel::InKernel;
+use super::in_packet::InPacket;
 use super::messages::{Command, ThreadEvent};
 use super::one_way_receiver::{MatchedProbe, OneWaySessions};
 use super::options::RespondOptions;
@@ -75,6 +76,8 @@ pub(super) struct Links {
     pub(super) in_kernel: Option<Arc<InKernel>>,
     /// What requests have to be made with.
     pub(super) key: Arc<CurrentKey>,
+    /// What stamps packets before they reach the sockets, and after they have left them.
+    pub(super) in_packet: Option<Arc<InPacket>>,
 }
 
 struct ReflectedSession {
@@ -240,8 +243,11 @@ impl ReflectorThread {
         }
     }
 
-    /// Has the reflector in the kernel state what is known of the clock.
+    /// Has the programs in the kernel state what is known of the clock.
     fn set_kernel_clock(&self) {
+        if let Some(in_packet) = &self.links.in_packet {
+            in_packet.set_clock();
+        }
         if let Some(in_kernel) = &self.links.in_kernel {
             in_kernel.set_clock(self.error);
         }

@@ -252,12 +252,51 @@ pub enum StampRequest {
     Kernel,
     /// User space.
     User,
+    /// Programs of the kernel at both ends, which write them into the packets.
+    InPacket,
+}
+
+impl StampRequest {
+    /// The source for an evaluation that requests `other` of a run with this source. In-packet stamps take the place of the
+    /// kernel's, so that such a run has these and those of user space. `None` if the run has no such stamps.
+    pub fn replaced_by(self, other: Option<Self>) -> Option<Self> {
+        match (self, other) {
+            (own, None) => Some(own),
+            (Self::InPacket, Some(Self::Best)) => Some(Self::InPacket),
+            (Self::InPacket, Some(Self::Nic | Self::Kernel)) => None,
+            (own, Some(Self::InPacket)) => (own == Self::InPacket).then_some(own),
+            (_, Some(other)) => Some(other),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::document::ClockSync;
+
+    /// In-packet stamps and those of the kernel share a place, so that a run has one of them.
+    #[test]
+    fn stamps_of_a_run_are_replaced() {
+        use StampRequest::{Best, InPacket, Kernel, Nic, User};
+        for own in [Best, Nic, Kernel, User] {
+            assert_eq!(own.replaced_by(None), Some(own));
+            assert_eq!(own.replaced_by(Some(InPacket)), None);
+            for other in [Best, Nic, Kernel, User] {
+                assert_eq!(own.replaced_by(Some(other)), Some(other));
+            }
+        }
+        for (other, found) in [
+            (None, Some(InPacket)),
+            (Some(InPacket), Some(InPacket)),
+            (Some(Best), Some(InPacket)),
+            (Some(User), Some(User)),
+            (Some(Kernel), None),
+            (Some(Nic), None),
+        ] {
+            assert_eq!(InPacket.replaced_by(other), found);
+        }
+    }
 
     /// What is stated decides over what the hosts state, and one clock needs no bound.
     #[test]

@@ -42,6 +42,9 @@ pub struct Respond {
     /// the responder. `null` without it.
     #[serde(default)]
     pub in_kernel: Option<RespondKernel>,
+    /// Programs in the kernel that write time stamps into packets (`--in-packet`). `null` without them.
+    #[serde(default)]
+    pub in_packet: Option<RespondInPacket>,
     /// TLV extensions of the answered requests.
     pub tlvs: RespondTlvs,
     /// Sessions.
@@ -153,6 +156,21 @@ pub struct RespondKernel {
     /// Datagrams to the test addresses that were passed to the responder: packets of sessions, requests with TLVs,
     /// short requests, and all that it refuses.
     pub passed: u64,
+}
+
+/// Programs in the kernel (tcx) that write time stamps into requests and replies with a field for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondInPacket {
+    /// Interfaces that the programs are attached to.
+    pub interfaces: Vec<String>,
+    /// Addresses and UDP ports of this host. Their packets are stamped.
+    pub addresses: Vec<String>,
+    /// Time-stamp point of t2 and t3: `program`.
+    pub stamps: String,
+    /// Requests stamped (t2).
+    pub requests: u64,
+    /// Replies stamped (t3).
+    pub replies: u64,
 }
 
 /// Interface with a reflector in the kernel.

@@ -8,11 +8,12 @@ use romer_units::{Arrival, Clock, Departure, Duration, Responder, Sender, Timest
 pub struct Stamps<C: Clock> {
     /// Taken by the network card, and carried over to the host's clock.
     pub nic: Option<Timestamp<C>>,
-    /// Taken by the kernel at the driver's edge.
+    /// Taken by the kernel at the driver's edge; in a run with in-packet stamps, by a program of the kernel at the interface.
     pub kernel: Option<Timestamp<C>>,
     /// Taken by the program.
     pub user: Option<Timestamp<C>>,
-    /// What the reflected packet itself says; its place is the responder's secret unless that end is romer.
+    /// What the reflected packet itself says; its place is the responder's secret unless that end is romer. In a run with in-packet
+    /// stamps, what a program of the responder's kernel wrote.
     pub told: Option<Timestamp<C>>,
 }
 
@@ -25,13 +26,13 @@ impl<C: Clock> Default for Stamps<C> {
 impl<C: Clock> Stamps<C> {
     /// The stamp taken at `place`; `None` means the place is not known, and gives what the packet told. A packet of which
     /// the network card has no stamp has the kernel's for [`TimestampPoint::Nic`]: cards that stamp one departure at a time leave
-    /// some out.
+    /// some out. Programs write into the packet: what it tells of the responder, and in place of the kernel's stamps here.
     pub fn at(&self, place: Option<TimestampPoint>) -> Option<Timestamp<C>> {
         match place {
             Some(TimestampPoint::Kernel) => self.kernel,
             Some(TimestampPoint::User) => self.user,
             Some(TimestampPoint::Nic) => self.nic.or(self.kernel),
-            Some(TimestampPoint::Program) => None,
+            Some(TimestampPoint::Program) => self.kernel.or(self.told),
             None => self.told,
         }
     }

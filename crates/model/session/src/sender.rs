@@ -3,6 +3,7 @@
 //! reads. Of a one-way stream, [`Departures`] are at one end and [`OneWayReceiver`] at the other.
 
 mod coming;
+mod in_packet;
 
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
@@ -144,13 +145,14 @@ pub struct Departures<S> {
     start: Timestamp<Monotonic>,
     form: Form,
     key: Option<Arc<Key>>,
+    in_packet: bool,
     next: u64,
 }
 
 impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     /// Probes at the offsets (from `start`) and of the payload sizes that `schedule` gives.
     pub const fn new(schedule: S, start: Timestamp<Monotonic>, form: Form) -> Self {
-        Self { schedule, start, form, key: None, next: 0 }
+        Self { schedule, start, form, key: None, in_packet: false, next: 0 }
     }
 
     /// The same probes, of [`Form::Stamp`], authenticated with `key` where there is one (RFC 8762 section 4.2.2). They
@@ -158,6 +160,13 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     #[must_use]
     pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same probes, of [`Form::Stamp`] without a key, with the field of in-packet stamps if `in_packet`
+    /// ([`romer_wire::stamp::in_packet`]). They need room for 88 octets.
+    #[must_use]
+    pub fn with_in_packet_stamps(self, in_packet: bool) -> Self {
+        Self { in_packet, ..self }
     }
 
     /// The next probe; `None` when all have left.
@@ -186,6 +195,9 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
                     Some(key) => packet.emit_authenticated(payload, key).ok()?,
                     None => packet.emit(payload).ok()?,
                 };
+                if self.in_packet && !romer_wire::stamp::in_packet::emit(payload) {
+                    return None;
+                }
             }
             Form::Compact(session) => session.emit(due.sequence, payload).then_some(())?,
         }
@@ -274,6 +286,7 @@ pub struct ReplyMatcher {
     ssid: Option<u16>,
     echoes: Arc<EchoedFields>,
     key: Option<Arc<Key>>,
+    in_packet: bool,
     returned: Vec<u64>,
     distinct: u64,
     copies: u64,
@@ -296,6 +309,7 @@ impl ReplyMatcher {
             ssid,
             echoes,
             key: None,
+            in_packet: false,
             returned: Vec::with_capacity(words),
             distinct: 0,
             copies: 0,
@@ -312,7 +326,19 @@ impl ReplyMatcher {
         Self { key, ..self }
     }
 
+    /// The same, of which the stamps are those that programs of the kernel wrote into the packet, if `in_packet`. Echoes of the
+    /// probes count as replies then.
+    #[must_use]
+    pub fn with_in_packet_stamps(self, in_packet: bool) -> Self {
+        Self { in_packet, ..self }
+    }
+
     fn parse(&self, payload: &[u8]) -> Result<ReflectorPacket, RejectReason> {
+        if self.in_packet
+            && let Some(echo) = in_packet::echo(payload)
+        {
+            return Ok(echo);
+        }
         match &self.key {
             None => ReflectorPacket::parse(payload).map_err(|_| RejectReason::Short),
             Some(key) => ReflectorPacket::parse_authenticated(payload, key).map_err(|error| match error {
@@ -339,12 +365,19 @@ impl ReplyMatcher {
                     let at = time.to_unix_nanos(packet.error.format(), arrival.user_ns);
                     at.filter(|at| MOMENTS.contains(at))
                 };
+                let [told_t2_ns, told_t3_ns, kernel_ns] = if self.in_packet {
+                    in_packet::times(arrival)
+                } else {
+                    let received = packet.receive_timestamp.filter(|time| !time.is_zero()).and_then(told);
+                    let departed = Some(packet.timestamp).filter(|time| !time.is_zero()).and_then(told);
+                    [received, departed, arrival.kernel_ns]
+                };
                 Ok(Entry::Returned {
                     sequence,
                     user_ns: arrival.user_ns,
-                    kernel_ns: arrival.kernel_ns,
-                    told_t2_ns: packet.receive_timestamp.filter(|time| !time.is_zero()).and_then(told),
-                    told_t3_ns: Some(packet.timestamp).filter(|time| !time.is_zero()).and_then(told),
+                    kernel_ns,
+                    told_t2_ns,
+                    told_t3_ns,
                     ttl: arrival.ttl,
                     tos: arrival.tos,
                     // A packet does not arrive with 0: a reflector that cannot read the field leaves it so.
@@ -358,6 +391,13 @@ impl ReplyMatcher {
                 Err(stray)
             }
         }
+    }
+
+    /// The stamp of the departure of probe `sequence` that a program of this host wrote into the probe, of a reply that
+    /// [`ReplyMatcher::on_datagram`] took. `None` without in-packet stamps, and if the program cannot have written it then.
+    pub fn departure_stamp(&self, payload: &[u8], sequence: u64) -> Option<i64> {
+        let left = self.echoes.departure(sequence).filter(|_| self.in_packet)?;
+        in_packet::departure(payload, left)
     }
 
     fn compare_length(&mut self, sequence: u64, sent: u64, length: usize) {

@@ -53,6 +53,10 @@ impl Tally {
             TimestampPoint::User
         }
     }
+    /// The program's, if it stamped at least half of the packets; `stamped` of these have its stamp.
+    fn program(self, stamped: u64) -> Option<TimestampPoint> {
+        (stamped > 0 && stamped * 2 >= self.concerned).then_some(TimestampPoint::Program)
+    }
     /// The same for a far end with a log: what it told stands in where the log was not brought back for as many.
     fn best_far(self) -> Option<TimestampPoint> {
         let place = self.best();
@@ -78,7 +82,8 @@ impl Selection {
     /// stamp for a moment if at least half of the packets concerned that came have it, and else the user's. A place that
     /// was asked for by name is taken though stamps be missing; the network card's only where it has stamped at least
     /// half, and else the best of the others. Without a far log the responder's moments are those that it told; with
-    /// one of which little was brought back, too.
+    /// one of which little was brought back, too. In-packet stamps are the program's for each moment of which at least half have
+    /// one; for the others here the user's, and there none.
     pub fn choose(rows: &[RoundTrip], request: StampRequest, has_far_log: bool) -> Self {
         let mut tallies = Tallies::default();
         tallies.take(rows);
@@ -166,11 +171,17 @@ impl Tallies {
             StampRequest::Nic => Some(TimestampPoint::Nic),
             StampRequest::Kernel => Some(TimestampPoint::Kernel),
             StampRequest::User => Some(TimestampPoint::User),
+            StampRequest::InPacket => Some(TimestampPoint::Program),
         };
         let [t1, t2, t3, t4] = self.moments;
         // What was lost may never have left, and has no delay: it does not choose for what came.
         let those = |came: Tally, all: Tally| if came.concerned > 0 { came } else { all };
         let (t1, t3) = (those(self.came[0], t1), those(self.came[1], t3));
+        if request == StampRequest::InPacket {
+            let near = |tally: Tally| tally.program(tally.kernel).or(Some(TimestampPoint::User));
+            let far = |tally: Tally| tally.program(tally.told);
+            return Selection { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) };
+        }
         let near = |tally: Tally| Some(tally.requested_source(asked).unwrap_or_else(|| tally.best()));
         let far = |tally: Tally| {
             if has_far_log { tally.requested_source(asked).or_else(|| tally.best_far()) } else { None }
@@ -194,8 +205,10 @@ fn lacks<C: Clock>(stamps: &Stamps<C>, place: Option<TimestampPoint>) -> bool {
 pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], selection: &Selection) {
     // Of a number of which nothing else is known, it is not known either that it was to have a stamp.
     let known = |row: &&RoundTrip| stamped(&row.t1) || arrived_there(row);
-    let departed =
-        probe.first().filter(|row| !row.not_sent && row.way != ProbeDirection::Reverse).filter(known);
+    // A program's stamp comes back within the packet.
+    let brought = |row: &&RoundTrip| selection.t1 != Some(TimestampPoint::Program) || arrived_there(row);
+    let departed = probe.first().filter(|row| !row.not_sent && row.way != ProbeDirection::Reverse);
+    let departed = departed.filter(known).filter(brought);
     missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
     let mut arrivals = ArrivalsSeen::new();
     for row in probe {

@@ -30,6 +30,7 @@
 
 mod authenticated;
 mod estimate;
+pub mod in_packet;
 mod key;
 mod layout;
 mod reflector;

@@ -116,6 +116,12 @@ pub enum Helper {
     MapLookup = 1,
     /// `bpf_ktime_get_ns`: the monotonic clock.
     MonotonicTime = 5,
+    /// `bpf_skb_store_bytes`.
+    StoreBytes = 9,
+    /// `bpf_l4_csum_replace`.
+    ReplaceChecksum = 11,
+    /// `bpf_skb_load_bytes`.
+    LoadBytes = 26,
     /// `bpf_csum_diff`.
     ChecksumDifference = 28,
     /// `bpf_redirect_map`.

@@ -1,6 +1,7 @@
 //! Maps, programs and links. Each ends with its descriptor, so that a killed process leaves nothing in the kernel.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use romer_host::HostError;
@@ -14,6 +15,8 @@ const LINK_CREATE: libc::c_int = 28;
 /// `BPF_PROG_TYPE_XDP`, `BPF_XDP`.
 const XDP_PROGRAM: u32 = 6;
 const XDP_ATTACHMENT: u32 = 37;
+/// `BPF_PROG_TYPE_SCHED_CLS`.
+const CLASSIFIER: u32 = 3;
 /// `XDP_FLAGS_SKB_MODE` and `XDP_FLAGS_DRV_MODE`.
 const GENERIC: u32 = 1 << 1;
 const NATIVE: u32 = 1 << 2;
@@ -47,6 +50,20 @@ impl XdpMode {
             Self::Generic => "xdp-generic",
         }
     }
+}
+
+/// Where a classifier has the packets of an interface (`BPF_TCX_INGRESS` and `BPF_TCX_EGRESS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcxHook {
+    /// Those that arrive, before the network stack.
+    Ingress = 46,
+    /// Those that leave, before the queueing discipline.
+    Egress = 47,
+}
+
+impl TcxHook {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Ingress, Self::Egress];
 }
 
 /// What a map is (`enum bpf_map_type`).
@@ -149,9 +166,21 @@ impl Program {
     /// # Errors
     /// The rights are missing (`EPERM`), or the kernel does not know an instruction or a function (`EINVAL`).
     pub fn load_xdp(instructions: &[u64]) -> Result<Self, HostError> {
+        Self::load(XDP_PROGRAM, instructions)
+    }
+
+    /// Loads a classifier of packets, for [`Program::attach_tcx`].
+    ///
+    /// # Errors
+    /// As of [`Program::load_xdp`].
+    pub fn load_classifier(instructions: &[u64]) -> Result<Self, HostError> {
+        Self::load(CLASSIFIER, instructions)
+    }
+
+    fn load(kind: u32, instructions: &[u64]) -> Result<Self, HostError> {
         let licence = c"Dual MIT/GPL";
         let count = u32::try_from(instructions.len()).unwrap_or(0);
-        let mut place = arguments(&[XDP_PROGRAM, count]);
+        let mut place = arguments(&[kind, count]);
         place[8..16].copy_from_slice(&address(instructions.as_ptr()).to_ne_bytes());
         place[16..24].copy_from_slice(&address(licence.as_ptr()).to_ne_bytes());
         bpf(PROGRAM_LOAD, &place, "load a program").map(Self)
@@ -165,11 +194,33 @@ impl Program {
         let numbers = [number(self.0.as_fd()), interface, XDP_ATTACHMENT, mode.flag()];
         bpf(LINK_CREATE, &arguments(&numbers), "attach a program").map(Link)
     }
+
+    /// Attaches the classifier behind those that the interface of this number has, in the current thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel is older than Linux 6.6 (`EINVAL`), there is no such interface (`ENODEV`), or 64 programs are there
+    /// (`ERANGE`).
+    pub fn attach_tcx(&self, interface: u32, hook: TcxHook) -> Result<Link, HostError> {
+        let numbers = [number(self.0.as_fd()), interface, hook as u32];
+        bpf(LINK_CREATE, &arguments(&numbers), "attach a program").map(Link)
+    }
 }
 
 /// A program at work on an interface. It ends with this.
 #[derive(Debug)]
 pub struct Link(#[expect(dead_code, reason = "the descriptor keeps the link")] OwnedFd);
+
+/// The version of IP and the address, with zeros behind one of IPv4.
+pub(crate) fn octets(address: IpAddr) -> (u32, [u8; 16]) {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&address.octets());
+            (4, octets)
+        }
+        IpAddr::V6(address) => (6, address.octets()),
+    }
+}
 
 fn address<T>(pointer: *const T) -> u64 {
     u64::try_from(pointer.expose_provenance()).unwrap_or(0)

@@ -63,7 +63,7 @@ pub(crate) struct AnalyzeArgs {
     /// Unit of the time stamps in a .raw or .log [default: 100ns]
     #[arg(long, help_heading = QTCP, hide_short_help = true, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) unit: Option<Duration>,
-    /// Time stamps of the delays of a run: best, nic, kernel or user [default: those of the run]
+    /// Time stamps of the delays of a run: best, nic, kernel, user or in-packet [default: those of the run]
     #[arg(long, hide_short_help = true, value_name = "SOURCE", hide_possible_values = true, conflicts_with_all = ["concatenate", "capture_a"])]
     pub(crate) stamp: Option<StampPlace>,
     /// Time until a missing packet counts as lost, in seconds or with a unit (500ms) [default: that of the run; 2s]

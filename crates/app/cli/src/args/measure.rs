@@ -152,7 +152,10 @@ pub(crate) struct MeasureArgs {
     /// The queueing discipline of the interface is restored at exit, also if romer is killed. This needs CAP_NET_ADMIN.
     #[arg(long, value_name = "SHAPER", value_parser = values::parsed::<ShaperChoice>, help_heading = TRAFFIC, hide_short_help = true)]
     pub(crate) shape: Option<ShaperChoice>,
-    /// Where the time stamps are taken: best, nic, kernel or user
+    /// Where the time stamps are taken: best, nic, kernel, user or in-packet
+    ///
+    /// in-packet: programs of the kernel at both ends write them into the packets. The target is `romer respond --in-packet`, a
+    /// STAMP reflector or an echo of UDP beside it; there is no control channel.
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_short_help = true)]
     pub(crate) stamp: StampPlace,
     #[command(flatten)]

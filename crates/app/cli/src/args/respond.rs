@@ -49,6 +49,15 @@ pub(crate) struct RespondArgs {
     /// behind it (xdp-generic), and ends with the responder, also if that is killed.
     #[arg(long, requires = "listen", conflicts_with_all = ["key_file", "stateful"], hide_short_help = true)]
     pub(crate) in_kernel: bool,
+    /// Write t2 and t3 into packets with in-packet time stamps, on the interfaces that have the addresses of --listen
+    ///
+    /// Programs (tcx) stamp the packets of `romer measure --stamp in-packet` as they arrive and leave. They change no other
+    /// packet. It needs root and Linux 6.6. The programs end with the responder, also if that is killed.
+    #[arg(long, requires = "listen", hide_short_help = true)]
+    pub(crate) in_packet: bool,
+    /// Stamp the packets of another UDP service of the addresses of --listen too, such as an echo: udp:PORT; repeatable
+    #[arg(long, requires = "in_packet", value_name = "RULE", value_parser = values::stamping_rule, allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) rule: Vec<u16>,
     /// Time stamp source: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_possible_values = true)]
     pub(crate) stamp: StampPlace,

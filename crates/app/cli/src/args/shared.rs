@@ -268,4 +268,6 @@ pub(crate) enum StampPlace {
     Kernel,
     /// Program
     User,
+    /// Programs of the kernel at both ends, which write t1 to t4 into the packets; needs root and Linux 6.6
+    InPacket,
 }

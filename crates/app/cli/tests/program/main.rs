@@ -27,6 +27,7 @@ mod follow;
 mod help;
 mod hostile_files;
 mod in_kernel;
+mod in_packet;
 mod itself;
 mod lengths;
 mod limits;

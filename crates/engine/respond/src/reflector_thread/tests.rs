@@ -45,6 +45,7 @@ impl Bench {
             turn: Watchdog::default().watch("test"),
             in_kernel: None,
             key: Arc::new(CurrentKey::new(None)),
+            in_packet: None,
         };
         let reflecting = ReflectorThread::new(vec![socket], &options, links);
         Self { reflecting, address, waker, stop, totals, commands, told }

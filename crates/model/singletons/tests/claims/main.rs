@@ -2,6 +2,7 @@
 
 mod bunches;
 mod calibration;
+mod in_packet;
 mod numbers;
 mod quick;
 mod rejected;

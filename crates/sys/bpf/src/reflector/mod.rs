@@ -18,6 +18,7 @@ use romer_host::xdp::xdp_support;
 use romer_units::{Duration, Prefix};
 use romer_wire::stamp::{ErrorEstimate, ReplyFormat};
 
+use crate::object::octets;
 use crate::{Link, Map, MapKind, Program, XdpMode};
 
 /// Buckets of the rate limits, as a power of two. A bucket belongs to all prefixes that are mixed to its number by a secret:
@@ -139,18 +140,6 @@ impl Maps {
         key[4..8].copy_from_slice(&version.to_ne_bytes());
         key[8..].copy_from_slice(&octets);
         self.allowed.set(&key, &[0; 8])
-    }
-}
-
-/// The version of IP and the address, with zeros behind one of IPv4.
-fn octets(address: IpAddr) -> (u32, [u8; 16]) {
-    match address.to_canonical() {
-        IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[..4].copy_from_slice(&address.octets());
-            (4, octets)
-        }
-        IpAddr::V6(address) => (6, address.octets()),
     }
 }
 
