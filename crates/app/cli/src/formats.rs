@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn every_output_option_is_checked() {
         /// Options that name what is read.
-        const READ: [&str; 14] = [
+        const READ: [&str; 15] = [
             "against",
             "arrivals",
             "capture-a",
@@ -223,6 +223,7 @@ mod tests {
             "key-file",
             "marks",
             "plan",
+            "reference",
             "reverse",
             "resume",
             "scenario",

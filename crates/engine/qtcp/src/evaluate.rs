@@ -256,7 +256,7 @@ fn reservation_settings(reservation: &QtcpReservation) -> Vec<(&'static str, Str
     let rate = reservation.rate_octets_per_s.map(|rate| ("reserved rate", format!("{rate:.1}")));
     let bound = reservation.path.and_then(|path| path.delay_bound_ns);
     #[expect(clippy::cast_precision_loss, reason = "a bound is far below 2^53 nanoseconds")]
-    let bound = bound.map(|nanos| ("delay bound us", format!("{:.1}", nanos as f64 / 1e3)));
+    let bound = bound.map(|nanos| ("bound us", format!("{:.1}", nanos as f64 / 1e3)));
     [("reservation", state.to_owned())].into_iter().chain(rate).chain(bound).collect()
 }
 
@@ -388,7 +388,7 @@ mod tests {
         });
         let text = settings(&reserved);
         let expected = "service: guaranteed\ntoken rate: 3000\nbucket depth: 64\nreservation: reserved\n\
-                        reserved rate: 4312.5\ndelay bound us: 136416.7\n";
+                        reserved rate: 4312.5\nbound us: 136416.7\n";
         assert!(text.contains(expected), "{text}");
     }
 

@@ -2,10 +2,26 @@
 
 use std::io::{self, BufRead};
 
-use crate::csv::Fault;
+use thiserror::Error;
 
 /// The longest line, octets.
 pub const LONGEST: usize = 64 << 10;
+
+/// Why lines cannot be read.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// A line is not in the format.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it, and what to do: `WHY; what to do`.
+        why: String,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
 
 /// Reads lines that end with LF, CR LF or CR.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 //! The parameters are found by expectation and maximisation (Baum and others 1970), from several starts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::Estimate;
 use crate::correlated::ratio;
@@ -458,8 +459,14 @@ fn from_guess(states: usize, step: f64, segments: &[Vec<Point>], guess: &[Vec<us
     Chain { step, rows, states }
 }
 
-/// Fits `states` regimes to segments of time; `step` is the spacing of the packets. Intervals are computed if `has_intervals`. `None` where there are too few packets, or a regime
-/// has less than 0.2 % of the time.
+#[expect(clippy::cast_possible_truncation, reason = "a step is far below a year")]
+fn nanoseconds(seconds: f64) -> romer_impair::Nanos {
+    (seconds * 1e9) as romer_impair::Nanos
+}
+
+/// Fits `states` regimes to segments of time; `step` is the spacing of the packets. Intervals are computed if `has_intervals`. `None` where
+/// there are too few packets, a regime has less than 0.2 % of the time, or the emulator cannot play the chain because it remembers its
+/// state for too many steps.
 pub fn fit(
     states: usize,
     segments: &[&[Observation]],
@@ -503,6 +510,7 @@ pub fn fit(
         rows: order.iter().map(|i| order.iter().map(|j| chain.rows[*i][*j]).collect()).collect(),
         states: order.iter().map(|i| chain.states[*i].clone()).collect(),
     };
+    romer_impair::Regimes::new(nanoseconds(step), &chain.rows, vec![Arc::new(()); states]).ok()?;
     let share = stationary(&chain.rows);
     let estimates = |state: usize, is_measured: bool| -> Regime {
         let one = &chain.states[state];

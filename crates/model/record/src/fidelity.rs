@@ -290,8 +290,8 @@ pub struct ModelParameter {
     pub name: String,
     /// Value, in the unit that the name ends with.
     pub value: f64,
-    /// 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
-    /// from the extremes of the delays; of the period of spikes, that of the finding. `null` if the measurement does not bound it.
+    /// 95 % confidence interval: by the profile of the likelihood or its curvature. Of a bottleneck also by the inversion of a test, and
+    /// from the extremes of the delays. Of the period of spikes, that of the finding. `null` if the measurement does not bound it.
     pub interval: Option<[f64; 2]>,
 }
 

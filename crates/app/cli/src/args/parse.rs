@@ -441,6 +441,7 @@ mod tests {
             ("line-rate", Bare::NeedsUnit),
             ("capacity", Bare::NeedsUnit),
             // Percent or fractions.
+            ("clock-offset", Bare::NeedsUnit),
             ("loss", Bare::NeedsUnit),
             ("duplicate", Bare::NeedsUnit),
             ("reorder", Bare::NeedsUnit),

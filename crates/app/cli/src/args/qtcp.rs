@@ -159,10 +159,10 @@ pub(crate) struct QtcpArgs {
     pub(crate) csv: Option<String>,
     /// Keys of .sta files; files with equal values are repeats in the summary [default: service, size, token rate, bucket depth,
     /// calibration packets, as far as the files have them]
-    #[arg(long, hide_short_help = true, value_name = "KEY,...", value_delimiter = ',', requires = "folder")]
+    #[arg(long, hide_short_help = true, value_name = "KEY,...", value_delimiter = ',', requires = "folder", conflicts_with_all = ["transmit", "receive"])]
     pub(crate) by: Vec<String>,
     /// Write the summary over repeats as CSV; - is standard output
-    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = Format::TABLE.target(), requires = "folder")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = Format::TABLE.target(), requires = "folder", conflicts_with_all = ["transmit", "receive"])]
     pub(crate) summary_csv: Option<String>,
     /// Write the results of a live test as JSON; - is standard output
     #[arg(long, help_heading = LIVE, hide_short_help = true, value_name = "FILE", value_parser = Format::DOCUMENT.target(), conflicts_with_all = ["prefix", "folder"])]

@@ -65,12 +65,12 @@ fn messages_downstream_have_router_alert() {
     let lab = Lab::path();
     let alert = "ip protocol 46 ip ttl 255 @nh,0,8 0x46 @nh,160,32 0x94040000 counter name alert";
     let plain = "ip protocol 46 ip ttl 255 @nh,0,8 0x45 counter name plain";
-    let all = "ip protocol 46 counter name all";
+    let all = "ip protocol 46 counter name every";
     for host in ["A", "B"] {
         lab.filter(
             host,
             &format!(
-                "table ip test {{ counter alert {{ }}; counter plain {{ }}; counter all {{ }}; \
+                "table ip test {{ counter alert {{ }}; counter plain {{ }}; counter every {{ }}; \
                  chain input {{ type filter hook input priority 0; {alert}; {plain}; {all}; }}; }}"
             ),
         );
@@ -81,7 +81,7 @@ fn messages_downstream_have_router_alert() {
     sender.line();
     receiver.line();
     assert!(receiver.line().starts_with("reserved for 198.18.0.2:5003"), "it is confirmed");
-    let counted = |host| ["alert", "plain", "all"].map(|counter| lab.counted(host, "ip", counter));
+    let counted = |host| ["alert", "plain", "every"].map(|counter| lab.counted(host, "ip", counter));
     let [alert, plain, all] = counted("B");
     assert!(alert >= 2 && plain == 0 && all == alert, "a Path and a ResvConf: {alert}, {plain}, {all}");
     let [alert, plain, all] = counted("A");

@@ -20,7 +20,8 @@ mod read;
 mod row;
 mod write;
 
+pub use crate::line::Fault;
 pub use last::Unended;
-pub use read::{Fault, Reader, Unread};
+pub use read::{Reader, Unread};
 pub use row::{Row, Shape};
 pub use write::{Places, WrittenCounts, one_way, round_trips};

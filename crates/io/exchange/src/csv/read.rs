@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use romer_units::counted;
-use thiserror::Error;
 
 use super::last::{Before, Unended, beginning};
 use super::plain;
 use super::row::{Row, Shape};
-use crate::line::{LONGEST, LineEnd, Lines};
+use crate::line::{Fault, LONGEST, LineEnd, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
 pub(super) const FARTHEST: i64 = i64::MAX / 2;
@@ -17,22 +16,6 @@ pub(super) const FARTHEST: i64 = i64::MAX / 2;
 pub(super) const LARGEST: u32 = 65_527;
 /// Characters of a field that a message shows.
 const SHOWN: usize = 40;
-
-/// Why a table cannot be read.
-#[derive(Debug, Error)]
-pub enum Fault {
-    /// A line is not in the format.
-    #[error("line {line}: {why}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong with it, and what to do: `WHY; what to do`.
-        why: String,
-    },
-    /// The file cannot be read.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
