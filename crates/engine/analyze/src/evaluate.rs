@@ -447,6 +447,7 @@ fn concluded(
         limits: Vec::new(),
         replies: stream.replies.clone(),
         checksum_errors: stream.checksum_errors,
+        damage: stream.damage.clone(),
         metadata: stream.metadata.clone(),
         stamps: stamps::places(stream, &related, &selection),
         location_error_ns: figures.location_error,

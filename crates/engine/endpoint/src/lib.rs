@@ -18,6 +18,7 @@
 pub mod byte_stream;
 pub mod card;
 pub mod circumstances;
+pub mod damage;
 mod error;
 pub mod host_events;
 pub mod host_monitor;

@@ -330,6 +330,7 @@ fn manifest(
         address: target.map(|target| target.to_string()),
         replies: Default::default(),
         checksum_errors: Default::default(),
+        damage: None,
         events: Vec::new(),
     }
 }

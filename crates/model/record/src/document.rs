@@ -4,6 +4,7 @@
 //! it does not change or remove them without a new number in `schema`.
 
 pub(crate) mod circumstances;
+mod damage;
 mod delay_definition;
 mod direction;
 pub(crate) mod replies;
@@ -23,6 +24,7 @@ use crate::service::{KernelShaping, Service};
 pub use crate::summary::Summary;
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
+pub use damage::{Damage, DamagedProbes};
 pub use delay_definition::{DelayDefinition, DelaySpan, NoDelay};
 pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
@@ -83,6 +85,9 @@ pub struct Measurement {
     /// Datagrams that the hosts dropped because of a wrong UDP checksum.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
+    /// Damaged probes, with the positions of the flipped bits (`--checksum header`). Omitted if they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Box<Damage>>,
     /// Hosts, command, comment and route.
     pub metadata: Metadata,
     /// Sources of the four time stamps.
