@@ -20,7 +20,7 @@ use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{DirectionOption, MeasureArgs, OutputArgs, StampPlace, TrafficArgs};
+use crate::args::{ChecksumCoverage, DirectionOption, MeasureArgs, OutputArgs, StampPlace, TrafficArgs};
 use crate::failure::Failure;
 use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
@@ -366,6 +366,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
+        count_damage: arguments.checksum == ChecksumCoverage::Header,
         at: None,
         report_every: if arguments.json_lines {
             arguments.json_lines_interval

@@ -44,10 +44,9 @@ impl WatchedProbes {
     /// By what the packets are recognised.
     fn marks(&self) -> [Mark; 4] {
         let begin = self.ip_header() + UDP + self.carrier.offset();
-        self.pattern.marks().map(|(place, word)| Mark {
-            offset: u32::try_from(begin + place).unwrap_or(u32::MAX),
-            word,
-        })
+        self.pattern
+            .marks()
+            .map(|(place, word)| Mark { offset: u32::try_from(begin + place).unwrap_or(u32::MAX), word })
     }
 
     /// The positions of the flipped bits of a damaged probe in its UDP payload. `None` for an undamaged probe, and for any other
@@ -157,8 +156,12 @@ mod tests {
     use super::*;
     use romer_wire::udp;
 
-    const PROBES: WatchedProbes =
-        WatchedProbes { pattern: Pattern::new(0x0bad_cafe), carrier: Carrier::OneWay, is_ipv6: false, port: 862 };
+    const PROBES: WatchedProbes = WatchedProbes {
+        pattern: Pattern::new(0x0bad_cafe),
+        carrier: Carrier::OneWay,
+        is_ipv6: false,
+        port: 862,
+    };
 
     /// A probe over IPv4 as it arrives, with right checksums.
     fn packet(source_port: u16) -> Vec<u8> {

@@ -16,6 +16,7 @@ use romer_session::control::SILENCE;
 use romer_session::sender::{EchoedFields, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe::Session;
+use romer_wire::pattern::Pattern;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
@@ -46,6 +47,8 @@ pub(super) struct Shared {
     pub(super) echoes: Arc<EchoedFields>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
+    /// What probes have behind their fields, if their damage is counted.
+    pub(super) pattern: Option<Pattern>,
     /// The interface that was asked for, by which alone they go and come.
     pub(super) interface: Option<String>,
     /// The network card that stamps them, if one is to: one or none.
@@ -148,6 +151,7 @@ impl Shared {
             token: Mutex::new(identity.token),
             echoes: Arc::new(EchoedFields::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
+            pattern: None,
             interface: None,
             card: Vec::new(),
             sent: AtomicU64::new(0),
@@ -181,6 +185,11 @@ impl Shared {
     /// The same, authenticated where there is a key.
     pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same, with this pattern in its probes where there is one.
+    pub(super) fn with_pattern(self, pattern: Option<Pattern>) -> Self {
+        Self { pattern, ..self }
     }
 
     /// The same, by one interface alone where one was asked for.

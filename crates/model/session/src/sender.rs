@@ -14,6 +14,7 @@ use romer_record::log::Entry;
 use romer_record::plausible::MOMENTS;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
+use romer_wire::pattern::{Carrier, Pattern};
 use romer_wire::stamp::{
     AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
@@ -144,13 +145,14 @@ pub struct Departures<S> {
     start: Timestamp<Monotonic>,
     form: Form,
     key: Option<Arc<Key>>,
+    pattern: Option<Pattern>,
     next: u64,
 }
 
 impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     /// Probes at the offsets (from `start`) and of the payload sizes that `schedule` gives.
     pub const fn new(schedule: S, start: Timestamp<Monotonic>, form: Form) -> Self {
-        Self { schedule, start, form, key: None, next: 0 }
+        Self { schedule, start, form, key: None, pattern: None, next: 0 }
     }
 
     /// The same probes, of [`Form::Stamp`], authenticated with `key` where there is one (RFC 8762 section 4.2.2). They
@@ -158,6 +160,13 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     #[must_use]
     pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same probes, with the pattern by which damage is counted where there is one. They need room for it
+    /// ([`Carrier::shortest_payload`]).
+    #[must_use]
+    pub fn with_pattern(self, pattern: Option<Pattern>) -> Self {
+        Self { pattern, ..self }
     }
 
     /// The next probe; `None` when all have left.
@@ -188,6 +197,14 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
                 };
             }
             Form::Compact(session) => session.emit(due.sequence, payload).then_some(())?,
+        }
+        if let Some(pattern) = self.pattern {
+            let carrier = match (&self.form, &self.key) {
+                (Form::Compact(_), _) => Carrier::OneWay,
+                (Form::Stamp { .. }, None) => Carrier::Stamp,
+                (Form::Stamp { .. }, Some(_)) => Carrier::AuthenticatedStamp,
+            };
+            carrier.write(pattern, wire_sequence(due.sequence), payload).then_some(())?;
         }
         Some(size)
     }

@@ -152,6 +152,12 @@ pub(crate) struct MeasureArgs {
     /// The queueing discipline of the interface is restored at exit, also if romer is killed. This needs CAP_NET_ADMIN.
     #[arg(long, value_name = "SHAPER", value_parser = values::parsed::<ShaperChoice>, help_heading = TRAFFIC, hide_short_help = true)]
     pub(crate) shape: Option<ShaperChoice>,
+    /// Probes that are received: whole, those with a right checksum; header, damaged ones too, which are counted
+    ///
+    /// Damaged probes are counted as corrupted and as lost, with the positions of the flipped bits. Probes then have at least 80
+    /// bytes of UDP payload, one-way ones 41. This needs CAP_NET_RAW at both ends.
+    #[arg(long, value_name = "COVERAGE", default_value = "whole", help_heading = TRAFFIC, hide_short_help = true)]
+    pub(crate) checksum: ChecksumCoverage,
     /// Where the time stamps are taken: best, nic, kernel or user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_short_help = true)]
     pub(crate) stamp: StampPlace,
@@ -194,6 +200,15 @@ pub(crate) struct MeasureArgs {
     pub(crate) comment: Option<String>,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+}
+
+/// What must be right in a probe that is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ChecksumCoverage {
+    /// The checksum of UDP over the whole probe
+    Whole,
+    /// What identifies the probe; damage is counted
+    Header,
 }
 
 /// Which ways probes go.

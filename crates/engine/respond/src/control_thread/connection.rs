@@ -10,6 +10,7 @@ use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
 
+use super::damage::SessionDamage;
 use super::outbox::Outbox;
 use super::quotas::{Allocation, CountedNetworks};
 use crate::messages::SendPath;
@@ -101,6 +102,7 @@ pub(super) struct Granted {
     /// How, until it begins.
     pub(super) path: Option<Box<SendPath>>,
     pub(super) sender: Option<ProbeSender>,
+    pub(super) damage: SessionDamage,
 }
 
 /// The address that a session has proved.
