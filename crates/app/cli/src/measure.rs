@@ -73,6 +73,11 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
              each packet returns; leave --live-delays out, or name the one way",
         ));
     }
+    if arguments.each && ProbeDirection::from(arguments.direction) != ProbeDirection::RoundTrip {
+        return Err(Failure::usage(
+            "options cannot be combined (--each, --direction): only round trips return; leave --each out, or measure round trips",
+        ));
+    }
     output::check_open(arguments.json_lines)?;
     arguments.output.check()?;
     if arguments.tui {
@@ -366,6 +371,7 @@ fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptio
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
+        report_returns: arguments.each,
         count_damage: arguments.checksum == ChecksumCoverage::Header,
         at: None,
         report_every: if arguments.json_lines {

@@ -563,7 +563,6 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
     code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
 }
 
-/// That of a long stream only the beginning was searched for patterns.
 /// Counts the damaged probes of each direction. Of round trips, a probe is damaged once at most: a responder does not answer a
 /// damaged one.
 fn count_damaged(damage: &Damage, measurement: &mut Measurement) {
@@ -576,6 +575,7 @@ fn count_damaged(damage: &Damage, measurement: &mut Measurement) {
     }
 }
 
+/// That of a long stream only the beginning was searched for patterns.
 fn only_until((packets, until_ns): (usize, i64)) -> MeasurementWarning {
     MeasurementWarning::FindingsLimited {
         searched: LOOKED_AT as u64,

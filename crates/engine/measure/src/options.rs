@@ -107,6 +107,8 @@ pub struct MeasureOptions {
     /// delays while the run goes on. That takes some 40 octets a probe of the way from there, which is not without effect
     /// on narrow ones; far ends of earlier versions tell them at the end all the same.
     pub live_delays: bool,
+    /// Report each round trip as it is back ([`crate::Observer::on_return`]).
+    pub report_returns: bool,
     /// Count damaged probes at both ends, and the bits that were flipped. Probes have a pattern behind their fields, and are as
     /// large as that needs. This takes the capability `CAP_NET_RAW` at an end to which probes come.
     pub count_damage: bool,
@@ -144,6 +146,7 @@ impl MeasureOptions {
             at: None,
             report_every: Duration::from_millis(250),
             live_delays: false,
+            report_returns: false,
             count_damage: false,
             threads: ThreadOptions::default(),
         }

@@ -8,6 +8,7 @@ mod damage;
 mod delay_definition;
 mod direction;
 pub(crate) mod replies;
+mod returned;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,7 @@ pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
+pub use returned::{ReturnedWay, StreamReturn};
 pub use replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected, Replies};
 
 /// The name of the measurement document's schema.
@@ -514,6 +516,8 @@ pub struct DoctorFinding {
 pub enum StreamLine {
     /// State of the stream up to now.
     Interval(Box<StreamInterval>),
+    /// A probe that returned (`--each`).
+    Return(Box<StreamReturn>),
     /// An event or a note.
     Event {
         /// `romer/stream/1`.

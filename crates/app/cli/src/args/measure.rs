@@ -187,6 +187,12 @@ pub(crate) struct MeasureArgs {
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json_lines: bool,
+    /// Also write a line of --json-lines for each reply, as it returns: forward, reverse and round-trip delay
+    ///
+    /// One-way delays are corrected by the clock skew as estimated so far. A line `delays-revised` follows if a later estimate moves
+    /// earlier delays by more than their stated error.
+    #[arg(long, help_heading = OUTPUT, requires = "json_lines", hide_short_help = true)]
+    pub(crate) each: bool,
     /// Time between two lines of --json-lines
     #[arg(long, help_heading = OUTPUT, value_name = "D", default_value = "500ms", value_parser = values::json_lines_interval, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) json_lines_interval: Duration,

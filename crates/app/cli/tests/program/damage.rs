@@ -26,7 +26,7 @@ fn damaged(lab: &Lab, direction: &str, bits: u32, arguments: &[&str]) -> (Value,
     let count = PROBES.to_string();
     let usual = ["--checksum", "header", "--count", &count, "--interval", "1ms", "--size", &size];
     let run = lab.measure(&[&usual[..], arguments].concat());
-    let (emulation, _) = emulator.end("INT", 0);
+    let (emulation, _) = emulator.end("TERM", 0);
     (run.document(), emulation)
 }
 
@@ -57,7 +57,7 @@ fn assert_located(document: &Value, way: &str, bits: usize) {
 fn reverse_damage_equals_the_ledger() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    for (arguments, bits) in [(&[FAR][..], 1), (&[FAR, "--direction", "reverse"], 3)] {
+    for (arguments, bits) in [(&[FAR][..], 1), (&[FAR, "--direction", "reverse"][..], 3)] {
         let (document, emulation) = damaged(&lab, "b_to_a", bits, arguments);
         let corrupted = count(&document, "/reverse/packets/corrupted");
         assert!(corrupted > 0);
@@ -93,7 +93,8 @@ fn undamaged_probes_are_not_counted() {
     for target in [FAR, FAR_V6] {
         for direction in ["round-trip", "both"] {
             let usual = ["--checksum", "header", "--count", "50", "--interval", "2ms"];
-            let document = lab.measure(&[&usual[..], &["--direction", direction, target]].concat()).document();
+            let document =
+                lab.measure(&[&usual[..], &["--direction", direction, target]].concat()).document();
             for way in ["forward", "reverse"] {
                 assert_eq!(count(&document, &format!("/{way}/packets/corrupted")), 0, "{target} {direction}");
                 assert_eq!(count(&document, &format!("/{way}/packets/lost")), 0, "{target} {direction}");
