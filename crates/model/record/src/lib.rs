@@ -78,6 +78,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("qtcp-sender", schemars::schema_for!(qtcp::QtcpSender)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),
+        ("two-rates", schemars::schema_for!(calibration::TwoRuns)),
     ]
 }
 
