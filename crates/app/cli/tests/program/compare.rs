@@ -190,7 +190,7 @@ fn capture(path: &Path, frames: &mut [(i64, Vec<u8>)]) {
 /// A probe of the run, or its reply, as a frame: a STAMP packet between the hosts of a lab.
 fn frame(sequence: u64, is_reply: bool) -> Vec<u8> {
     use romer_wire::ethernet::{self, EtherType, MacAddress, Tags};
-    use romer_wire::{ip, ipv4, udp};
+    use romer_wire::{checksum, ip, ipv4, udp};
 
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
     let link =
@@ -221,7 +221,7 @@ fn frame(sequence: u64, is_reply: bool) -> Vec<u8> {
         datagram[udp::HEADER + 24..udp::HEADER + 28].copy_from_slice(&number);
     }
     let ports = udp::Repr { source_port: source.1, destination_port: destination.1 };
-    let pseudo = ip::Pseudo::V4 { source: packet.source, destination: packet.destination };
+    let pseudo = checksum::Pseudo::V4 { source: packet.source, destination: packet.destination };
     ports.emit(pseudo, datagram).unwrap();
     octets
 }
