@@ -10,9 +10,7 @@ use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{
-    CalibrationPhase, Damage, DelayKind, MEASUREMENT, Measurement, ProbeDirection,
-};
+use romer_record::document::{CalibrationPhase, Damage, DelayKind, MEASUREMENT, Measurement, ProbeDirection};
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, EarlyEnd, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};

@@ -31,8 +31,8 @@ pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
-pub use returned::{ReturnedWay, StreamReturn};
 pub use replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected, Replies};
+pub use returned::{ReturnedWay, StreamReturn};
 
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
