@@ -105,11 +105,11 @@ fn udp(payload: &[u8]) -> Vec<u8> {
     }
     let addresses = [198, 18, 0, 2, 198, 18, 0, 3];
     let length = u16::try_from(8 + payload.len()).unwrap().to_be_bytes();
-    let mut segment = [&[0x9c, 0x40, 0x03, 0x5e], &length[..], &[0, 0], payload].concat();
+    let mut segment = [&[0x9c, 0x40, 0x03, 0x5e][..], &length, &[0, 0], payload].concat();
     let pseudo = [&addresses[..], &[0, 17], &length, &segment].concat();
     segment[6..8].copy_from_slice(&checksum(&pseudo));
     let whole = u16::try_from(28 + payload.len()).unwrap().to_be_bytes();
-    let mut header = [&[0x45, 0], &whole[..], &[0, 1, 0x40, 0, 64, 17, 0, 0], &addresses].concat();
+    let mut header = [&[0x45, 0][..], &whole, &[0, 1, 0x40, 0, 64, 17, 0, 0], &addresses].concat();
     let sum = checksum(&header);
     header[10..12].copy_from_slice(&sum);
     [header, segment].concat()
