@@ -200,10 +200,8 @@ impl Live {
             if let Some(one_way) = one_way {
                 clocks.so_far.revision_ns = one_way.estimate(clocks.so_far.skew_ppm);
             }
-            if let (Some(revision_ns), Some(error_ns)) = (clocks.so_far.revision_ns, stated)
-                && revision_ns > error_ns
-            {
-                observer.on_note(number, &Notice::DelaysRevised { revision_ns, error_ns }.into());
+            if let Some(notice) = revised(clocks.so_far.revision_ns, stated) {
+                observer.on_note(number, &notice.into());
             }
             let share = Duration::from_nanos((now - self.started).as_nanos() / SHARE);
             clocks.next = now + share.clamp(ESTIMATED[0], ESTIMATED[1]);
@@ -250,6 +248,12 @@ impl Live {
     }
 }
 
+/// What is told where an estimate moves earlier delays by more than the error that was stated for them.
+fn revised(revision_ns: Option<f64>, stated_ns: Option<f64>) -> Option<Notice> {
+    let (revision_ns, error_ns) = revision_ns.zip(stated_ns)?;
+    (revision_ns > error_ns).then_some(Notice::DelaysRevised { revision_ns, error_ns })
+}
+
 /// The one-way delays of a stream of round trips.
 fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
     let is_one_clock = stream.clock_relation != ClockRelation::Unknown;
@@ -269,6 +273,15 @@ mod tests {
     fn an_interval_that_ends_before_the_next_look_is_not_overslept() {
         let paused = |left| pause(Duration::from_millis(50), Duration::from_millis(left));
         assert_eq!([20, 70, -3].map(paused), [20, 50, 1].map(Duration::from_millis));
+    }
+    /// Earlier delays are revised where they move by more than their stated error, and not where none was stated.
+    #[test]
+    fn revisions_beyond_the_error_are_told() {
+        let told = Notice::DelaysRevised { revision_ns: 5e3, error_ns: 4e3 };
+        assert_eq!(revised(Some(5e3), Some(4e3)), Some(told));
+        for (revision, stated) in [(Some(4e3), Some(4e3)), (Some(5e3), None), (None, Some(4e3))] {
+            assert_eq!(revised(revision, stated), None);
+        }
     }
     use romer_record::document::Traffic;
     use romer_record::manifest::SkewRequest;

@@ -527,6 +527,30 @@ mod tests {
         }
     }
 
+    /// A probe with a pattern is the same STAMP packet with an Extra Padding TLV, which a reflector returns as it is.
+    #[test]
+    fn patterns_are_returned() {
+        use romer_wire::stamp::TimestampFormat::Ntp;
+        let (error, size) = (ErrorEstimate::at_least(Duration::from_micros(1), true, Ntp), 100);
+        let echoes = Arc::new(EchoedFields::new(1));
+        let form = Form::Stamp { ssid: 7, error, echoes };
+        let pattern = Pattern::new(0xfeed_beef);
+        let offsets = [(Duration::ZERO, 60), (Duration::ZERO, size)].into_iter();
+        let mut departures =
+            Departures::new(offsets, Timestamp::from_nanos(0), form).with_pattern(Some(pattern));
+        let mut payload = [0; 100];
+        let short = departures.next_due().unwrap();
+        assert_eq!(departures.write(&short, 5, &mut payload), None, "it has no room for the pattern");
+        let due = departures.next_due().unwrap();
+        assert_eq!(departures.write(&due, 1_700_000_000_000_000_000, &mut payload), Some(100));
+        let sent = SenderPacket::parse(&payload).unwrap();
+        assert_eq!((sent.sequence, sent.ssid), (1, NonZeroU16::new(7)));
+        let reply = ReflectorPacket::answering(&sent, WireTime(1), WireTime(2), error, 0);
+        reply.emit_over(&mut payload).unwrap();
+        let reading = pattern.read(&payload[Carrier::Stamp.offset()..]).unwrap();
+        assert_eq!((reading.sequence, reading.flipped), (1, Vec::new()));
+    }
+
     #[test]
     fn numbers_unwrap_to_the_latest_probe_that_has_been_sent() {
         assert_eq!(unwrapped(0, 0), None);
