@@ -1,7 +1,9 @@
 //! Beliefs about raw IPv4 sockets.
 
+use std::fs::File;
+use std::io::Read;
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use romer_host::netns;
 use romer_host::raw_ipv4::RawIpv4Socket;
@@ -115,8 +117,21 @@ fn udp(payload: &[u8]) -> Vec<u8> {
     [header, segment].concat()
 }
 
-/// Relied on by `measure --checksum header`: a packet socket has damaged packets byte for byte as they arrive, and those of the
-/// mark alone; a UDP socket has the undamaged one alone.
+/// A packet socket for all IPv4 packets of the namespace, as tcpdump has one. What it has is read without waiting.
+fn capture(namespace: &Namespace) -> File {
+    let open = || {
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK;
+        // SAFETY: the call takes plain numbers.
+        let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(0x0800_u16.to_be())) };
+        assert!(descriptor >= 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: the descriptor was opened just now and nobody else has it.
+        File::from(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    };
+    netns::with_namespace(&namespace.0, open).unwrap()
+}
+
+/// Relied on by `measure --checksum header`: a packet socket has damaged packets byte for byte as a capture has them, and those of
+/// the mark alone; a UDP socket has the undamaged one alone.
 #[test]
 fn taps_receive_damaged_packets() {
     use romer_host::socket::{Mark, PacketTap, ReceiveBatch, SocketOptions, StampingSocket};
@@ -131,6 +146,7 @@ fn taps_receive_damaged_packets() {
             (PacketTap::open(false, &marks).unwrap(), receiver)
         })
         .unwrap();
+        let mut captured = capture(&pair.other);
         let right = udp(b"rome....\x01\x02\x03\x04 and more");
         let damaged = |place: usize| {
             let mut packet = right.clone();
@@ -154,6 +170,11 @@ fn taps_receive_damaged_packets() {
                 }
             };
             assert_eq!(received.octets, &packet[..]);
+            let ready = wait_any(&[captured.as_fd()], None, Some(Duration::from_secs(10))).unwrap();
+            assert!(ready.readable(0), "the capture has it as well");
+            let mut octets = [0; 256];
+            let length = captured.read(&mut octets).unwrap();
+            assert_eq!(received.octets, &octets[..length], "as a capture has it");
             assert!(!received.is_checksum_unfinished);
         }
         let mut batch = ReceiveBatch::new(8, 128);
