@@ -1,5 +1,5 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
-//! what is known of the host's clock, the monitor that reports what happens to the host during a run, cross traffic, marks of
+//! what is known of the host's clock, the monitor that reports what happens to the host during a run, counts of damaged probes, cross traffic, marks of
 //! packets beyond a traffic profile, and ends of RSVP flows.
 //!
 //! ```
