@@ -41,8 +41,7 @@ use romer_wire::oneway_probe;
 use romer_wire::pattern::Carrier;
 use romer_wire::stamp::Key;
 
-use self::connection::{Connection, Granted, report_checksum_errors};
-use self::damage::SessionDamage;
+use self::connection::{Connection, Granted, SessionDamage, report_checksum_errors};
 use self::quotas::{Allocation, NETWORKS, Quotas};
 use self::table::Slots;
 use super::in_kernel::InKernel;

@@ -2,29 +2,12 @@
 
 use romer_endpoint::damage::{DamageMonitor, WatchedProbes};
 use romer_session::control::Action;
-use romer_wire::pattern::{Carrier, Pattern};
+use romer_wire::pattern::Pattern;
 
 use super::ControlThread;
 
 /// Most sessions of which damage is counted at one time: each has a thread and a packet socket.
 const MOST_MONITORS: usize = 64;
-
-/// What a session has of the count of its damaged probes.
-#[derive(Debug, Default)]
-pub(super) struct SessionDamage {
-    /// What its probes to this end are; `None` if there are none.
-    pub(super) carrier: Option<Carrier>,
-    /// The pattern of its probes, of which damage is to be counted.
-    pub(super) pattern: Option<Pattern>,
-    monitor: Option<DamageMonitor>,
-}
-
-impl SessionDamage {
-    /// No count is requested yet, of probes to this end that are a `carrier`.
-    pub(super) fn new(carrier: Option<Carrier>) -> Self {
-        Self { carrier, ..Self::default() }
-    }
-}
 
 impl ControlThread {
     /// Begins to count the damaged probes of the session of connection `index`, once. Without the right to, they are not counted,

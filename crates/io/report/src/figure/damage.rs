@@ -2,7 +2,7 @@
 
 use romer_record::document::{Damage, DamagedProbes, Measurement};
 
-use super::{Axis, Figure, Ink, Labels, Layer};
+use super::drawing::{Axis, Figure, Ink, Labels, Layer};
 use crate::number::counted;
 use crate::table::MeasuredPath;
 

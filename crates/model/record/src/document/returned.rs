@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::DelayKind;
+use super::direction::DelayKind;
 
 /// A probe that returned (`measure --json-lines --each`), from the time stamps that are available during the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
