@@ -42,7 +42,7 @@ fn assert_located(document: &Value, way: &str, bits: usize) {
     let by_bits = numbers(document, &format!("/damage/{way}/flipped_bits"));
     assert_eq!(by_bits.iter().sum::<u64>(), probes);
     assert!(by_bits.len() <= bits + 1, "more bits than were flipped: {by_bits:?}");
-    let flipped: u64 = by_bits.iter().zip(0..).map(|(probes, bits)| probes * bits).sum();
+    let flipped: u64 = by_bits.iter().zip(0_u64..).map(|(probes, bits)| probes * bits).sum();
     let positions = numbers(document, &format!("/damage/{way}/bit_positions"));
     assert_eq!(positions.iter().sum::<u64>(), flipped);
     // The pattern has more than four fifths of the octets. That less than half of the flipped bits meet it has a probability below

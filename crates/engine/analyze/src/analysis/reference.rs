@@ -46,7 +46,7 @@ impl Numbering {
     fn read(self, payload: &[u8], is_reply: bool) -> Option<u64> {
         let begin = if is_reply { self.reply } else { self.probe };
         let octets = payload.get(begin..begin + self.octets).filter(|_| !association::begins(payload))?;
-        Some(octets.iter().fold(0, |number, octet| number << 8 | u64::from(*octet)))
+        Some(octets.iter().fold(0_u64, |number, octet| number << 8 | u64::from(*octet)))
     }
 
     /// The same of a probe of the run.

@@ -54,7 +54,7 @@ impl DamagedProbes {
     /// Counts a probe with flipped bits at these positions of its UDP payload.
     pub fn add(&mut self, positions: impl Iterator<Item = u32>) {
         self.probes = self.probes.saturating_add(1);
-        let mut flipped = 0;
+        let mut flipped = 0_usize;
         for position in positions {
             flipped += 1;
             self.add_position(position);
@@ -67,7 +67,8 @@ impl DamagedProbes {
         while bin(self.bits_per_bin) >= MOST_BINS && self.bits_per_bin < *WIDTHS.end() {
             self.bits_per_bin *= 2;
             let pairs = self.bit_positions.chunks(2);
-            self.bit_positions = pairs.map(|pair| pair.iter().fold(0, |a, b| a.saturating_add(*b))).collect();
+            self.bit_positions =
+                pairs.map(|pair| pair.iter().fold(0_u64, |a, b| a.saturating_add(*b))).collect();
         }
         increment(&mut self.bit_positions, bin(self.bits_per_bin).min(MOST_BINS - 1));
     }
