@@ -24,7 +24,10 @@ fn damaged(lab: &Lab, direction: &str, bits: u32, arguments: &[&str]) -> (Value,
     let emulator = Emulator::start(lab, &["--scenario", scenario.to_str().unwrap()]);
     let size = PAYLOAD.to_string();
     let count = PROBES.to_string();
-    let usual = ["--checksum", "header", "--count", &count, "--interval", "1ms", "--size", &size];
+    let limit =
+        format!("{}.packets.corrupted<={PROBES}", if direction == "a_to_b" { "forward" } else { "reverse" });
+    let usual =
+        ["--checksum", "header", "--count", &count, "--interval", "1ms", "--size", &size, "--limit", &limit];
     let run = lab.measure(&[&usual[..], arguments].concat());
     let (emulation, _) = emulator.end("TERM", 0);
     (run.document(), emulation)
@@ -61,6 +64,8 @@ fn reverse_damage_equals_the_ledger() {
         let (document, emulation) = damaged(&lab, "b_to_a", bits, arguments);
         let corrupted = count(&document, "/reverse/packets/corrupted");
         assert!(corrupted > 0);
+        let value = at(&document, "/limits/0/value");
+        assert_eq!(value.as_f64(), Some(corrupted as f64), "the limit is of the same count");
         assert_eq!(corrupted, count(&emulation, "/b_to_a/corrupted"), "{arguments:?}: {document:#}");
         assert_eq!(corrupted, count(&document, "/reverse/packets/lost"), "{arguments:?}");
         assert_located(&document, "reverse", usize::try_from(bits).unwrap());
