@@ -110,7 +110,12 @@ fn converse(octets: &[u8]) {
                     let own = request.stream.is_some();
                     assert!(own || (request.interval_ns > 0 && request.count > 0), "{session:?}");
                 }
-                Action::Finish | Action::Start | Action::Halt | Action::Resume(_) | Action::Repeat(_) => {}
+                Action::Finish
+                | Action::Start
+                | Action::Halt
+                | Action::CountDamage(_)
+                | Action::Resume(_)
+                | Action::Repeat(_) => {}
                 Action::Close => closed = true,
             }
         }

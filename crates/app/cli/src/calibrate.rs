@@ -16,7 +16,7 @@ use romer_clock::SimulatedClock;
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, LabGuard, Running, Topology};
 use romer_record::Exit;
-use romer_record::calibration::CalibrationRecord;
+use romer_record::calibration::{CalibrationRecord, TWO_RATES, TwoRuns};
 use romer_record::manifest::CalibrationUse;
 use romer_report::warning::calibration_unused;
 use romer_store::CalibrationFile;
@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
 /// Computes the constant error of a network card from two runs at two rates.
 fn rates(arguments: &CalibrateArgs, given: [&(PathBuf, u64); 2]) -> Result<Exit, Failure> {
     output::read_from(given.iter().map(|(run, _)| run.as_path()));
+    arguments.output.check()?;
     let one = |run: &Path| {
         let mut streams = with_packets(run)?;
         match streams.len() {
@@ -101,12 +102,18 @@ fn rates(arguments: &CalibrateArgs, given: [&(PathBuf, u64); 2]) -> Result<Exit,
     let found = romer_calibrate::two_runs([at(0), at(1)]).map_err(|error| {
         Failure::with_exit(Exit::BadData, format!("no error can be computed (--rates): {error}"))
     })?;
-    if !arguments.output.quiet {
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::calibration::two_rates_text(
             &found,
             &output::style(arguments.output.color),
         ));
     }
+    let document = TwoRuns {
+        schema: TWO_RATES.into(),
+        runs: [slow, fast].map(|run| run.to_string_lossy().into_owned()),
+        two_rates: found,
+    };
+    output::write_json(arguments.output.json.as_deref(), &document, arguments.output.force)?;
     Ok(Exit::Success)
 }
 

@@ -8,6 +8,7 @@ use romer_analyze::evaluate::Evaluated;
 use romer_analyze::limits::Limit;
 use romer_analyze::reading;
 use romer_record::Exit;
+use romer_record::comparison::ComparedStamp;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
@@ -74,6 +75,9 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
             ),
         ));
     };
+    if let [sender, responder] = captures {
+        compared.stamps = stamps(&arguments.a, arguments.stream_number, [sender, responder])?;
+    }
     compared.limits = Limit::judge_differences(&arguments.limit, a.measurement(), b.measurement());
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&comparison::text(
@@ -96,6 +100,25 @@ fn reference(sender: &Path, responder: &Path) -> Result<LoadedRun, Failure> {
         ..Analysis::new(sender, crate::command::as_given())
     };
     Ok(LoadedRun::Whole(Box::new(analysis::analyze(&captures)?)))
+}
+
+/// The time stamps of a stream of the run in `folder` beside those of the captures of its packets. A packet log does not say which
+/// packets of a capture are its own.
+fn stamps(
+    folder: &Path,
+    number: Option<u16>,
+    captures: [&PathBuf; 2],
+) -> Result<Vec<ComparedStamp>, Failure> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let contents = reading::read(folder)?;
+    let number = number.unwrap_or(0);
+    let Some(stream) = contents.run.manifest().streams.get(usize::from(number)) else {
+        return Ok(Vec::new());
+    };
+    let rows = contents.rows()?.remove(&number).unwrap_or_default();
+    Ok(analysis::compare_stamps(stream, &rows, captures.map(PathBuf::as_path))?)
 }
 
 /// The stream that is asked for.

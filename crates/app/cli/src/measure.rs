@@ -20,7 +20,7 @@ use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{DirectionOption, MeasureArgs, OutputArgs, StampPlace, TrafficArgs};
+use crate::args::{ChecksumCoverage, DirectionOption, MeasureArgs, OutputArgs, StampPlace, TrafficArgs};
 use crate::failure::Failure;
 use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
@@ -72,6 +72,11 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(
             "options cannot be combined (--live-delays, --direction round-trip): delays there and back are known as \
              each packet returns; leave --live-delays out, or name the one way",
+        ));
+    }
+    if arguments.each && ProbeDirection::from(arguments.direction) != ProbeDirection::RoundTrip {
+        return Err(Failure::usage(
+            "options cannot be combined (--each, --direction): only round trips return; leave --each out, or measure round trips",
         ));
     }
     output::check_open(arguments.json_lines)?;
@@ -368,6 +373,8 @@ pub(crate) fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<M
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
+        report_returns: arguments.each,
+        count_damage: arguments.checksum == ChecksumCoverage::Header,
         at: None,
         // Whoever looks at the terminal may want to look at the charts too.
         report: arguments.report

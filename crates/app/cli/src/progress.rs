@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use romer_measure::Observer;
-use romer_record::document::{ProbeDirection, STREAM, StreamInterval, StreamLine};
+use romer_record::document::{ProbeDirection, STREAM, StreamInterval, StreamLine, StreamReturn};
 use romer_record::note::{Note, Notice};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
@@ -196,6 +196,10 @@ impl Observer for ProgressPrinter {
             self.view.take_ways(interval.stream, &live.ways());
         }
         self.draw();
+    }
+
+    fn on_return(&mut self, returned: &StreamReturn) {
+        self.write_line(StreamLine::Return(Box::new(returned.clone())));
     }
 }
 

@@ -10,7 +10,7 @@ use romer_clock::skew::for_calibration;
 use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{CalibrationPhase, DelayKind, MEASUREMENT, Measurement};
+use romer_record::document::{CalibrationPhase, Damage, DelayKind, MEASUREMENT, Measurement, ProbeDirection};
 use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, EarlyEnd, SkewRequest, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
@@ -459,6 +459,7 @@ fn concluded(
         limits: Vec::new(),
         replies: stream.replies.clone(),
         checksum_errors: stream.checksum_errors,
+        damage: stream.damage.clone(),
         metadata: stream.metadata.clone(),
         stamps: stamps::places(stream, &related, &selection),
         location_error_ns: figures.location_error,
@@ -474,6 +475,9 @@ fn concluded(
         interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, &selection, any, early_end),
     };
+    if let Some(damage) = &stream.damage {
+        count_damaged(damage, &mut measurement);
+    }
     if none_left && measurement.calibration_phase.is_some() {
         measurement.warnings.push(MeasurementWarning::CalibrationLeavesNothing);
     }
@@ -569,6 +573,18 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
     code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
 }
 
+/// Counts the damaged probes of each direction. Of round trips, a probe is damaged once at most: a responder does not answer a
+/// damaged one.
+fn count_damaged(damage: &Damage, measurement: &mut Measurement) {
+    let [forward, reverse] = [&damage.forward, &damage.reverse].map(|way| Some(way.as_ref()?.probes));
+    measurement.forward.packets.corrupted = forward;
+    measurement.reverse.packets.corrupted = reverse;
+    if measurement.traffic.direction == ProbeDirection::RoundTrip {
+        measurement.round_trip.packets.corrupted =
+            forward.zip(reverse).map(|(forward, reverse)| forward.saturating_add(reverse));
+    }
+}
+
 /// That of a long stream only the beginning was searched for patterns.
 fn only_until((packets, until_ns): (usize, i64)) -> MeasurementWarning {
     MeasurementWarning::FindingsLimited {
@@ -609,6 +625,10 @@ fn warnings(
         warnings.push(MeasurementWarning::DatagramsRejected { rejected: rejected.clone(), one_way });
     }
     warnings.extend(stream.replies.other_length.map(MeasurementWarning::ReplyLengthDiffers));
+    let has_forward = stream.traffic.direction != ProbeDirection::Reverse;
+    if stream.damage.as_ref().is_some_and(|damage| has_forward && damage.forward.is_none()) {
+        warnings.push(MeasurementWarning::DamageUncounted);
+    }
     let errors = stream.checksum_errors;
     if [errors.sender, errors.responder].into_iter().flatten().any(|count| count > 0) {
         warnings.push(MeasurementWarning::ChecksumErrors(errors));

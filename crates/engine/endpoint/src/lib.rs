@@ -1,6 +1,6 @@
 //! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
-//! what is known of the host's clock, the monitor that reports what happens to the host during a run, cross traffic, marks of
-//! packets beyond a traffic profile, and ends of RSVP flows.
+//! what is known of the host's clock, the monitor that reports what happens to the host during a run, counts of damaged probes,
+//! cross traffic, marks of packets beyond a traffic profile, and ends of RSVP flows.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -19,6 +19,7 @@ pub mod byte_stream;
 pub mod card;
 pub mod circumstances;
 pub mod clock_sync;
+pub mod damage;
 mod error;
 pub mod host_events;
 pub mod host_monitor;

@@ -12,7 +12,7 @@ use romer_endpoint::host_events::far_words;
 use romer_endpoint::names::with_zone;
 use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
-use romer_record::document::{Chrony, ClockSync, Pps, Ptp};
+use romer_record::document::{Chrony, ClockSync, DamagedProbes, Pps, Ptp};
 use romer_record::event::{Event, ProtocolFault};
 use romer_record::log::{Card, Entry, ResponderDeparture, ResponderRecord};
 use romer_record::plausible::SPANS;
@@ -20,9 +20,9 @@ use romer_report::event::protocol_fault;
 use romer_report::warning::Text as _;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, ClientHello, CodecError, ComplaintCode, Decoder, FEATURES, Granted, Inbox, KEEP_ALIVE,
-    LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest, SILENCE,
-    ServerHello, SessionTotals, VERSION, hex, possession, unhex,
+    Challenge, ClientHello, CodecError, ComplaintCode, Damaged, Decoder, FEATURES, Granted, Inbox,
+    KEEP_ALIVE, LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest,
+    SILENCE, ServerHello, SessionTotals, VERSION, hex, possession, unhex,
 };
 use romer_units::Duration;
 use romer_wire::stamp::Key;
@@ -103,6 +103,10 @@ impl Budget {
             }
             Message::End(end) => {
                 (end.clock_sync.as_ref().is_none_or(ClockSync::is_plausible), ProtocolFault::ImplausibleTimes)
+            }
+            Message::Damaged(damaged) => {
+                let is_possible = damaged.forward.as_ref().is_none_or(DamagedProbes::is_plausible);
+                (is_possible, ProtocolFault::ImpossibleNumbers)
             }
             Message::Welcome(welcome) if welcome.test_port == 0 => (false, ProtocolFault::NoTestPort),
             Message::Welcome(welcome) => (
@@ -212,6 +216,8 @@ pub(super) struct ResponderReport {
     pub(super) places: Vec<(String, Option<[i64; 2]>)>,
     /// What happened to it, in its own words and times.
     pub(super) events: Vec<Event>,
+    /// The damaged probes that came to it.
+    pub(super) damaged: Option<Damaged>,
     /// That it will not do what it was told.
     pub(super) objection: Option<String>,
 }
@@ -230,6 +236,7 @@ impl ResponderReport {
                 self.places.push((associated.address, associated.moved_ns));
             }
             Message::Events(events) => self.events.extend(events.events),
+            Message::Damaged(damaged) => self.damaged = Some(damaged),
             Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
                 self.objection = Some(far_words(&complaint.message));
             }

@@ -68,10 +68,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration as StdDuration, SystemTime};
 
+use romer_endpoint::damage::DamageMonitor;
 use romer_host::ending::{self, Stage};
 use romer_host::socket::Waker;
 use romer_host::{clock, host_info};
-use romer_record::document::{Measurement, ProbeDirection};
+use romer_record::document::{Damage, Measurement, ProbeDirection};
 use romer_record::manifest::{EarlyEnd, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
@@ -375,6 +376,9 @@ fn exchange(
     for ((number, stream), late) in streams.iter_mut().enumerate().zip(late) {
         stream.manifest.replies = stream.shared.replies();
         stream.manifest.checksum_errors.sender = checksum_errors;
+        let [forward, reverse] =
+            [stream.far_damage.take(), stream.damage.take().and_then(DamageMonitor::finish)];
+        stream.manifest.damage = stream.shared.pattern.map(|_| Box::new(Damage { forward, reverse }));
         stream.manifest.events = happenings.events_of(number);
         stream.manifest.events.extend(late);
         stream.manifest.metadata.clock_sync_end = Some(happenings.clock_sync());
@@ -497,7 +501,8 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
             stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
         let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
             .with_key(stream.shared.key.clone())
-            .with_in_packet_stamps(stream.shared.in_packet_stamps);
+            .with_in_packet_stamps(stream.shared.in_packet_stamps)
+            .with_pattern(stream.shared.pattern);
         let (shared, reader) = (Arc::clone(&stream.shared), Arc::clone(reader));
         legs.push(StreamSender { shared, reader, probes, lead: stream.lead });
     }
@@ -603,6 +608,9 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for other in parts.iter().skip(1).map(|part| &part.manifest) {
             manifest.replies += &other.replies;
+            if let (Some(damage), Some(other)) = (&mut manifest.damage, other.damage.clone()) {
+                **damage = std::mem::take(&mut **damage).or(*other);
+            }
             // Both directions are between the same hosts.
             let errors = &mut manifest.checksum_errors;
             errors.responder = errors.responder.max(other.checksum_errors.responder);

@@ -7,8 +7,9 @@ use std::sync::mpsc::Receiver;
 use romer_clock::skew::{Estimator, Method, method_of, so_far};
 use romer_host::clock;
 use romer_metrics::summary;
-use romer_record::document::{ClockSoFar, ProbeDirection, STREAM, StreamInterval};
+use romer_record::document::{ClockSoFar, ProbeDirection, STREAM, StreamInterval, StreamReturn};
 use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::note::Notice;
 use romer_store::{LogThread, Watermark};
 use romer_units::{Direction, Duration, Monotonic, Timestamp, saturating_sum};
 
@@ -62,11 +63,39 @@ impl Clocks {
         (asked != Method::None).then_some(Self { estimator, next: started + ESTIMATED[0], so_far })
     }
 
+    /// The error of delays at `until_ns` after the first, relative to it, by the interval of the skew, nanoseconds.
+    fn error_ns(&self, until_ns: f64) -> Option<f64> {
+        let [low, high] = self.so_far.skew_interval_ppm?;
+        Some((high - low) / 2.0 * 1e-6 * until_ns)
+    }
+
     fn take(&mut self, seen: &LiveDelay) {
         let Some([t2, t3]) = seen.there_ns else { return };
         let [t1, t4] = seen.here_ns;
         self.estimator.push(Direction::Forward, Timestamp::from_nanos(t1), Timestamp::from_nanos(t2));
         self.estimator.push(Direction::Reverse, Timestamp::from_nanos(t3), Timestamp::from_nanos(t4));
+    }
+}
+
+impl Watched {
+    /// A reply that was just taken in.
+    fn returned(&mut self, seen: &LiveDelay) -> StreamReturn {
+        let one_way = self.one_way.as_mut();
+        let (ways, until_ns) =
+            one_way.map_or(([None, None], 0.0), |so_far| (so_far.returned(seen), so_far.until_ns()));
+        let [forward, reverse] = ways;
+        let clocks = self.clocks.as_ref();
+        StreamReturn {
+            schema: STREAM.into(),
+            stream: self.number,
+            sequence: seen.sequence,
+            departure_ns: seen.here_ns[0],
+            round_trip_delay_ns: seen.round_trip_ns,
+            forward,
+            reverse,
+            skew_ppm: clocks.and_then(|clocks| clocks.so_far.skew_ppm),
+            delay_error_ns: clocks.and_then(|clocks| clocks.error_ns(until_ns)),
+        }
     }
 }
 
@@ -76,6 +105,8 @@ pub(super) struct Live {
     seen: Receiver<LiveDelay>,
     kept: Arc<Watermark>,
     every: Duration,
+    /// Each return is told.
+    tells_returns: bool,
     started: Timestamp<Monotonic>,
     next: Timestamp<Monotonic>,
 }
@@ -108,6 +139,7 @@ impl Live {
             seen,
             kept: Arc::clone(log.kept()),
             every: options.report_every,
+            tells_returns: options.report_returns,
             started,
             next: started + options.report_every,
         }
@@ -131,11 +163,14 @@ impl Live {
             if let Some(one_way) = &mut stream.one_way {
                 one_way.take(&seen);
             }
+            if self.tells_returns {
+                observer.on_return(&stream.returned(&seen));
+            }
         }
         let now = clock::monotonic_now();
         let is_over = now >= self.next;
         if is_over {
-            self.estimate(now);
+            self.estimate(now, observer);
             self.report(now, observer);
             // A look that came late does not make the following ones late.
             while self.next <= now {
@@ -151,15 +186,22 @@ impl Live {
         self.look(observer);
     }
 
-    /// Estimates the clocks of the stream that has waited longest for it: of one, so that this thread is soon back.
-    fn estimate(&mut self, now: Timestamp<Monotonic>) {
-        let known =
-            self.streams.iter_mut().filter_map(|stream| Some((stream.clocks.as_mut()?, &mut stream.one_way)));
-        let due = known.filter(|(clocks, _)| clocks.next <= now);
-        if let Some((clocks, one_way)) = due.min_by_key(|(clocks, _)| clocks.next) {
+    /// Estimates the clocks of the stream that has waited longest for it: of one, so that this thread is soon back. Tells where that
+    /// moves earlier delays by more than their stated error.
+    fn estimate(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
+        let known = self
+            .streams
+            .iter_mut()
+            .filter_map(|stream| Some((stream.clocks.as_mut()?, &mut stream.one_way, stream.number)));
+        let due = known.filter(|(clocks, ..)| clocks.next <= now);
+        if let Some((clocks, one_way, number)) = due.min_by_key(|(clocks, ..)| clocks.next) {
+            let stated = one_way.as_ref().and_then(|one_way| clocks.error_ns(one_way.until_ns()));
             clocks.so_far = so_far(&clocks.estimator);
             if let Some(one_way) = one_way {
                 clocks.so_far.revision_ns = one_way.estimate(clocks.so_far.skew_ppm);
+            }
+            if let Some(notice) = revised(clocks.so_far.revision_ns, stated) {
+                observer.on_note(number, &notice.into());
             }
             let share = Duration::from_nanos((now - self.started).as_nanos() / SHARE);
             clocks.next = now + share.clamp(ESTIMATED[0], ESTIMATED[1]);
@@ -206,6 +248,12 @@ impl Live {
     }
 }
 
+/// What is told where an estimate moves earlier delays by more than the error that was stated for them.
+fn revised(revision_ns: Option<f64>, stated_ns: Option<f64>) -> Option<Notice> {
+    let (revision_ns, error_ns) = revision_ns.zip(stated_ns)?;
+    (revision_ns > error_ns).then_some(Notice::DelaysRevised { revision_ns, error_ns })
+}
+
 /// The one-way delays of a stream of round trips.
 fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
     let is_one_clock = stream.clock_relation != ClockRelation::Unknown;
@@ -227,6 +275,15 @@ mod tests {
     fn an_interval_that_ends_before_the_next_look_is_not_overslept() {
         let paused = |left| pause(Duration::from_millis(50), Duration::from_millis(left));
         assert_eq!([20, 70, -3].map(paused), [20, 50, 1].map(Duration::from_millis));
+    }
+    /// Earlier delays are revised where they move by more than their stated error, and not where none was stated.
+    #[test]
+    fn revisions_beyond_the_error_are_told() {
+        let told = Notice::DelaysRevised { revision_ns: 5e3, error_ns: 4e3 };
+        assert_eq!(revised(Some(5e3), Some(4e3)), Some(told));
+        for (revision, stated) in [(Some(4e3), Some(4e3)), (Some(5e3), None), (None, Some(4e3))] {
+            assert_eq!(revised(revision, stated), None);
+        }
     }
     use romer_record::document::Traffic;
     use romer_record::manifest::SkewRequest;
@@ -261,7 +318,8 @@ mod tests {
             let (there, back) = (1_000_000 + n * 7_919 % 90_000, 1_500_000 + n * 104_729 % 80_000);
             let (t2, t3) = (far(t1 + there), far(t1 + there + 50_000));
             let here_ns = [t1, t1 + there + 50_000 + back];
-            clocks.take(&LiveDelay { stream: 0, round_trip_ns: 0, there_ns: Some([t2, t3]), here_ns });
+            let there_ns = Some([t2, t3]);
+            clocks.take(&LiveDelay { stream: 0, sequence: 0, round_trip_ns: 0, there_ns, here_ns });
         }
         let found = so_far(&clocks.estimator);
         let [low, high] = found.skew_interval_ppm.unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_endpoint::host_events::reported_by_responder;
 use romer_host::ending::Stage;
-use romer_record::document::ProbeDirection;
+use romer_record::document::{DamagedProbes, ProbeDirection};
 use romer_record::event::{Event, EventKind};
 use romer_record::note::{LogGap, Notice};
 use romer_session::control::{Message, SessionTotals};
@@ -68,7 +68,7 @@ pub(super) fn bring_home(
         let (shared, manifest, late) = (&stream.shared, &stream.manifest, &mut late[place]);
         // What is asked of a far end that this host has no way to, or that another stream asked in vain, nobody answers.
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
-        let (mut records, mut said) = (0_u64, Instant::now());
+        let (mut records, mut said, mut damaged) = (0_u64, Instant::now(), None::<DamagedProbes>);
         let coming = Stage::begin(LOG + LAST);
         let mut keep = |told: ResponderReport| {
             if !told.entries.is_empty() {
@@ -79,6 +79,9 @@ pub(super) fn bring_home(
             if !told.entries.is_empty() && said.elapsed() >= SAY {
                 said = Instant::now();
                 observer.on_note(number, &Notice::LogArriving { records }.into());
+            }
+            if let Some(told) = &told.damaged {
+                damaged.clone_from(&told.forward);
             }
             // Nothing is in a hurry any more.
             let of_probes = told.entries.iter().filter(|entry| shared.may_be_of_probe(entry));
@@ -125,6 +128,7 @@ pub(super) fn bring_home(
         stream.manifest.checksum_errors.responder = end.as_ref().and_then(|end| end.checksum_errors);
         stream.bad_tag = end.as_ref().map_or(0, |end| end.bad_tag);
         stream.manifest.metadata.responder_clock_sync_end = end.and_then(|end| end.clock_sync);
+        stream.far_damage = damaged;
         stream.manifest.responder_log_complete = lost == Some(0);
         stream.fault = conversation.fault();
         let lacks = match stream.fault {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use romer_record::document::StreamInterval;
+use romer_record::document::{StreamInterval, StreamReturn};
 use romer_record::note::Note;
 
 /// Who is told how a measurement goes on. `()` ignores it.
@@ -13,6 +13,8 @@ pub trait Observer {
     fn on_note(&mut self, stream: u16, note: &Note);
     /// What happened up to now.
     fn on_interval(&mut self, interval: &StreamInterval);
+    /// A probe of a round trip is back, if [`crate::MeasureOptions::report_returns`] is set.
+    fn on_return(&mut self, _returned: &StreamReturn) {}
 }
 
 impl Observer for () {

@@ -6,7 +6,7 @@
 //! delays that were told before; by how much is told with it.
 
 use romer_metrics::summary;
-use romer_record::document::{DelayKind, StreamWay, Synchronisation};
+use romer_record::document::{DelayKind, ReturnedWay, StreamWay, Synchronisation};
 
 use super::receiving::LiveDelay;
 
@@ -35,14 +35,24 @@ struct Way {
     fresh: Vec<Stamped>,
     /// The least delay of each stretch.
     least: Vec<Stamped>,
-    last: Option<f64>,
+    latest: Option<Stamped>,
+    /// The least delay at the rate that is known, as of the last call of [`Way::corrected_latest`].
+    lowest: Option<f64>,
     /// The interarrival jitter of RFC 3550.
     jitter: Option<f64>,
 }
 
 impl Way {
     const fn new(sign: f64) -> Self {
-        Self { sign, base: None, fresh: Vec::new(), least: Vec::new(), last: None, jitter: None }
+        Self {
+            sign,
+            base: None,
+            fresh: Vec::new(),
+            least: Vec::new(),
+            latest: None,
+            lowest: None,
+            jitter: None,
+        }
     }
 
     fn take(&mut self, at: f64, delay_ns: i64, base: i64, stretch: f64) {
@@ -59,15 +69,27 @@ impl Way {
             }
             _ => self.least.push(stamped),
         }
-        if let Some(last) = self.last.replace(stamped.delay) {
+        if let Some(last) = self.latest.replace(stamped) {
             let jitter = self.jitter.unwrap_or(0.0);
-            self.jitter = Some(jitter + ((stamped.delay - last).abs() - jitter) / 16.0);
+            self.jitter = Some(jitter + ((stamped.delay - last.delay).abs() - jitter) / 16.0);
         }
     }
 
     /// A delay without what the rate of the clocks has added to it since the first.
     fn corrected(&self, stamped: Stamped, rate_ppm: f64) -> f64 {
         stamped.delay - self.sign * rate_ppm * 1e-6 * stamped.at
+    }
+
+    /// The latest delay without the effect of the rate; unless it is absolute, above the least so far. To be called after each
+    /// delay.
+    fn corrected_latest(&mut self, kind: DelayKind, rate_ppm: f64) -> Option<f64> {
+        let latest = self.corrected(self.latest?, rate_ppm);
+        let lowest = match self.lowest {
+            Some(lowest) => lowest.min(latest),
+            None => self.least.iter().map(|one| self.corrected(*one, rate_ppm)).fold(latest, f64::min),
+        };
+        self.lowest = Some(lowest);
+        Some(if kind == DelayKind::Absolute { latest } else { latest - lowest })
     }
 
     /// What became known in an interval; `None` where nothing did.
@@ -152,11 +174,30 @@ impl OneWaySoFar {
     pub(super) fn estimate(&mut self, rate_ppm: Option<f64>) -> Option<f64> {
         let now = rate_ppm.or(self.rate_ppm)?;
         let before = self.rate_ppm.replace(now).unwrap_or(0.0);
+        self.ways.iter_mut().for_each(|way| way.lowest = None);
         if self.kind == DelayKind::Absolute {
             // The rate of synchronised clocks is not taken out of their delays.
             return None;
         }
         Some((now - before).abs() * 1e-6 * self.until)
+    }
+
+    /// Time from the first departure to the latest, nanoseconds.
+    pub(super) const fn until_ns(&self) -> f64 {
+        self.until
+    }
+
+    /// Both directions of a reply that was just taken in. To be called after each.
+    pub(super) fn returned(&mut self, seen: &LiveDelay) -> [Option<ReturnedWay>; 2] {
+        let Some([t2, t3]) = seen.there_ns else { return [None, None] };
+        let [t1, t4] = seen.here_ns;
+        let (delay_kind, rate) = (self.kind, self.rate_ppm.unwrap_or(0.0));
+        let of = |way: &mut Way, stamp_difference_ns| {
+            let delay_ns = way.corrected_latest(delay_kind, rate)?;
+            Some(ReturnedWay { delay_kind, delay_ns, stamp_difference_ns })
+        };
+        let [forward, reverse] = &mut self.ways;
+        [of(forward, t2.saturating_sub(t1)), of(reverse, t4.saturating_sub(t3))]
     }
 
     /// What became known of each direction since it was last asked.
@@ -187,6 +228,7 @@ mod tests {
             let t4 = t2 + 3_000_000;
             LiveDelay {
                 stream: 0,
+                sequence: number.unsigned_abs(),
                 round_trip_ns: t4 - t1,
                 there_ns: Some([far(t2), far(t2)]),
                 here_ns: [t1, t4],
@@ -221,6 +263,28 @@ mod tests {
         assert_eq!(ways.estimate(None), Some(0.0), "what is not known any more is as it was");
     }
 
+    /// Each reply has its own corrected delays, above the least so far: of the clocks' rate nothing is left in them once it is
+    /// known.
+    #[test]
+    fn each_reply_is_corrected() {
+        let mut ways = OneWaySoFar::new(false);
+        for reply in replies(30, 3_000) {
+            ways.take(&reply);
+            let [forward, reverse] = ways.returned(&reply).map(Option::unwrap);
+            assert_eq!(forward.stamp_difference_ns, reply.there_ns.unwrap()[0] - reply.here_ns[0]);
+            assert!(forward.delay_ns >= 0.0 && reverse.delay_ns >= 0.0);
+        }
+        ways.estimate(Some(30.0));
+        for (number, reply) in replies(30, 3_020).enumerate().skip(3_000) {
+            ways.take(&reply);
+            let [forward, reverse] = ways.returned(&reply).map(|way| way.unwrap().delay_ns);
+            let waited = if number % 10 == 9 { 5e6 } else { 0.0 };
+            assert!((forward - waited).abs() < 1e3 && reverse < 1e3, "{number}: {forward}, {reverse}");
+        }
+        let unstamped = LiveDelay { there_ns: None, ..replies(0, 1).next().unwrap() };
+        assert_eq!(ways.returned(&unstamped), [None, None]);
+    }
+
     /// The least of long streams is kept in a bounded number of stretches.
     #[test]
     fn memory_is_bounded() {
@@ -237,7 +301,9 @@ mod tests {
     #[test]
     fn one_clock_is_absolute() {
         let mut ways = OneWaySoFar::new(true, None);
-        ways.take(&LiveDelay { stream: 0, round_trip_ns: 5, there_ns: Some([7, 8]), here_ns: [5, 11] });
+        let reply =
+            LiveDelay { stream: 0, sequence: 0, round_trip_ns: 5, there_ns: Some([7, 8]), here_ns: [5, 11] };
+        ways.take(&reply);
         let [forward, reverse] = ways.told().map(|way| way.unwrap().delay_median_ns);
         assert_eq!((forward, reverse), (Some(2.0), Some(3.0)));
     }

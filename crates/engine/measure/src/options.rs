@@ -13,6 +13,7 @@ use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::oneway_probe;
+use romer_wire::pattern::Carrier;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key, in_packet};
 
 use romer_analyze::WAITING_TIME;
@@ -108,6 +109,11 @@ pub struct MeasureOptions {
     /// delays while the run goes on. That takes some 40 octets a probe of the way from there, which is not without effect
     /// on narrow ones; far ends of earlier versions tell them at the end all the same.
     pub live_delays: bool,
+    /// Report each round trip as it is back ([`crate::Observer::on_return`]).
+    pub report_returns: bool,
+    /// Count damaged probes at both ends, and the bits that were flipped. Probes have a pattern behind their fields, and are as
+    /// large as that needs. This takes the capability `CAP_NET_RAW` at an end to which probes come.
+    pub count_damage: bool,
     /// How the threads that send and receive are run.
     pub threads: ThreadOptions,
 }
@@ -143,6 +149,8 @@ impl MeasureOptions {
             at: None,
             report_every: Duration::from_millis(250),
             live_delays: false,
+            report_returns: false,
+            count_damage: false,
             threads: ThreadOptions::default(),
         }
     }
@@ -194,6 +202,37 @@ impl ProbeContent {
     }
 }
 
+/// What probes must have room for, besides the fields of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// What a reflected one holds.
+    content: ProbeContent,
+    /// They have a pattern, by which damage is counted.
+    has_pattern: bool,
+}
+
+impl Contents {
+    /// What the probes of a run have.
+    pub(super) fn of_run(options: &MeasureOptions) -> Self {
+        Self { content: options.content(), has_pattern: options.count_damage }
+    }
+
+    /// What carries the pattern of probes in this direction.
+    pub(super) const fn carrier(self, way: ProbeDirection) -> Carrier {
+        match (way, self.content) {
+            (ProbeDirection::RoundTrip, ProbeContent::Plain | ProbeContent::InPacketStamps) => Carrier::Stamp,
+            (ProbeDirection::RoundTrip, ProbeContent::Authenticated) => Carrier::AuthenticatedStamp,
+            (ProbeDirection::Forward | ProbeDirection::Reverse | ProbeDirection::Both, _) => Carrier::OneWay,
+        }
+    }
+
+    /// The smallest payload of a probe with a pattern, octets; 0 if there is none.
+    fn pattern_payload(self, way: ProbeDirection) -> u32 {
+        let payload = if self.has_pattern { self.carrier(way).shortest_payload() } else { 0 };
+        u32::try_from(payload).unwrap_or(u32::MAX)
+    }
+}
+
 /// Octets of IP and UDP header.
 pub(super) fn header_octets(address: SocketAddr) -> u32 {
     IpVersion::from_address(address).headers()
@@ -207,8 +246,9 @@ pub(super) fn schedule_of(
     stream: &StreamOptions,
     address: SocketAddr,
     way: ProbeDirection,
-    content: ProbeContent,
+    contents: Contents,
 ) -> Result<(Request, Schedule), EndpointError> {
+    let Contents { keyed, .. } = contents;
     let header = header_octets(address);
     let (flag, octets, added) = match stream.size {
         ProbeSize::Natural => ("traffic", None, 0),
@@ -248,10 +288,18 @@ pub(super) fn schedule_of(
             natural + added
         )));
     }
+    let with_pattern = contents.pattern_payload(way);
+    if let (Some(octets), true) = (octets, asked.is_some_and(|payload| payload < with_pattern)) {
+        return Err(EndpointError::Usage(format!(
+            "packet too small ({flag} {octets}): a probe of which damage is counted has a pattern; use at least {} bytes, or measure \
+             without --checksum header",
+            with_pattern + added
+        )));
+    }
     let version = IpVersion::from_address(address);
     let request = Request { size: asked, version, ..stream.traffic.clone() };
     let schedule = checked(&request)?;
-    let least = floor(stream, &schedule, way, content);
+    let least = floor(stream, &schedule, way, contents);
     if let (TrafficModel::TokenBucket(bucket), None) = (&request.model, asked)
         && schedule.size() < least
     {
@@ -269,12 +317,12 @@ pub(super) fn schedule_of(
 /// # Errors
 /// [`EndpointError::Usage`], which names the option in brackets.
 pub fn check_sizes(options: &MeasureOptions) -> Result<(), EndpointError> {
-    let content = options.content();
+    let contents = Contents::of_run(options);
     options.streams.iter().try_for_each(|stream| {
         let fits = |address: IpAddr| {
             let address = SocketAddr::new(address, 0);
-            let (_, schedule) = schedule_of(stream, address, options.direction, content)?;
-            payloads(stream, &schedule, options.direction, address, None, content).map(drop)
+            let (_, schedule) = schedule_of(stream, address, options.direction, contents)?;
+            payloads(stream, &schedule, options.direction, address, None, contents).map(drop)
         };
         fits(Ipv4Addr::UNSPECIFIED.into()).or_else(|_| fits(Ipv6Addr::UNSPECIFIED.into()))
     })
@@ -299,14 +347,15 @@ pub(super) fn floor(
     stream: &StreamOptions,
     schedule: &Schedule,
     way: ProbeDirection,
-    content: ProbeContent,
+    contents: Contents,
 ) -> u32 {
-    match stream.size {
+    let least = match stream.size {
         ProbeSize::Natural if way.is_one_way() && schedule.size() > 0 => SHORTEST_ONE_WAY,
         ProbeSize::Natural if way.is_one_way() => STAMP_PAYLOAD,
-        ProbeSize::Natural => content.natural(),
-        ProbeSize::Payload(_) | ProbeSize::Packet(_) => 0,
-    }
+        ProbeSize::Natural => contents.content.natural(),
+        ProbeSize::Payload(_) | ProbeSize::Packet(_) => return 0,
+    };
+    least.max(contents.pattern_payload(way))
 }
 
 /// The UDP payloads of a stream's probes to `address`, over a path of `mtu` octets where that is known.
@@ -316,11 +365,11 @@ pub(super) fn payloads(
     way: ProbeDirection,
     address: SocketAddr,
     mtu: Option<u32>,
-    content: ProbeContent,
+    contents: Contents,
 ) -> Result<Payloads, EndpointError> {
     let header = header_octets(address);
     let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
-    let payloads = schedule.payloads(floor(stream, schedule, way, content));
+    let payloads = schedule.payloads(floor(stream, schedule, way, contents));
     let (flag, added) = match stream.size {
         ProbeSize::Natural => ("traffic", 0),
         ProbeSize::Payload(_) => ("--size", 0),

@@ -13,7 +13,7 @@ use romer_record::document::ProbeDirection;
 use romer_record::manifest::StampRequest;
 use romer_traffic::{Payloads, Request, Schedule};
 
-use super::options::{MeasureOptions, StreamOptions, TTL, floor, payloads, schedule_of};
+use super::options::{Contents, MeasureOptions, StreamOptions, TTL, floor, payloads, schedule_of};
 
 /// What is to be sent to one address of a target, checked before anybody is called there.
 pub(super) struct Plan {
@@ -39,9 +39,10 @@ impl Plan {
         let local = local_address(options, address)?;
         let card =
             if options.stamp == StampRequest::Nic { Some(card(options, cards, address)?) } else { None };
-        let (traffic, schedule) = schedule_of(stream, address, way, options.content())?;
-        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), options.content())?;
-        let floor = floor(stream, &schedule, way, options.content());
+        let contents = Contents::of_run(options);
+        let (traffic, schedule) = schedule_of(stream, address, way, contents)?;
+        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), contents)?;
+        let floor = floor(stream, &schedule, way, contents);
         // What is wrong with where probes are to leave from is told before anybody is called from there.
         bind(options, local, &socket_options(options))?;
         Ok(Self { address, local, card, traffic, schedule, payloads, floor })

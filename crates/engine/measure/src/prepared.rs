@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
+use romer_endpoint::damage::DamageMonitor;
+use romer_record::document::DamagedProbes;
 use romer_record::event::{Event, EventKind, EventLocation, ProtocolFault};
 use romer_record::manifest::{EarlyEnd, Stream};
 use romer_record::note::Notice;
@@ -40,6 +42,10 @@ pub(super) struct Prepared {
     pub(super) instead: Option<MeasurementWarning>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
+    /// Counts the damaged probes that come to this host.
+    pub(super) damage: Option<DamageMonitor>,
+    /// The damaged probes that came to the far end, as it told.
+    pub(super) far_damage: Option<DamagedProbes>,
     /// Datagrams that came there, named this stream and were none of its probes.
     pub(super) bad_tag: u64,
     /// What the far end did that it must not, so that its conversation was closed.

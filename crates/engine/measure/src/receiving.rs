@@ -37,6 +37,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LiveDelay {
     pub(super) stream: u16,
+    /// Number of the probe.
+    pub(super) sequence: u64,
     pub(super) round_trip_ns: i64,
     /// Arrived at the far end and left there, by what its packet tells.
     pub(super) there_ns: Option<[i64; 2]>,
@@ -280,7 +282,7 @@ fn seen(stream: &Shared, entry: &Entry, departure: Option<i64>) -> Option<LiveDe
     let there_ns = told_t2_ns.zip(*told_t3_ns).map(|(t2, t3)| [t2, t3]);
     let there = there_ns.map_or(0, |[t2, t3]| t3.saturating_sub(t2));
     let round_trip_ns = t4.saturating_sub(t1).saturating_sub(there);
-    Some(LiveDelay { stream: stream.number, round_trip_ns, there_ns, here_ns: [t1, t4] })
+    Some(LiveDelay { stream: stream.number, sequence: *sequence, round_trip_ns, there_ns, here_ns: [t1, t4] })
 }
 
 fn collect_stamps(

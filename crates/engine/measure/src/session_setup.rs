@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_endpoint::card::Cards;
+use romer_endpoint::damage::{DamageMonitor, WatchedProbes};
 use romer_endpoint::names::with_zone;
 use romer_endpoint::{EndpointError, circumstances};
 use romer_host::host_info;
@@ -17,11 +18,12 @@ use romer_session::control::{self, ReverseStreamRequest, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Direction, Duration};
+use romer_wire::pattern::Pattern;
 use romer_wire::{oneway_probe, stamp};
 
 use super::far::Conversation;
 use super::options::MeasureOptions;
-use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets};
+use super::options::{Contents, ProbeSize, StreamOptions, TTL, checked, floor, header_octets};
 use super::plan::{Plan, bind, socket_options, with_port};
 use super::prepared::{Prepared, REPETITION};
 use super::reaching::{self, Reached};
@@ -73,6 +75,7 @@ pub(super) fn prepare(
     let (interval, count) = asked(&traffic, &schedule);
     let longest = i64::try_from(count).ok().and_then(|count| interval.checked_mul(count));
     let longest = longest.unwrap_or(Duration::MAX);
+    let pattern = options.count_damage.then(|| Pattern::new(u32::from_be_bytes(circumstances::random())));
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
     if conversation.is_none() {
         relate_clocks(options, &mut manifest, address)?;
@@ -112,6 +115,9 @@ pub(super) fn prepare(
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
+        if let Some(pattern) = pattern.filter(|_| conversation.welcome.has(control::DAMAGE)) {
+            conversation.send(&control::Message::CountDamage(control::CountDamage { tag: pattern.tag() }));
+        }
         let drawn = grant.key.map(|drawn| possession::probe_key(options.key.as_deref(), drawn));
         identity.session = drawn.map(|key| session_of(ssid, way, key));
     }
@@ -120,8 +126,10 @@ pub(super) fn prepare(
             .by_interface(options.interface.clone())
             .with_key(options.key.clone())
             .with_in_packet_stamps(options.has_in_packet_stamps())
-            .with_card(card),
+            .with_card(card)
+            .with_pattern(pattern),
     );
+    let damage = monitor(options, &shared)?;
     let conversation =
         conversation.map(|conversation| associate(conversation, &shared, options.ttl)).transpose()?;
     let interval = schedule.interval();
@@ -137,12 +145,32 @@ pub(super) fn prepare(
         conversation,
         instead,
         far_drops: 0,
+        damage,
+        far_damage: None,
         bad_tag: 0,
         fault: None,
         pathfinder: None,
         resuming: Resuming::default(),
         has_way: true,
     })
+}
+
+/// What counts the damaged probes that come to this host, if that is requested and any come.
+fn monitor(options: &MeasureOptions, shared: &Shared) -> Result<Option<DamageMonitor>, EndpointError> {
+    let Some(pattern) = shared.pattern.filter(|_| shared.way != ProbeDirection::Forward) else {
+        return Ok(None);
+    };
+    let probes = WatchedProbes {
+        pattern,
+        carrier: Contents::of_run(options).carrier(shared.way),
+        is_ipv6: shared.target.ip().to_canonical().is_ipv6(),
+        port: shared.socket.local_address().port(),
+    };
+    let refused = |error| {
+        let mend = "run as root, or `sudo setcap cap_net_raw+ep $(command -v romer)`";
+        EndpointError::host("count damaged probes", "--checksum header", mend, error)
+    };
+    DamageMonitor::start(probes).map(Some).map_err(refused)
 }
 
 /// Relates the clocks of a stream by what both hosts and the user state.
@@ -251,7 +279,7 @@ pub(super) fn unreachable(
         ProbeSize::Natural | ProbeSize::Packet(_) => None,
     };
     let schedule = checked(&Request { size, ..stream.traffic.clone() })?;
-    let payloads = schedule.payloads(floor(stream, &schedule, options.direction, options.content()));
+    let payloads = schedule.payloads(floor(stream, &schedule, options.direction, Contents::of_run(options)));
     let now = rfc3339_now();
     let manifest = manifest(options, stream, &schedule, payloads, None);
     Ok(Stream { ended: Some(now), unreachable: Some(why), ..manifest })
@@ -333,6 +361,7 @@ fn manifest(
         address: target.map(|target| target.to_string()),
         replies: Default::default(),
         checksum_errors: Default::default(),
+        damage: None,
         events: Vec::new(),
     }
 }

@@ -16,6 +16,7 @@ use romer_session::control::SILENCE;
 use romer_session::sender::{EchoedFields, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe::Session;
+use romer_wire::pattern::Pattern;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     pub(super) key: Option<Arc<Key>>,
     /// Programs of the kernel write the stamps into the probes.
     pub(super) in_packet_stamps: bool,
+    /// What probes have behind their fields, if their damage is counted.
+    pub(super) pattern: Option<Pattern>,
     /// The interface that was asked for, by which alone they go and come.
     pub(super) interface: Option<String>,
     /// The network card that stamps them, if one is to: one or none.
@@ -151,6 +154,7 @@ impl Shared {
             echoes: Arc::new(EchoedFields::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
             in_packet_stamps: false,
+            pattern: None,
             interface: None,
             card: Vec::new(),
             sent: AtomicU64::new(0),
@@ -189,6 +193,11 @@ impl Shared {
     /// The same, of which programs of the kernel stamp the probes, if `in_packet_stamps`.
     pub(super) fn with_in_packet_stamps(self, in_packet_stamps: bool) -> Self {
         Self { in_packet_stamps, ..self }
+    }
+
+    /// The same, with this pattern in its probes where there is one.
+    pub(super) fn with_pattern(self, pattern: Option<Pattern>) -> Self {
+        Self { pattern, ..self }
     }
 
     /// The same, by one interface alone where one was asked for.

@@ -3,6 +3,7 @@
 mod admission;
 mod connection;
 mod connection_eviction;
+mod damage;
 mod host_events;
 mod outbox;
 pub(super) mod quotas;
@@ -38,8 +39,9 @@ use romer_session::reflector::Prefix;
 use romer_session::send_limit::SendLimit;
 use romer_units::{Direction, Dscp, Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
+use romer_wire::pattern::Carrier;
 
-use self::connection::{Connection, Granted, report_checksum_errors};
+use self::connection::{Connection, Granted, SessionDamage, report_checksum_errors};
 use self::quotas::{Allocation, NETWORKS, Quotas};
 use self::table::Slots;
 use super::current_key::CurrentKey;
@@ -382,6 +384,7 @@ impl ControlThread {
                 Action::Resume(resume) => self.resume(index, &resume),
                 Action::Open(session) => self.open(index, session),
                 Action::Start => self.start_sending(index),
+                Action::CountDamage(tag) => self.count_damage(index, tag),
                 Action::Halt => {
                     if let Some(sender) = self.sender(index) {
                         sender.halt();
@@ -488,6 +491,14 @@ impl ControlThread {
             })
         });
         let comes = request.direction == ProbeDirection::Forward;
+        let carrier = match request.direction {
+            ProbeDirection::Forward => Some(Carrier::OneWay),
+            ProbeDirection::Reverse => None,
+            ProbeDirection::RoundTrip | ProbeDirection::Both if self.key.is_some() => {
+                Some(Carrier::AuthenticatedStamp)
+            }
+            ProbeDirection::RoundTrip | ProbeDirection::Both => Some(Carrier::Stamp),
+        };
         // A round trip's probes come, too.
         let rate = if request.stream.is_some() { 0 } else { request.rate() };
         let peer = self.connections[index].peer;
@@ -496,6 +507,7 @@ impl ControlThread {
             stream: request.stream.map(|stream| (stream, (probes(Direction::Reverse), request.count))),
             path: None,
             sender: None,
+            damage: SessionDamage::new(carrier),
         });
         self.by_session.insert(number, index);
         self.next_look = self.next_look.min(clock::monotonic_now() + RECORD_POLL_INTERVAL);
@@ -522,7 +534,8 @@ impl ControlThread {
             turn: self.links.watchdog.watch(send_thread::SEND),
         };
         let limit = Arc::clone(&self.links.send_limit);
-        match ProbeSender::start(stream, *probes, *path, listener, limit, &self.pacing) {
+        let pattern = session.damage.pattern;
+        match ProbeSender::start(stream, (*probes, pattern), *path, listener, limit, &self.pacing) {
             Ok(sender) => session.sender = Some(sender),
             // The other end sees that nobody is there for it.
             Err(_) => self.close(index),

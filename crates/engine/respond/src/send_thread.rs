@@ -23,6 +23,7 @@ use romer_session::send_limit::{Excess, SendLimit, SendPart};
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
+use romer_wire::pattern::Pattern;
 
 use super::event_queue::EventQueue;
 use super::messages::{SendPath, ThreadEvent};
@@ -94,7 +95,7 @@ impl ProbeSender {
     /// In words, where the system gives no thread.
     pub(super) fn start(
         stream: &ReverseStreamRequest,
-        (probes, most): (oneway_probe::Session, u64),
+        ((probes, most), pattern): ((oneway_probe::Session, u64), Option<Pattern>),
         path: SendPath,
         listener: Listener,
         limit: Arc<Mutex<SendLimit>>,
@@ -123,6 +124,7 @@ impl ProbeSender {
             refusals: SendErrors::default(),
             is_untaken: false,
             shares: pacing.shares,
+            pattern,
         };
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let interval = schedule.interval();
@@ -224,6 +226,8 @@ struct Sending {
     is_untaken: bool,
     /// It neither spins nor runs before other threads.
     shares: bool,
+    /// What the probes have behind their fields, if their damage is counted.
+    pattern: Option<Pattern>,
 }
 
 impl Sending {
@@ -281,7 +285,8 @@ impl Sending {
         let mut buffer = vec![0; 65_535];
         let mut pacer = if self.shares { Pacer::start_sharing() } else { Pacer::start(interval) };
         let start = clock::monotonic_now() + LEAD;
-        let mut departures = Departures::new(offsets, start, Form::Compact(probes));
+        let departures = Departures::new(offsets, start, Form::Compact(probes));
+        let mut departures = departures.with_pattern(self.pattern);
         while let Some(due) = departures.next_due() {
             let late = loop {
                 if self.is_to_end() {
@@ -542,7 +547,7 @@ mod tests {
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
         let stream = ReverseStreamRequest::new(&request, 44, 0, 64);
         let sender =
-            ProbeSender::start(&stream, (probes, most), path(), listener, Arc::clone(&limit), pacing);
+            ProbeSender::start(&stream, ((probes, most), None), path(), listener, Arc::clone(&limit), pacing);
         (sender.unwrap(), limit, told)
     }
 

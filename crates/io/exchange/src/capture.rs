@@ -495,19 +495,7 @@ fn captured(
     is_aside: &dyn Fn(&[u8]) -> bool,
 ) -> Option<(Captured, Option<usize>, bool)> {
     let &Record { link, at_ns, .. } = record;
-    let dissected;
-    let (network, transport) = if link == Linktype::ETHERNET {
-        dissected = dissect::frame(octets).ok()?;
-        (dissected.network, dissected.transport)
-    } else {
-        let packet = octets.get(head(link)?..)?;
-        above(match packet.first()? >> 4 {
-            4 => NetworkHeader::Ipv4(ipv4::Packet::parse(packet).ok()?),
-            6 => NetworkHeader::Ipv6(ipv6::Packet::parse(packet).ok()?),
-            _ => return None,
-        })?
-    };
-    let Transport::Udp(datagram) = transport else { return None };
+    let (network, datagram) = dissected(octets, link)?;
     let (from, to, identification, ttl, tos): (IpAddr, IpAddr, u16, u8, u8) = match network {
         NetworkHeader::Ipv4(packet) => (
             packet.source().into(),
@@ -548,6 +536,42 @@ fn captured(
         tos,
     };
     Some((packet, (lacks > 0).then_some(kept), is_aside(beginning)))
+}
+
+/// The UDP datagram of a packet of this link, with the header that carries it.
+fn dissected(octets: &[u8], link: Linktype) -> Option<(NetworkHeader<'_>, Datagram<'_>)> {
+    let (network, transport) = if link == Linktype::ETHERNET {
+        let dissected = dissect::frame(octets).ok()?;
+        (dissected.network, dissected.transport)
+    } else {
+        let packet = octets.get(head(link)?..)?;
+        above(match packet.first()? >> 4 {
+            4 => NetworkHeader::Ipv4(ipv4::Packet::parse(packet).ok()?),
+            6 => NetworkHeader::Ipv6(ipv6::Packet::parse(packet).ok()?),
+            _ => return None,
+        })?
+    };
+    let Transport::Udp(datagram) = transport else { return None };
+    Some((network, datagram))
+}
+
+/// Hands over each UDP packet of a capture that the file has whole: its flow, its time (nanoseconds since 1970) and its payload.
+///
+/// # Errors
+/// As [`walk`].
+pub fn walk_udp(
+    inner: impl Read + Send,
+    mut each: impl FnMut(Flow, i64, &[u8]) -> Result<(), String>,
+) -> Result<Walked, CaptureFault> {
+    walk(inner, |record| {
+        let Some((network, datagram)) = dissected(record.octets, record.link) else { return Ok(()) };
+        let Some((source, destination)) = network.addresses() else { return Ok(()) };
+        let flow = Flow {
+            source: (source, datagram.source_port()),
+            destination: (destination, datagram.destination_port()),
+        };
+        each(flow, record.at_ns, datagram.payload())
+    })
 }
 
 /// Octets before the IP packet on links that are not Ethernet; what is behind them and no IP packet is left out by its

@@ -8,6 +8,7 @@
 //! how many.
 
 mod clocks;
+mod damage;
 mod distributions;
 mod drawing;
 pub(crate) mod emulated;
@@ -84,6 +85,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         figures.extend(between);
         figures.extend(clocks::location(singletons));
         figures.extend(clocks::location_shape(singletons));
+        figures.extend(damage::positions(m));
         (spacings, figures)
     };
     let (mut figures, (spacings, shapes)) = both(many, over_time, shapes);

@@ -74,6 +74,12 @@ impl Text for Notice {
                 "the run begins {} late: its preparation took that long",
                 Duration::from_nanos(*late_ns)
             ),
+            Self::DelaysRevised { revision_ns, error_ns } => {
+                let [revision, error] = [revision_ns, error_ns].map(|nanos| Duration::from_nanos_f64(*nanos).rounded());
+                format!(
+                    "a new estimate of the clock skew moves earlier one-way delays by up to {revision}; their stated error was {error}"
+                )
+            }
             Self::ResponderObjects { error } => format!("the responder does not send, and reports: {error}"),
             Self::TargetNotMeasured { error } => format!("{error}; the other targets are measured without it"),
             Self::ResponderUnreachable { ends, has_route } => unreachable(*ends, *has_route).into(),

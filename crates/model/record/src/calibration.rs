@@ -161,6 +161,20 @@ pub struct TwoRates {
     pub passed: bool,
 }
 
+/// The name of the schema of `romer calibrate --rates`.
+pub const TWO_RATES: &str = "romer/two-rates/1";
+
+/// Constant error of a network card, from two runs over one link at two rates (`romer calibrate --rates`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TwoRuns {
+    /// `romer/two-rates/1`.
+    pub schema: String,
+    /// The run at the slow rate and the run at the fast rate, as given.
+    pub runs: [String; 2],
+    /// The result. Delays are half of the round trip.
+    pub two_rates: TwoRates,
+}
+
 /// Time that the hypervisor took from this system, measured before each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostGaps {

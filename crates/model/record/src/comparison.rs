@@ -1,10 +1,11 @@
 //! The document of two measurements compared (`romer/comparison/1`).
 
+use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::{DelayKind, Limit};
-use crate::warning::ComparisonWarning;
+use crate::document::{DelayKind, Limit, Summary};
+use crate::warning::{ComparisonWarning, StampMoment};
 
 /// The name of the comparison's schema.
 pub const COMPARISON: &str = "romer/comparison/1";
@@ -26,10 +27,26 @@ pub struct Comparison {
     pub seed: [u32; 6],
     /// Directions that both measurements have.
     pub directions: Vec<ComparedDirection>,
+    /// Time stamps of run A compared with captures of its packets (`--reference`). Omitted without captures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stamps: Vec<ComparedStamp>,
     /// Requested limits of differences, and whether each passed.
     pub limits: Vec<Limit>,
     /// Warnings about the comparison.
     pub warnings: Vec<ComparisonWarning>,
+}
+
+/// Time stamps of one moment, compared packet by packet with a capture at the same host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedStamp {
+    /// Event of the packets.
+    pub moment: StampMoment,
+    /// Source of the run's time stamps.
+    pub stamp_source: TimestampPoint,
+    /// Packets of the run with this time stamp that the capture does not have.
+    pub unmatched: u64,
+    /// Time stamp of the run minus time stamp of the capture, nanoseconds.
+    pub difference_ns: Summary,
 }
 
 /// A compared measurement.

@@ -4,9 +4,11 @@
 //! it does not change or remove them without a new number in `schema`.
 
 pub(crate) mod circumstances;
+mod damage;
 mod delay_definition;
 mod direction;
 pub(crate) mod replies;
+mod returned;
 
 use std::collections::BTreeMap;
 
@@ -23,12 +25,14 @@ use crate::service::{KernelShaping, Service};
 pub use crate::summary::Summary;
 use crate::warning::{MeasurementWarning, SkewUnknown, SynchronisationLoss};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata, Pps, Ptp};
+pub use damage::{Damage, DamagedProbes};
 pub use delay_definition::{DelayDefinition, DelaySpan, NoDelay};
 pub use direction::{
     DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
 pub use replies::{ChecksumErrors, MissingStamps, OtherLength, Rejected, Replies};
+pub use returned::{ReturnedWay, StreamReturn};
 
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
@@ -83,6 +87,9 @@ pub struct Measurement {
     /// Datagrams that the hosts dropped because of a wrong UDP checksum.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
+    /// Damaged probes, with the positions of the flipped bits (`--checksum header`). Omitted if they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Box<Damage>>,
     /// Hosts, command, comment and route.
     pub metadata: Metadata,
     /// Sources of the four time stamps.
@@ -525,6 +532,8 @@ pub struct DoctorFinding {
 pub enum StreamLine {
     /// State of the stream up to now.
     Interval(Box<StreamInterval>),
+    /// A probe that returned (`--each`).
+    Return(Box<StreamReturn>),
     /// An event or a note.
     Event {
         /// `romer/stream/1`.

@@ -80,6 +80,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("respond", schemars::schema_for!(respond::Respond)),
         ("runs", schemars::schema_for!(run_list::RunList)),
         ("stream", schemars::schema_for!(document::StreamLine)),
+        ("two-rates", schemars::schema_for!(calibration::TwoRuns)),
     ]
 }
 

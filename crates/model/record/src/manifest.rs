@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::StampSourceError;
-use crate::document::{ChecksumErrors, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic};
+use crate::document::{ChecksumErrors, Damage, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic};
 use crate::event::Event;
 pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;
@@ -125,6 +125,9 @@ pub struct Stream {
     /// Datagrams that the hosts dropped because of a wrong UDP checksum.
     #[serde(default)]
     pub checksum_errors: ChecksumErrors,
+    /// Damaged probes (`--checksum header`). Omitted if they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Box<Damage>>,
     /// Events of the hosts and of the path during the run.
     #[serde(default)]
     pub events: Vec<Event>,

@@ -99,6 +99,13 @@ Notice {
         /// Lateness, nanoseconds.
         late_ns: i64,
     },
+    /// A new estimate of the skew moves earlier one-way delays by more than their stated error.
+    Warning DelaysRevised {
+        /// Greatest change of earlier delays, nanoseconds.
+        revision_ns: f64,
+        /// Stated error of these delays, by the 95 % confidence interval of the previous estimate, nanoseconds.
+        error_ns: f64,
+    },
     /// The responder does not send probes.
     Warning ResponderObjects {
         /// Reason reported by the responder.

@@ -15,6 +15,7 @@ use romer_record::log::Entry;
 use romer_record::plausible::MOMENTS;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
+use romer_wire::pattern::{Carrier, Pattern};
 use romer_wire::stamp::{
     AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
@@ -146,13 +147,14 @@ pub struct Departures<S> {
     form: Form,
     key: Option<Arc<Key>>,
     in_packet: bool,
+    pattern: Option<Pattern>,
     next: u64,
 }
 
 impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     /// Probes at the offsets (from `start`) and of the payload sizes that `schedule` gives.
     pub const fn new(schedule: S, start: Timestamp<Monotonic>, form: Form) -> Self {
-        Self { schedule, start, form, key: None, in_packet: false, next: 0 }
+        Self { schedule, start, form, key: None, in_packet: false, pattern: None, next: 0 }
     }
 
     /// The same probes, of [`Form::Stamp`], authenticated with `key` where there is one (RFC 8762 section 4.2.2). They
@@ -167,6 +169,13 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     #[must_use]
     pub fn with_in_packet_stamps(self, in_packet: bool) -> Self {
         Self { in_packet, ..self }
+    }
+
+    /// The same probes, with the pattern by which damage is counted where there is one. They need room for it
+    /// ([`Carrier::shortest_payload`]).
+    #[must_use]
+    pub fn with_pattern(self, pattern: Option<Pattern>) -> Self {
+        Self { pattern, ..self }
     }
 
     /// The next probe; `None` when all have left.
@@ -200,6 +209,14 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
                 }
             }
             Form::Compact(session) => session.emit(due.sequence, payload).then_some(())?,
+        }
+        if let Some(pattern) = self.pattern {
+            let carrier = match (&self.form, &self.key) {
+                (Form::Compact(_), _) => Carrier::OneWay,
+                (Form::Stamp { .. }, None) => Carrier::Stamp,
+                (Form::Stamp { .. }, Some(_)) => Carrier::AuthenticatedStamp,
+            };
+            carrier.write(pattern, wire_sequence(due.sequence), payload).then_some(())?;
         }
         Some(size)
     }
@@ -548,6 +565,30 @@ mod tests {
             let mut returns = ReplyMatcher::new(source(), known, 1, Arc::clone(&echoes));
             assert_eq!(returns.on_datagram(&arrival, 1).err(), stray, "{known:?}, {returned}");
         }
+    }
+
+    /// A probe with a pattern is the same STAMP packet with an Extra Padding TLV, which a reflector returns as it is.
+    #[test]
+    fn patterns_are_returned() {
+        use romer_wire::stamp::TimestampFormat::Ntp;
+        let (error, size) = (ErrorEstimate::at_least(Duration::from_micros(1), true, Ntp), 100);
+        let echoes = Arc::new(EchoedFields::new(1));
+        let form = Form::Stamp { ssid: 7, error, echoes };
+        let pattern = Pattern::new(0xfeed_beef);
+        let offsets = [(Duration::ZERO, 60), (Duration::ZERO, size)].into_iter();
+        let mut departures =
+            Departures::new(offsets, Timestamp::from_nanos(0), form).with_pattern(Some(pattern));
+        let mut payload = [0; 100];
+        let short = departures.next_due().unwrap();
+        assert_eq!(departures.write(&short, 5, &mut payload), None, "it has no room for the pattern");
+        let due = departures.next_due().unwrap();
+        assert_eq!(departures.write(&due, 1_700_000_000_000_000_000, &mut payload), Some(100));
+        let sent = SenderPacket::parse(&payload).unwrap();
+        assert_eq!((sent.sequence, sent.ssid), (1, NonZeroU16::new(7)));
+        let reply = ReflectorPacket::answering(&sent, WireTime(1), WireTime(2), error, 0);
+        reply.emit_over(&mut payload).unwrap();
+        let reading = pattern.read(&payload[Carrier::Stamp.offset()..]).unwrap();
+        assert_eq!((reading.sequence, reading.flipped), (1, Vec::new()));
     }
 
     #[test]

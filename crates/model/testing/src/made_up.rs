@@ -28,6 +28,7 @@ pub fn stream() -> Stream {
         address: None,
         replies: Default::default(),
         checksum_errors: Default::default(),
+        damage: None,
         events: Vec::new(),
     }
 }

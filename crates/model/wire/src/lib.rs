@@ -22,6 +22,7 @@ pub mod ipv6;
 pub mod neighbour;
 pub mod ntp;
 pub mod oneway_probe;
+pub mod pattern;
 pub mod pcapng;
 pub mod segmentation;
 pub mod stamp;

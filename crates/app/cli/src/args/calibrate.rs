@@ -41,7 +41,7 @@ pub(crate) struct CalibrateArgs {
     /// Compute the constant error of a network card from two runs over one link at two rates
     ///
     /// Both runs are round trips of packets of one size. The rate follows the name of the run: run10@10Mbit.
-    #[arg(long, value_names = ["RUN@RATE", "RUN@RATE"], num_args = 2, value_parser = values::run_at_rate, conflicts_with_all = ["rounds", "probes", "clock", "json"])]
+    #[arg(long, value_names = ["RUN@RATE", "RUN@RATE"], num_args = 2, value_parser = values::run_at_rate, conflicts_with_all = ["rounds", "probes", "clock"])]
     pub(crate) rates: Option<Vec<(PathBuf, u64)>>,
     /// Test the clock estimator with a simulated clock error
     #[arg(long, help_heading = TEST, conflicts_with_all = ["rounds", "probes"])]

@@ -30,7 +30,8 @@ pub(crate) struct CompareArgs {
     pub(crate) b: Option<PathBuf>,
     /// Compare A with two captures of its packets, at its sender and at its responder
     ///
-    /// The flow with the most packets is that of the run.
+    /// The flow with the most packets is that of the run. Each time stamp of A is also compared with that of the same packet in
+    /// the capture, by the sequence number.
     #[arg(long, value_names = ["FILE", "FILE"], num_args = 2)]
     pub(crate) reference: Option<Vec<PathBuf>>,
     /// Metric that decides the verdict, such as rtt.p99 or jitter; by default all metrics that differ clearly

@@ -152,6 +152,12 @@ pub(crate) struct MeasureArgs {
     /// The queueing discipline of the interface is restored at exit, also if romer is killed. This needs CAP_NET_ADMIN.
     #[arg(long, value_name = "SHAPER", value_parser = values::parsed::<ShaperChoice>, help_heading = TRAFFIC, hide_short_help = true)]
     pub(crate) shape: Option<ShaperChoice>,
+    /// Probes that are received: whole, those with a right checksum; header, damaged ones too, which are counted
+    ///
+    /// Damaged probes are counted as corrupted and as lost, with the positions of the flipped bits. Probes then have at least 80
+    /// bytes of UDP payload, one-way ones 41. This needs CAP_NET_RAW at both ends.
+    #[arg(long, value_name = "COVERAGE", default_value = "whole", help_heading = TRAFFIC, hide_short_help = true)]
+    pub(crate) checksum: ChecksumCoverage,
     /// Where the time stamps are taken: best, nic, kernel, user or in-packet
     ///
     /// in-packet: programs of the kernel at both ends write them into the packets. The target is `romer respond --in-packet`, a
@@ -189,6 +195,12 @@ pub(crate) struct MeasureArgs {
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json_lines: bool,
+    /// Also write a line of --json-lines for each reply, as it returns: forward, reverse and round-trip delay
+    ///
+    /// One-way delays are corrected by the clock skew as estimated so far. A line `delays-revised` follows if a later estimate moves
+    /// earlier delays by more than their stated error.
+    #[arg(long, help_heading = OUTPUT, requires = "json_lines", hide_short_help = true)]
+    pub(crate) each: bool,
     /// Time between two lines of --json-lines
     #[arg(long, help_heading = OUTPUT, value_name = "D", default_value = "500ms", value_parser = values::json_lines_interval, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) json_lines_interval: Duration,
@@ -202,6 +214,15 @@ pub(crate) struct MeasureArgs {
     pub(crate) comment: Option<String>,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+}
+
+/// What must be right in a probe that is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ChecksumCoverage {
+    /// The checksum of UDP over the whole probe
+    Whole,
+    /// What identifies the probe; damage is counted
+    Header,
 }
 
 /// Which ways probes go.

@@ -48,7 +48,7 @@ pub(crate) use emulate::{
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
-pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
+pub(crate) use measure::{ChecksumCoverage, DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
 pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 pub(crate) use parse::{Invocation, read};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::Lab;
 use crate::common::process::{self, Process, romer};
-use crate::common::{schema, warned};
+use crate::common::{number, schema, warned};
 
 #[test]
 fn a_calibration_is_measured_kept_told_and_subtracted() {
@@ -135,6 +135,12 @@ fn two_rates_give_the_constant_error() {
     let said = process::run(romer(["calibrate", "--rates"]).args(&rates)).with_code(0).stdout;
     assert!(said.contains("computed 72.0 bytes on the wire (sent 72"), "{said}");
     assert!(said.contains("constant error 7.00 µs"), "{said}");
+    let json = process::run(romer(["calibrate", "--json", "-", "--rates"]).args(&rates)).with_code(0);
+    let document = json.document();
+    schema::assert_valid(&document, "two-rates");
+    assert!((number(&document, "/two_rates/octets") - 72.0).abs() < 1e-6, "{document}");
+    assert!((number(&document, "/two_rates/error_ns") - 7_000.0).abs() < 1e-3, "{document}");
+    assert_eq!(document["runs"][0], slow);
 }
 
 /// Two listeners of one host stamp each common packet with the same reading of its clock, and their files give no difference.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::common::lab::{FAR, Lab, packets};
 use super::common::process::{self, romer};
-use super::common::{at, number, schema};
+use super::common::{at, count, number, schema};
 
 /// A packet log of four stamps: `probes` probes whose round trip takes `base` ns and up to 1,000 more, drawn by
 /// `seed`; one in `lost_one_in` is lost.
@@ -171,4 +172,107 @@ fn directions_that_only_one_has_are_left_out_and_none_in_common_is_one_line() {
     let mut command = romer(["compare", "--by", "reverse.delay_ns.p99"]);
     let refused = process::run(command.arg(&both).arg(&one)).with_code(3);
     assert_eq!((refused.stdout.as_str(), refused.stderr.lines().count()), ("", 1), "{refused:?}");
+}
+
+/// A capture (pcap, nanoseconds) of these frames with their times.
+fn capture(path: &Path, frames: &mut [(i64, Vec<u8>)]) {
+    frames.sort();
+    let word = |number: i64| u32::try_from(number).unwrap().to_le_bytes();
+    let mut octets = [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes).concat();
+    for (at_ns, frame) in frames {
+        let length = word(i64::try_from(frame.len()).unwrap());
+        octets.extend([word(*at_ns / 1_000_000_000), word(*at_ns % 1_000_000_000), length, length].concat());
+        octets.extend_from_slice(frame);
+    }
+    std::fs::write(path, octets).unwrap();
+}
+
+/// A probe of the run, or its reply, as a frame: a STAMP packet between the hosts of a lab.
+fn frame(sequence: u64, is_reply: bool) -> Vec<u8> {
+    use romer_wire::ethernet::{self, EtherType, MacAddress, Tags};
+    use romer_wire::{checksum, ip, ipv4, udp};
+
+    let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+    let link =
+        ethernet::Repr { destination: mac(2), source: mac(1), tags: Tags::None, ether_type: EtherType::IPV4 };
+    let [mut source, mut destination] = [(2, 40_000), (3, 862)];
+    if is_reply {
+        std::mem::swap(&mut source, &mut destination);
+    }
+    let address = |last| std::net::Ipv4Addr::new(198, 18, 0, last);
+    let packet = ipv4::Repr {
+        source: address(source.0),
+        destination: address(destination.0),
+        dscp: romer_units::Dscp::DEFAULT,
+        ecn: ip::Ecn::NotEct,
+        identification: 0,
+        dont_fragment: true,
+        ttl: 255,
+        protocol: ip::protocol::UDP,
+        options: ipv4::Options::NONE,
+    };
+    let mut octets = vec![0; link.octets() + ipv4::HEADER + udp::HEADER + 44];
+    let datagram = packet.emit(link.emit(&mut octets).unwrap()).unwrap();
+    let number = u32::try_from(sequence).unwrap().to_be_bytes();
+    datagram[udp::HEADER..udp::HEADER + 4].copy_from_slice(&number);
+    if is_reply {
+        // The reflector's own number differs from the probe's, which it returns.
+        datagram[udp::HEADER] = 0x80;
+        datagram[udp::HEADER + 24..udp::HEADER + 28].copy_from_slice(&number);
+    }
+    let ports = udp::Repr { source_port: source.1, destination_port: destination.1 };
+    let pseudo = checksum::Pseudo::V4 { source: packet.source, destination: packet.destination };
+    ports.emit(pseudo, datagram).unwrap();
+    octets
+}
+
+/// Each stamp of a run is compared with that of the same packet in a capture at its host, and a packet that a capture lacks is
+/// counted.
+#[test]
+fn stamps_are_compared_with_captures() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--count", "50", "--interval", "5ms", FAR]);
+    let rows = packets(&run.home);
+    assert_eq!(rows.len(), 50);
+    let (mut sender, mut responder) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let [t1, t4] = [row.t1, row.t4].map(|stamps| stamps.kernel.unwrap().as_nanos());
+        let [t2, t3] = [row.t2, row.t3].map(|stamps| stamps.kernel.unwrap().as_nanos());
+        let (probe, reply) = (frame(row.sequence, false), frame(row.sequence, true));
+        if row.sequence != 3 {
+            sender.push((t1 - 700, probe.clone()));
+        }
+        responder.push((t2 - 300, probe));
+        responder.push((t3 + 100, reply.clone()));
+        sender.push((t4 + 900, reply));
+    }
+    let paths = ["sender.pcap", "responder.pcap"].map(|name| run.home.path().join(name));
+    capture(&paths[0], &mut sender);
+    capture(&paths[1], &mut responder);
+    let mut command = romer(["compare", "--quiet", "--json", "-"]);
+    command.arg(run.folder()).arg("--reference").args(&paths);
+    let document = process::run(&mut command).with_code(0).document();
+    schema::assert_valid(&document, "comparison");
+    let stamps = at(&document, "/stamps").as_array().unwrap();
+    for (moment, difference, packets, unmatched) in [
+        ("sender-departure", 700.0, 49, 1),
+        ("responder-arrival", 300.0, 50, 0),
+        ("responder-departure", -100.0, 50, 0),
+        ("sender-arrival", -900.0, 50, 0),
+    ] {
+        let stamp = stamps
+            .iter()
+            .find(|stamp| stamp["moment"] == moment && stamp["stamp_source"] == "kernel")
+            .unwrap_or_else(|| panic!("no {moment}: {stamps:#?}"));
+        for name in ["min", "median", "max"] {
+            let found = number(stamp, &format!("/difference_ns/{name}"));
+            assert!((found - difference).abs() < 1e-6, "{moment} {name}: {stamp:#}");
+        }
+        assert_eq!(count(stamp, "/difference_ns/count"), packets, "{moment}");
+        assert_eq!(count(stamp, "/unmatched"), unmatched, "{moment}");
+    }
+    let mut command = romer(["compare"]);
+    let said = process::run(command.arg(run.folder()).arg("--reference").args(&paths)).with_code(0).stdout;
+    assert!(said.contains("t1, departure at the sender, kernel: median +700 ns"), "{said}");
 }

@@ -15,13 +15,13 @@ use crate::common::{at, count, number, schema};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An emulator on the middle host that is ready, and where its document will be.
-struct Emulator {
+pub(crate) struct Emulator {
     process: Process,
     folder: tempfile::TempDir,
 }
 
 impl Emulator {
-    fn start(lab: &Lab, arguments: &[&str]) -> Self {
+    pub(crate) fn start(lab: &Lab, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1"]);
         command.args(arguments).arg("--json").arg(folder.path().join("emulation.json"));
@@ -32,7 +32,7 @@ impl Emulator {
     }
 
     /// Ends it by a signal, and gives its document and what it said.
-    fn end(self, signal: &str, code: i32) -> (Value, String) {
+    pub(crate) fn end(self, signal: &str, code: i32) -> (Value, String) {
         self.process.signal(signal);
         let ended = self.process.wait().with_code(code);
         let text = std::fs::read_to_string(self.folder.path().join("emulation.json")).unwrap();

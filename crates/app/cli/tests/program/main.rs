@@ -12,6 +12,7 @@ mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod damage;
 mod demo;
 mod directions;
 mod dropped;

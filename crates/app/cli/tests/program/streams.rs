@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, stored};
-use crate::common::{at, count, process, schema};
+use crate::common::{at, count, number, process, schema};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?}"))).collect()
@@ -33,6 +33,35 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
     assert_eq!(at(last, "/type"), "final");
     assert!(before.iter().all(|line| at(line, "/type") != "final"));
     assert_eq!(at(last, "/measurement"), &stored(&home.path().join("run")));
+}
+
+/// With `--each` every reply has a line, in which the delays of both directions add up to that of the round trip.
+#[test]
+fn each_reply_has_a_line() {
+    const PROBES: u64 = 50;
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let (mut command, _home) =
+        lab.measuring(&["--json-lines", "--each", "--count", "50", "--interval", "5ms", FAR]);
+    let lines = lines(&process::run(&mut command).with_code(0).stdout);
+    lines.iter().for_each(|line| schema::assert_valid(line, "stream"));
+    let returns: Vec<&Value> = lines.iter().filter(|line| at(line, "/type") == "return").collect();
+    let mut sequences: Vec<u64> = returns.iter().map(|line| count(line, "/sequence")).collect();
+    sequences.sort_unstable();
+    assert_eq!(sequences, (0..PROBES).collect::<Vec<_>>());
+    for line in returns {
+        // Both hosts of a lab read one clock.
+        assert_eq!(at(line, "/forward/delay_kind"), "absolute", "{line}");
+        let [forward, reverse, round_trip] =
+            ["/forward/delay_ns", "/reverse/delay_ns", "/round_trip_delay_ns"].map(|name| number(line, name));
+        // Delays below a second are exact to a microsecond in the format of the reply's time stamps.
+        assert!((forward + reverse - round_trip).abs() < 1e3, "{line}");
+        assert!(at(line, "/skew_ppm").is_null(), "{line}");
+    }
+    let (mut command, _home) = lab.measuring(&["--json-lines", "--each", "--direction", "forward", FAR]);
+    let refused = process::run(&mut command);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("only round trips return"), "{refused:?}");
 }
 
 #[test]

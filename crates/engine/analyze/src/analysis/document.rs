@@ -108,6 +108,7 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
         address: None,
         replies: Default::default(),
         checksum_errors: Default::default(),
+        damage: None,
         events: Vec::new(),
     }
 }

@@ -22,6 +22,7 @@ mod pause;
 #[cfg(test)]
 mod ping_tests;
 mod received;
+mod reference;
 mod request;
 mod rows;
 #[cfg(test)]
@@ -60,6 +61,7 @@ use crate::limits::Limit;
 use document::{of_table, stream};
 pub use error::AnalysisError;
 use known::{Known, Settled};
+pub use reference::compare_stamps;
 pub use request::{Analysis, FlowChoice};
 use set_back::BackwardStep;
 use table::Table;

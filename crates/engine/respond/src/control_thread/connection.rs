@@ -4,13 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::damage::DamageMonitor;
 use romer_host::host_info;
 use romer_host::poller::Interest;
 use romer_session::control::{ReverseStreamRequest, SILENCE, Server};
 use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
-use romer_wire::stamp::Key;
+use romer_wire::pattern::{Carrier, Pattern};
 
 use super::outbox::Outbox;
 use super::quotas::{Allocation, CountedNetworks};
@@ -105,6 +106,24 @@ pub(super) struct Granted {
     /// How, until it begins.
     pub(super) path: Option<Box<SendPath>>,
     pub(super) sender: Option<ProbeSender>,
+    pub(super) damage: SessionDamage,
+}
+
+/// What a session has of the count of its damaged probes.
+#[derive(Debug, Default)]
+pub(super) struct SessionDamage {
+    /// What its probes to this end are; `None` if there are none.
+    pub(super) carrier: Option<Carrier>,
+    /// The pattern of its probes, of which damage is to be counted.
+    pub(super) pattern: Option<Pattern>,
+    pub(super) monitor: Option<DamageMonitor>,
+}
+
+impl SessionDamage {
+    /// No count is requested yet, of probes to this end that are a `carrier`.
+    pub(super) fn new(carrier: Option<Carrier>) -> Self {
+        Self { carrier, ..Self::default() }
+    }
 }
 
 /// The address that a session has proved.

@@ -99,7 +99,7 @@ impl ControlThread {
                 server.on_losses(lost, kernel_drops);
                 server.on_bad_tag(bad_tag);
                 report_checksum_errors(server);
-                Vec::new()
+                self.report_damage(index)
             }
         };
         if !actions.is_empty() {

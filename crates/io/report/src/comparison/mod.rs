@@ -56,6 +56,7 @@ pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Option<Figure>) -> Option<C
         seed: SEED.0,
         warnings: warnings(a.stream.measurement, b.stream.measurement, &ways),
         directions: ways.into_iter().map(|way| direction(a, b, way, decisive)).collect(),
+        stamps: Vec::new(),
         limits: Vec::new(),
     })
 }

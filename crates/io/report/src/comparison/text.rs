@@ -2,9 +2,13 @@
 
 use super::figure::FigureUnit;
 use super::verdict;
-use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison, ComparisonVerdict};
+use romer_record::comparison::{
+    ComparedDirection, ComparedFigure, ComparedStamp, Comparison, ComparisonVerdict,
+};
 use romer_record::document::Limit;
 use romer_record::metric;
+use romer_record::warning::StampMoment;
+use romer_units::counted;
 
 use crate::escape;
 use crate::number::{NO_BREAK, capital, percent, percent_to, step_of, time, time_to, with_sign};
@@ -45,6 +49,11 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         lines.push(String::new());
         lines.extend(table(direction, style, width));
     }
+    if !comparison.stamps.is_empty() {
+        lines.push(String::new());
+        lines.push("Time stamps of A minus those of the captures:".into());
+        lines.extend(comparison.stamps.iter().flat_map(|stamp| wrap(&of_stamp(stamp, style.unicode), width)));
+    }
     if explain || !comparison.limits.is_empty() || !comparison.warnings.is_empty() {
         lines.push(String::new());
     }
@@ -67,6 +76,35 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
+}
+
+/// The differences of one moment's stamps.
+fn of_stamp(stamp: &ComparedStamp, unicode: bool) -> String {
+    let found = &stamp.difference_ns;
+    let shown = |value: Option<f64>| {
+        value.map_or_else(|| "unknown".into(), |value| signed(value, FigureUnit::Time, unicode))
+    };
+    let missing =
+        if stamp.unmatched > 0 { format!(", {} not captured", stamp.unmatched) } else { String::new() };
+    format!(
+        "{}, {}: median {}, from {} to {}, {}{missing}",
+        moment(stamp.moment),
+        stamp.stamp_source,
+        shown(found.median),
+        shown(found.min),
+        shown(found.max),
+        counted(found.count, "packet"),
+    )
+}
+
+/// A moment with its name of RFC 5357.
+const fn moment(moment: StampMoment) -> &'static str {
+    match moment {
+        StampMoment::SenderDeparture => "t1, departure at the sender",
+        StampMoment::ResponderArrival => "t2, arrival at the responder",
+        StampMoment::ResponderDeparture => "t3, departure at the responder",
+        StampMoment::SenderArrival => "t4, arrival at the sender",
+    }
 }
 
 /// The verdicts with their directions: `Improved: forward, round trip. No significant difference: reverse.`

@@ -40,6 +40,11 @@ impl Text for Warning {
             }
             Self::ReplyLengthDiffers(found) => replies::other_length(found),
             Self::ChecksumErrors(found) => replies::checksum_errors(found).unwrap_or_default(),
+            Self::DamageUncounted => {
+                "damaged probes of the forward direction were not counted: the responder is not this version of romer, or lacks \
+                 CAP_NET_RAW (run it as root)"
+                    .into()
+            }
             Self::SequenceNumbersAltered { datagrams } => format!(
                 "{}: altered on the path, or from another sender; not counted, and a probe with an altered number counts as lost",
                 counted_as(

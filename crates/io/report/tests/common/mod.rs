@@ -188,6 +188,7 @@ fn document(path: &Path) -> Measurement {
         address: None,
         replies: Default::default(),
         checksum_errors: Default::default(),
+        damage: None,
         calibration_phase: None,
         source: None,
         started: "2026-11-07T10:11:12.345Z".into(),

@@ -90,8 +90,8 @@ pub struct Packets {
     pub in_flight: Option<u64>,
     /// Lost packets that arrived after the waiting time.
     pub late: Option<u64>,
-    /// Packets that arrived with wrong contents; `null`, because the kernel drops packets with a wrong UDP
-    /// checksum.
+    /// Packets that arrived damaged (`--checksum header`); they count as lost. `null` if they are not counted: the kernel drops
+    /// packets with a wrong UDP checksum.
     pub corrupted: Option<u64>,
     /// Packets that the sending host refused to send: neither sent nor lost. Of the reverse direction of
     /// round trips, replies that the responder's host refused.

@@ -69,6 +69,8 @@ MeasurementWarning {
     Warning ReplyLengthDiffers(OtherLength),
     /// Hosts dropped datagrams of any program with a wrong UDP checksum. Damaged probes among them count as lost.
     Warning ChecksumErrors(ChecksumErrors),
+    /// Damaged probes of the forward direction were not counted, though that was requested (`--checksum header`).
+    Warning DamageUncounted,
     /// Datagrams of this stream arrived with a sequence number that was not sent: altered on the path, or of another sender.
     Warning SequenceNumbersAltered {
         /// Number of datagrams.

@@ -36,6 +36,8 @@ const RECEIVED: u8 = 20;
 const PART: u8 = 21;
 const CARDS: u8 = 22;
 const FETCH: u8 = 23;
+const COUNT_DAMAGE: u8 = 48;
+const DAMAGED: u8 = 49;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 
@@ -113,6 +115,8 @@ impl Message {
                     log::encode_card(card, out);
                 }
             }
+            Self::CountDamage(body) => json(COUNT_DAMAGE, body, out),
+            Self::Damaged(body) => json(DAMAGED, body, out),
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -164,6 +168,8 @@ impl Message {
                 log::decode_cards(body)
                     .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
             ),
+            COUNT_DAMAGE => Self::CountDamage(unjson(kind, body)?),
+            DAMAGED => Self::Damaged(unjson(kind, body)?),
             unknown => Self::Unknown(unknown),
         })
     }
@@ -259,13 +265,13 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, Granted,
-        Progress, Proof, ProtocolError, Received, RefusalCode, Refused, Request, Resume, Resumed,
-        ServerHello, SessionTotals,
+        Associated, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
+        Events, Granted, Progress, Proof, ProtocolError, Received, RefusalCode, Refused, Request, Resume,
+        Resumed, ServerHello, SessionTotals,
     };
     use super::*;
     use proptest::prelude::*;
-    use romer_record::document::ProbeDirection;
+    use romer_record::document::{DamagedProbes, ProbeDirection};
     use romer_record::event::{ClockStep, Event, EventDetail, EventKind, EventLocation};
     use romer_record::log::{
         CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, ResponderDeparture, ResponderRecord,
@@ -331,6 +337,8 @@ mod tests {
             Message::Ask,
             Message::Fetch,
             Message::Heard(Progress { received: 1, departed: 2, highest: Some(4) }),
+            Message::CountDamage(CountDamage { tag: 7 }),
+            Message::Damaged(Damaged { forward: Some(DamagedProbes::default()) }),
             Message::Cards(vec![
                 Card {
                     sequence: 3,

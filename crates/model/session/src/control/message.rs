@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use romer_record::document::{ClockSync, ProbeDirection};
+use romer_record::document::{ClockSync, DamagedProbes, ProbeDirection};
 use romer_record::event::Event;
 use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
 use romer_record::refusal::Refusal;
@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 6] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD];
+pub const FEATURES: [&str; 7] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD, DAMAGE];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
@@ -31,6 +31,8 @@ pub const FETCH: &str = "fetch";
 /// A session outlives its connection to its last word: the responder keeps that, and answers questions, until the sender
 /// hangs up.
 pub const LAST_WORD: &str = "last-word";
+/// Damaged probes are counted if that is requested.
+pub const DAMAGE: &str = "damage";
 /// Of a responder alone: it has such stamps to give, because a network card of its takes them.
 pub const HAS_CARD: &str = "takes-card-stamps";
 /// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute
@@ -327,6 +329,20 @@ pub struct Events {
     pub events: Vec<Event>,
 }
 
+/// Probes have a pattern from now on, by which the responder is to count the damaged ones, and which it is to write into its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountDamage {
+    /// The pattern's tag.
+    pub tag: u32,
+}
+
+/// Damaged probes that arrived at the responder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damaged {
+    /// Their counts; `None` if the responder could not count them.
+    pub forward: Option<DamagedProbes>,
+}
+
 /// A protocol error, sent before the connection closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtocolError {
@@ -405,6 +421,10 @@ pub enum Message {
     Part(Vec<Departure>),
     /// Stamps of the responder's network cards.
     Cards(Vec<Card>),
+    /// Damaged probes are to be counted.
+    CountDamage(CountDamage),
+    /// Damaged probes that arrived at the responder.
+    Damaged(Damaged),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

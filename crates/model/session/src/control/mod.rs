@@ -76,10 +76,10 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, FEATURES,
-    FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY, PORT, Progress, Proof,
-    ProtocolError, RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello,
-    SessionTotals, TRACE, VERSION, hex, unhex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, DAMAGE, Damaged,
+    Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY,
+    PORT, Progress, Proof, ProtocolError, RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed,
+    SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex, unhex,
 };
 pub use resuming::Inbox;
 pub use server::{AbortReason, Action, Limits, Others, Server, Session};

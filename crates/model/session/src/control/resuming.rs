@@ -15,7 +15,12 @@ impl Message {
     pub const fn is_kept(&self) -> bool {
         matches!(
             self,
-            Self::Log(_) | Self::Departures(_) | Self::Departed(_) | Self::Events(_) | Self::Cards(_)
+            Self::Log(_)
+                | Self::Departures(_)
+                | Self::Departed(_)
+                | Self::Events(_)
+                | Self::Cards(_)
+                | Self::Damaged(_)
         )
     }
 

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use romer_record::document::ClockSync;
+use romer_record::document::{ClockSync, DamagedProbes};
 use romer_record::event::Event;
 use romer_record::log::{Card, ResponderDeparture, ResponderRecord};
 use romer_record::refusal::LimitScope;
@@ -12,9 +12,9 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use super::codec::{CodecError, Decoder, LONGEST_FRAME};
 use super::granting::refusal;
 use super::message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, Departed, Events, Granted,
-    LAST_WORD, Message, Moved, Progress, ProtocolError, RESUME, Request, Resume, SILENCE, ServerHello,
-    SessionTotals, VERSION, hex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
+    Events, Granted, LAST_WORD, Message, Moved, Progress, ProtocolError, RESUME, Request, Resume, SILENCE,
+    ServerHello, SessionTotals, VERSION, hex,
 };
 use super::resuming::Kept;
 use crate::association::Token;
@@ -65,6 +65,8 @@ pub enum Action {
     Start,
     /// Send no more, and call [`Server::on_departed`] once the last has left.
     Halt,
+    /// Count the damaged probes of the session, whose pattern has this tag, and write the pattern into those that it sends.
+    CountDamage(u32),
     /// A session is to go on over this connection: find whose secret this shows ([`Server::is_shown`]) and let it
     /// [`Server::resume`], or else [`Server::refuse_resumption`].
     Resume(Resume),
@@ -444,6 +446,12 @@ impl Server {
             ) => {
                 actions.push(Action::Send(Message::Heard(self.heard_of)));
             }
+            (
+                State::Associating { .. } | State::Running { .. },
+                Message::CountDamage(CountDamage { tag }),
+            ) => {
+                actions.push(Action::CountDamage(tag));
+            }
             (State::Associating { .. } | State::Running { .. }, Message::Fetch) => {
                 actions.extend(self.drain());
             }
@@ -659,6 +667,14 @@ impl Server {
     pub fn on_clock_sync(&mut self, state: ClockSync) {
         let largest_error_bound_ns = self.largest_clock_bound_ns;
         self.totals.clock_sync = Some(ClockSync { largest_error_bound_ns, ..state });
+    }
+
+    /// So many probes of the session arrived damaged; `None` if they could not be counted. To be called once, before it ends.
+    pub fn on_damaged(&mut self, forward: Option<DamagedProbes>) -> Vec<Action> {
+        if self.has_ended() || self.request.is_none() {
+            return Vec::new();
+        }
+        vec![self.say_once(Message::Damaged(Damaged { forward }))]
     }
 
     /// So many datagrams named this session and were none of its probes.

@@ -38,6 +38,7 @@ mod identity;
 mod receive;
 mod send;
 mod stamping;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -46,5 +47,6 @@ pub use events::{CardTransmitStamp, PathError, PathErrorKind, QUOTED, TransmitEv
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
 pub use stamping::{SocketOptions, StampingSocket};
+pub use tap::{Mark, PacketTap, TappedPacket};
 pub(crate) use wait::poll_until;
 pub use wait::{MAX_WAITED, Ready, Waker, wait_any};

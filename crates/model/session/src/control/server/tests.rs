@@ -165,6 +165,25 @@ fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before
     assert!(server.on_event(event).is_empty());
 }
 
+/// The count of damaged probes is requested in a session alone, and reported before its totals.
+#[test]
+fn damaged_probes_are_reported_before_the_totals() {
+    let count = Message::CountDamage(CountDamage { tag: 11 });
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    assert!(!say(&mut server, &count).contains(&Action::CountDamage(11)), "there is no session yet");
+    say(&mut server, &Message::Request(request()));
+    assert_eq!(say(&mut server, &count), [Action::CountDamage(11)]);
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    say(&mut server, &Message::Stop);
+    let mut damaged = DamagedProbes::default();
+    damaged.add([400].into_iter());
+    let told = Message::Damaged(Damaged { forward: Some(damaged.clone()) });
+    assert_eq!(server.on_damaged(Some(damaged.clone())), [Action::Send(told)]);
+    server.finish();
+    assert!(server.on_damaged(Some(damaged)).is_empty(), "the last word is said");
+}
+
 /// A half-full buffer is sent during the run; entries beyond a full one are counted.
 #[test]
 fn half_full_buffers_are_sent() {
