@@ -40,6 +40,7 @@ mod reservation;
 mod respond;
 mod rsvp;
 mod signals;
+mod telemetry;
 mod traffic;
 mod tui;
 mod values;

@@ -9,10 +9,12 @@ use romer_record::Exit;
 use romer_record::respond::Respond;
 use romer_report::warning::Text;
 use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
+use romer_telemetry::ResponderMetrics;
 use romer_units::counted;
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
+use crate::telemetry::Exporter;
 use crate::{output, signals};
 
 /// How often the signals are looked at.
@@ -48,6 +50,8 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let ending = signals::ending()?;
     let asked = signals::asking()?;
+    let exporter = arguments.metrics.map(Exporter::start).transpose()?;
+    let metrics = exporter.as_ref().map(|exporter| ResponderMetrics::new(&exporter.registry));
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
@@ -83,8 +87,14 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         for (interface, mode) in responder.kernel_interfaces() {
             output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
+        if let Some(exporter) = &exporter {
+            output::print(&format!("{}\n", exporter.text()));
+        }
     }
     while !ending.has_come() {
+        if let Some(metrics) = &metrics {
+            responder.totals().export(metrics);
+        }
         if responder.has_failed() {
             return Err(Failure::own("a thread of the responder has ended (respond): see the message above"));
         }

@@ -202,6 +202,14 @@ pub(crate) fn api(text: &str) -> Result<SocketAddr, String> {
     address(text, 8_870)
 }
 
+/// Where metrics are served: an address, or a port of this machine alone.
+pub(crate) fn metrics(text: &str) -> Result<SocketAddr, String> {
+    match text.parse() {
+        Ok(port) => Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)),
+        Err(_) => address(text, 9_862),
+    }
+}
+
 fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     text.parse().or_else(|_| bare.parse().map(|address| SocketAddr::new(address, port))).map_err(|_| {

@@ -56,6 +56,7 @@ mod session_setup;
 mod stop_on_panic;
 mod stream;
 mod targets;
+mod telemetry;
 mod times;
 mod traffic_control;
 mod unanswered;
@@ -201,7 +202,16 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
-    let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
+    let set_down = |target: &str| {
+        if let Some(metrics) = &options.telemetry {
+            metrics.target(target).set_up(false);
+        }
+    };
+    let targets = targets::prepare(options, observer).inspect_err(|_| {
+        options.streams.iter().for_each(|stream| set_down(&stream.target.text));
+    });
+    let Targets { mut streams, dead, cards: _cards } = targets?;
+    dead.iter().for_each(|one| set_down(&one.manifest.target));
     let shaper = kernel_shaper::install(options, &mut streams)?;
     let remarker = profile::install(options, &streams)?;
     let manifest = Manifest {
@@ -235,6 +245,9 @@ pub fn measure(
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     let outcome = conclude(run, &streams, dead, &rows, partial, (not_kept, &kept));
+    if let (Some(metrics), Ok(outcome)) = (&options.telemetry, &outcome) {
+        telemetry::conclude(metrics, &outcome.streams);
+    }
     drop(evaluating);
     outcome
 }

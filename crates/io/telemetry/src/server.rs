@@ -25,7 +25,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct MetricsServer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    acceptor: Option<JoinHandle<()>>,
 }
 
 impl MetricsServer {
@@ -39,13 +39,13 @@ impl MetricsServer {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = sync_channel(MAX_CONNECTIONS);
         let receiver = Arc::new(Mutex::new(receiver));
-        let mut server = Self { address, stop: Arc::clone(&stop), threads: Vec::new() };
         for _ in 0..MAX_CONNECTIONS {
             let (receiver, registry) = (Arc::clone(&receiver), registry.clone());
-            server.spawn(move || serve(&receiver, &registry))?;
+            spawn(move || serve(&receiver, &registry))?;
         }
-        server.spawn(move || accept(&listener, &sender, &stop))?;
-        Ok(server)
+        let until = Arc::clone(&stop);
+        let acceptor = spawn(move || accept(&listener, &sender, &until))?;
+        Ok(Self { address, stop, acceptor: Some(acceptor) })
     }
 
     /// The address that it listens on.
@@ -57,11 +57,10 @@ impl MetricsServer {
     pub fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
+}
 
-    fn spawn(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        self.threads.push(std::thread::Builder::new().name("romer-metrics".into()).spawn(work)?);
-        Ok(())
-    }
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("romer-metrics".into()).spawn(work)
 }
 
 impl Drop for MetricsServer {
@@ -74,9 +73,11 @@ impl Drop for MetricsServer {
             address => address,
         };
         let address = SocketAddr::new(here, self.address.port());
-        if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
-            // A panic of a thread has been reported by itself.
-            self.threads.drain(..).for_each(|thread| _ = thread.join());
+        if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+            && let Some(acceptor) = self.acceptor.take()
+        {
+            // A panic of the thread has been reported by itself. Those that serve end with their last connection.
+            let _ = acceptor.join();
         }
     }
 }

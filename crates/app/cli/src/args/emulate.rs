@@ -60,6 +60,11 @@ pub(crate) struct EmulateArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["offline", "quiet"])]
     pub(crate) tui: bool,
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true, conflicts_with = "offline")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
     /// Serve the API and the console of the emulation [default port: 8870]
     ///
     /// They show and change the emulation while it runs.

@@ -1,6 +1,6 @@
 //! Arguments of `romer measure`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -178,6 +178,11 @@ pub(crate) struct MeasureArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json_lines", "quiet"])]
     pub(crate) tui: bool,
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json_lines: bool,

@@ -97,6 +97,11 @@ pub(crate) struct RespondArgs {
     /// Overwrite the file of --json
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) force: bool,
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Print no text
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
