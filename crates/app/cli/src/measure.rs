@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, TrafficControl};
+use romer_measure::{
+    MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, Telemetry, TrafficControl,
+};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
@@ -107,10 +109,10 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
 }
 
 /// What is the same in every run: the recorded schedule, and the metrics.
-type Repeated = (Option<Trace>, Option<Arc<ProbeMetrics>>);
+type Repeated = (Option<Trace>, Option<Telemetry>);
 
 /// The metrics of all targets, which exist from now on.
-fn target_metrics(exporter: &Exporter, arguments: &MeasureArgs) -> Arc<ProbeMetrics> {
+fn target_metrics(exporter: &Exporter, arguments: &MeasureArgs) -> Telemetry {
     let metrics = ProbeMetrics::new(&exporter.registry);
     for target in &arguments.targets {
         metrics.target(&target.text);
@@ -118,7 +120,7 @@ fn target_metrics(exporter: &Exporter, arguments: &MeasureArgs) -> Arc<ProbeMetr
     if !arguments.output.quiet {
         output::eprint_line(&exporter.text());
     }
-    Arc::new(metrics)
+    Telemetry { metrics: Arc::new(metrics), delays_at_end: arguments.turns.every.is_some() }
 }
 
 /// Measures at every turn, whatever became of the one before, and gives the first exit code that is not 0.

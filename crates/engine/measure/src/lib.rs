@@ -95,6 +95,7 @@ use sending::StreamSender;
 use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
+pub use telemetry::Telemetry;
 use times::{rfc3339_after, rfc3339_now};
 pub use traffic_control::{Profile, ShaperChoice, TrafficControl};
 
@@ -203,8 +204,8 @@ pub fn measure(
 ) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
     let set_down = |target: &str| {
-        if let Some(metrics) = &options.telemetry {
-            metrics.target(target).set_up(false);
+        if let Some(telemetry) = &options.telemetry {
+            telemetry.metrics.target(target).set_up(false);
         }
     };
     let targets = targets::prepare(options, observer).inspect_err(|_| {
@@ -245,8 +246,8 @@ pub fn measure(
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     let outcome = conclude(run, &streams, dead, &rows, partial, (not_kept, &kept));
-    if let (Some(metrics), Ok(outcome)) = (&options.telemetry, &outcome) {
-        telemetry::conclude(metrics, &outcome.streams);
+    if let (Some(telemetry), Ok(outcome)) = (&options.telemetry, &outcome) {
+        telemetry::conclude(telemetry, &outcome.streams);
     }
     drop(evaluating);
     outcome

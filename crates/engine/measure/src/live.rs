@@ -185,7 +185,7 @@ impl Live {
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
             if let (Some(telemetry), Some(one_way)) = (&stream.telemetry, &stream.one_way) {
-                telemetry.take_one_way(one_way.fresh());
+                telemetry.take_one_way(|| one_way.fresh());
             }
             let [forward, reverse] = stream.one_way.as_mut().map(OneWaySoFar::told).unwrap_or_default();
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
@@ -229,8 +229,8 @@ fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
 
 /// The metrics of a stream, where metrics follow the measurement.
 fn telemetry(options: &MeasureOptions, stream: &Stream) -> Option<StreamTelemetry> {
-    let metrics = options.telemetry.as_ref()?;
-    Some(StreamTelemetry::new(metrics, &stream.target, options.direction, stream.clock_relation))
+    let telemetry = options.telemetry.as_ref()?;
+    Some(StreamTelemetry::new(telemetry, &stream.target, options.direction, stream.clock_relation))
 }
 
 /// The shorter of a `look` and what is `left` of an interval, which may be over.

@@ -10,7 +10,6 @@ use romer_record::manifest::{CalibrationUse, ClockStatement, SkewRequest, StampR
 use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
-use romer_telemetry::ProbeMetrics;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::oneway_probe;
@@ -22,6 +21,7 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 
+use super::telemetry::Telemetry;
 use super::traffic_control::TrafficControl;
 
 /// TTL of the probes unless something else is asked for: hops are counted from 255 (RFC 5357 section 4.1.2).
@@ -107,8 +107,8 @@ pub struct MeasureOptions {
     /// delays while the run goes on. That takes some 40 octets a probe of the way from there, which is not without effect
     /// on narrow ones; far ends of earlier versions tell them at the end all the same.
     pub live_delays: bool,
-    /// Metrics that follow the measurement. They outlive it: further runs continue their counters.
-    pub telemetry: Option<Arc<ProbeMetrics>>,
+    /// Metrics that follow the measurement.
+    pub telemetry: Option<Telemetry>,
     /// How the threads that send and receive are run.
     pub threads: ThreadOptions,
 }

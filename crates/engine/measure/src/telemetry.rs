@@ -1,5 +1,7 @@
 //! Metrics of a measurement for a scrape, while it runs and at its end.
 
+use std::sync::Arc;
+
 use romer_analyze::evaluate::Evaluated;
 use romer_record::document::{DelayKind, DirectionResults, LossCause, ProbeDirection};
 use romer_record::manifest::ClockRelation;
@@ -7,6 +9,17 @@ use romer_record::{Fate, OneWaySingleton};
 use romer_telemetry::{ProbeMetrics, Reference, TargetMetrics, Way};
 
 use super::receiving::LiveDelay;
+
+/// Metrics that follow a measurement. They outlive it: further runs continue their counters.
+#[derive(Clone, Debug)]
+pub struct Telemetry {
+    /// Where it counts.
+    pub metrics: Arc<ProbeMetrics>,
+    /// Delays are counted at the end of the run: those of the document, by the best stamps of both ends. Otherwise they are
+    /// counted as replies arrive, by the stamps that are known then, which have more of the time in both hosts. Delays of
+    /// one-way streams are always counted at the end. Counts of packets are always current.
+    pub delays_at_end: bool,
+}
 
 /// The metrics of one stream while it runs.
 pub(super) struct StreamTelemetry {
@@ -20,16 +33,18 @@ pub(super) struct StreamTelemetry {
     /// The least round trip of the run.
     least: Option<i64>,
     is_one_clock: bool,
+    /// The delays are counted at the end.
+    delays_at_end: bool,
 }
 
 impl StreamTelemetry {
     pub(super) fn new(
-        metrics: &ProbeMetrics,
+        telemetry: &Telemetry,
         target: &str,
         way: ProbeDirection,
         relation: ClockRelation,
     ) -> Self {
-        let metrics = metrics.target(target);
+        let metrics = telemetry.metrics.target(target);
         for part in way.parts() {
             metrics.add_lost(way_of(*part), 0);
         }
@@ -37,22 +52,34 @@ impl StreamTelemetry {
         if is_one_clock {
             metrics.set_offset_bound(0);
         }
-        Self { metrics, counted: [0; 2], lost: [0; 2], last: [None; 3], least: None, is_one_clock }
+        Self {
+            metrics,
+            counted: [0; 2],
+            lost: [0; 2],
+            last: [None; 3],
+            least: None,
+            is_one_clock,
+            delays_at_end: telemetry.delays_at_end,
+        }
     }
 
     /// Counts a reply.
     pub(super) fn take(&mut self, seen: &LiveDelay) {
         let round_trip = seen.round_trip_ns;
+        if seen.there_ns.is_some() && !self.is_one_clock && self.least.is_none_or(|least| round_trip < least)
+        {
+            self.least = Some(round_trip);
+            self.metrics.set_offset_bound(round_trip.max(0) / 2);
+        }
+        if self.delays_at_end {
+            return;
+        }
         self.metrics.observe_round_trip(round_trip);
         self.vary(Way::RoundTrip, round_trip);
         if let Some([t2, t3]) = seen.there_ns {
             let [t1, t4] = seen.here_ns;
             self.vary(Way::Forward, t2.saturating_sub(t1));
             self.vary(Way::Reverse, t4.saturating_sub(t3));
-            if !self.is_one_clock && self.least.is_none_or(|least| round_trip < least) {
-                self.least = Some(round_trip);
-                self.metrics.set_offset_bound(round_trip.max(0) / 2);
-            }
         }
     }
 
@@ -62,9 +89,7 @@ impl StreamTelemetry {
             Way::Forward => 1,
             Way::Reverse => 2,
         };
-        if let Some(last) = self.last[place].replace(delay) {
-            self.metrics.observe_variation(way, delay.saturating_sub(last));
-        }
+        vary(&self.metrics, way, &mut self.last[place], delay);
     }
 
     /// Takes the totals of the stream: probes sent and received, and losses of its parts.
@@ -92,10 +117,14 @@ impl StreamTelemetry {
         }
     }
 
-    /// Counts one-way delays of round trips since the last call, nanoseconds, forward and reverse.
-    pub(super) fn take_one_way(&self, delays: [Vec<f64>; 2]) {
+    /// Counts the one-way delays of round trips since the last call, nanoseconds, forward and reverse. They are computed only if
+    /// they are counted.
+    pub(super) fn take_one_way(&self, delays: impl FnOnce() -> [Vec<f64>; 2]) {
+        if self.delays_at_end {
+            return;
+        }
         let reference = if self.is_one_clock { Reference::Departure } else { Reference::Minimum };
-        for (way, delays) in [Way::Forward, Way::Reverse].into_iter().zip(delays) {
+        for (way, delays) in [Way::Forward, Way::Reverse].into_iter().zip(delays()) {
             if delays.is_empty() {
                 continue;
             }
@@ -123,14 +152,19 @@ const fn way_of(direction: ProbeDirection) -> Way {
     }
 }
 
-/// Adds what is known at the end of a run: losses by direction and cause, and the delays of one-way streams.
-pub(super) fn conclude(metrics: &ProbeMetrics, streams: &[Evaluated]) {
+/// Adds what is known at the end of a run: losses by direction and cause, and delays that have not been counted yet.
+pub(super) fn conclude(telemetry: &Telemetry, streams: &[Evaluated]) {
     for Evaluated { measurement, related, .. } in streams {
-        let target = metrics.target(&measurement.target);
+        let target = telemetry.metrics.target(&measurement.target);
         add_causes(&target, Way::Forward, &measurement.forward);
         add_causes(&target, Way::Reverse, &measurement.reverse);
-        if !measurement.traffic.direction.is_one_way() {
+        if !(telemetry.delays_at_end || measurement.traffic.direction.is_one_way()) {
             continue;
+        }
+        let mut last = None;
+        for delay in related.round_trip.iter().filter_map(delay) {
+            target.observe_round_trip(delay);
+            vary(&target, Way::RoundTrip, &mut last, delay);
         }
         let is_variable = related.delay_kind == DelayKind::Variable;
         let reference = if is_variable { Reference::Minimum } else { Reference::Departure };
@@ -142,11 +176,16 @@ pub(super) fn conclude(metrics: &ProbeMetrics, streams: &[Evaluated]) {
             let mut last = None;
             for delay in delays() {
                 histogram.observe(delay.saturating_sub(from));
-                if let Some(last) = last.replace(delay) {
-                    target.observe_variation(way, delay.saturating_sub(last));
-                }
+                vary(&target, way, &mut last, delay);
             }
         }
+    }
+}
+
+/// Counts the difference of a delay from the last one.
+fn vary(target: &TargetMetrics, way: Way, last: &mut Option<i64>, delay: i64) {
+    if let Some(last) = last.replace(delay) {
+        target.observe_variation(way, delay.saturating_sub(last));
     }
 }
 
@@ -187,6 +226,10 @@ mod tests {
         String::from_utf8(registry.encode(Format::Text)).unwrap()
     }
 
+    fn live(registry: &Registry) -> Telemetry {
+        Telemetry { metrics: Arc::new(ProbeMetrics::new(registry)), delays_at_end: false }
+    }
+
     /// The names of causes are those of documents.
     #[test]
     fn causes_are_named_as_in_documents() {
@@ -209,9 +252,8 @@ mod tests {
     #[test]
     fn totals_are_counted_once() {
         let registry = Registry::new();
-        let metrics = ProbeMetrics::new(&registry);
         let way = ProbeDirection::RoundTrip;
-        let mut stream = StreamTelemetry::new(&metrics, "t", way, ClockRelation::Unknown);
+        let mut stream = StreamTelemetry::new(&live(&registry), "t", way, ClockRelation::Unknown);
         stream.take_totals(10, 8, [(way, 1)].into_iter());
         assert!(text(&registry).contains("romer_target_up{target=\"t\"} 1\n"));
         stream.take_totals(9, 8, [(way, 0)].into_iter());
@@ -232,9 +274,8 @@ mod tests {
     fn offsets_cancel_in_variations() {
         const HOUR: i64 = 3_600_000_000_000;
         let registry = Registry::new();
-        let metrics = ProbeMetrics::new(&registry);
         let way = ProbeDirection::RoundTrip;
-        let mut stream = StreamTelemetry::new(&metrics, "t", way, ClockRelation::Unknown);
+        let mut stream = StreamTelemetry::new(&live(&registry), "t", way, ClockRelation::Unknown);
         for (sent, forward, reverse) in [(0, 2_000_000, 1_000_000), (10_000_000, 2_500_000, 3_000_000)] {
             let there = sent + forward + HOUR;
             let here_ns = [sent, sent + forward + reverse];
@@ -251,5 +292,21 @@ mod tests {
         ] {
             assert!(found.lines().any(|one| one == line), "{line}\n{found}");
         }
+    }
+
+    /// Delays that are counted at the end are not counted before, and the bound of the offset is.
+    #[test]
+    fn later_delays_are_counted_once() {
+        let registry = Registry::new();
+        let telemetry = Telemetry { delays_at_end: true, ..live(&registry) };
+        let way = ProbeDirection::RoundTrip;
+        let mut stream = StreamTelemetry::new(&telemetry, "t", way, ClockRelation::Unknown);
+        let seen = LiveDelay { stream: 0, round_trip_ns: 10, there_ns: Some([5; 2]), here_ns: [0, 10] };
+        stream.take(&seen);
+        stream.take_one_way(|| [vec![5.0], vec![5.0]]);
+        let found = text(&registry);
+        assert!(found.contains("romer_round_trip_seconds_count{target=\"t\"} 0\n"), "{found}");
+        assert!(!found.contains("romer_one_way_delay_seconds_count{"), "{found}");
+        assert!(found.contains("romer_clock_offset_bound_seconds{target=\"t\"} 0.000000005\n"), "{found}");
     }
 }

@@ -133,9 +133,12 @@ impl HistogramValues {
     pub fn classic(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         const EXPONENTS: std::ops::RangeInclusive<i32> = -16..=3;
         let below = self.zero + self.negative.iter().map(|(_, count)| count).sum::<u64>();
+        let (mut positive, mut up_to) = (self.positive.iter().peekable(), below);
         EXPONENTS.map(move |exponent| {
-            let up_to = self.positive.iter().take_while(|(index, _)| *index <= exponent << SCHEMA);
-            (2_f64.powi(exponent), below + up_to.map(|(_, count)| count).sum::<u64>())
+            while let Some((_, count)) = positive.next_if(|(index, _)| *index <= exponent << SCHEMA) {
+                up_to += count;
+            }
+            (2_f64.powi(exponent), up_to)
         })
     }
 }
