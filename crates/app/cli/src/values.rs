@@ -487,3 +487,26 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
     Ok(address)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port without an address is not reachable from other hosts.
+    #[test]
+    fn ports_alone_are_of_this_machine() {
+        let found = ["9100", "127.0.0.1:9100", "::1", "192.0.2.1", "70000", "host"].map(metrics);
+        let address = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(
+            found.map(Result::ok),
+            [
+                address("127.0.0.1:9100"),
+                address("127.0.0.1:9100"),
+                address("[::1]:9862"),
+                address("192.0.2.1:9862"),
+                None,
+                None
+            ]
+        );
+    }
+}

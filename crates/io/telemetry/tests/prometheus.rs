@@ -313,3 +313,22 @@ fn promtool_accepts_rules_and_metrics() {
     let ended = child.wait_with_output().unwrap();
     assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
 }
+
+/// The reference page has every metric, and no other.
+#[test]
+fn the_reference_page_has_every_metric() {
+    let registry = Registry::new();
+    Troubled::new(&registry).step(1);
+    let text = String::from_utf8(registry.encode(Format::Text)).unwrap();
+    let typed = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let mut exported: Vec<_> = typed.map(|line| line.replace(' ', " | ")).collect();
+    let page = packaging().join("../docs/reference/exported-metrics.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let of_metrics = rows.filter(|(name, _)| name.starts_with("romer_") || name.starts_with("process_"));
+    let kind = |rest: &str| rest.split(' ').next().unwrap().to_owned();
+    let mut documented: Vec<_> = of_metrics.map(|(name, rest)| format!("{name} | {}", kind(rest))).collect();
+    exported.sort();
+    documented.sort();
+    assert_eq!(documented, exported);
+}
