@@ -22,7 +22,7 @@ pub(crate) fn with_seed(seed: Option<Seed>) -> String {
 
 /// Without what says when, how often, and where to.
 fn once(words: Vec<String>) -> Vec<String> {
-    const LEFT_OUT: [&str; 5] = ["--start", "--every", "--times", "--out", "--json"];
+    const LEFT_OUT: [&str; 6] = ["--start", "--every", "--times", "--out", "--json", "--metrics"];
     const ALONE: &str = "--force";
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();

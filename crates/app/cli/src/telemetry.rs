@@ -30,6 +30,8 @@ impl Exporter {
 
     /// A line for users.
     pub(crate) fn text(&self) -> String {
-        format!("metrics at {}", self.server.url())
+        let is_own = self.server.address().ip().is_loopback();
+        let readers = if is_own { "" } else { ", without a password for all who reach it" };
+        format!("metrics at {}{readers}", self.server.url())
     }
 }

@@ -496,7 +496,7 @@ mod tests {
     #[test]
     fn ports_alone_are_of_this_machine() {
         let found = ["9100", "127.0.0.1:9100", "::1", "192.0.2.1", "70000", "host"].map(metrics);
-        let address = |text: &str| Some(text.parse().unwrap());
+        let address = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
         assert_eq!(
             found.map(Result::ok),
             [

@@ -132,6 +132,18 @@ impl ProbeMetrics {
             one_way: Arc::clone(&self.one_way),
         }
     }
+
+    /// Removes those of a target that is no longer measured.
+    pub fn remove(&self, target: &str) {
+        self.up.remove(target);
+        self.sent.remove(target);
+        self.received.remove(target);
+        self.lost.remove(target);
+        self.round_trip.remove(target);
+        self.one_way.remove(target);
+        self.variation.remove(target);
+        self.offset_bound.remove(target);
+    }
 }
 
 /// The metrics of one target.
@@ -225,6 +237,26 @@ mod tests {
             assert!(text.lines().any(|one| one == line), "{line}\n{text}");
         }
         assert!(!text.contains("romer_clock_offset_bound_seconds{"), "it is unknown:\n{text}");
+    }
+
+    /// A removed target has no time series left, and the others have theirs.
+    #[test]
+    fn removed_targets_leave_nothing() {
+        let registry = Registry::new();
+        let metrics = ProbeMetrics::new(&registry);
+        for name in ["old", "new"] {
+            let target = metrics.target(name);
+            target.add_lost_by(Way::Forward, "unknown", 1);
+            target.one_way(Way::Forward, Reference::Minimum).observe(1);
+            target.set_offset_bound(1);
+        }
+        metrics.remove("old");
+        let text = String::from_utf8(registry.encode(Format::Text)).unwrap();
+        assert!(!text.contains("\"old\""), "{text}");
+        for name in ["up", "probes_lost_total", "one_way_delay_seconds_count", "clock_offset_bound_seconds"] {
+            let name = format!("romer_{}{name}", if name == "up" { "target_" } else { "" });
+            assert!(text.contains(&format!("{name}{{target=\"new\"")), "{name}: {text}");
+        }
     }
 
     /// A second run to a target continues its counters, and does not set it down before it has answered.

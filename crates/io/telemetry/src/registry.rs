@@ -76,6 +76,11 @@ impl<T: Default, const N: usize> Family<T, N> {
         let key = values.map(str::to_owned).to_vec();
         Arc::clone(lock(&self.0).entry(key).or_default())
     }
+
+    /// Removes the time series with this value of the first label. Handles to them count on, but no scrape shows it.
+    pub fn remove(&self, first: &str) {
+        lock(&self.0).retain(|key, _| key.first().is_none_or(|value| value != first));
+    }
 }
 
 /// The time series of a family, by what they are.

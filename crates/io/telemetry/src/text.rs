@@ -37,12 +37,11 @@ fn family(text: &mut String, entry: &Entry, is_open: bool) {
     }
     match &entry.cells {
         Cells::Counter(series) => Entry::each(series, |values, counter| {
-            let labels = labels(entry, values, None);
-            _ = writeln!(text, "{name}_total{labels} {}", counter.get());
+            _ = writeln!(text, "{name}_total{} {}", in_braces(&pairs(entry, values)), counter.get());
         }),
         Cells::Gauge(series) => Entry::each(series, |values, gauge| {
             if let Some(value) = gauge.get() {
-                _ = writeln!(text, "{name}{} {value}", labels(entry, values, None));
+                _ = writeln!(text, "{name}{} {value}", in_braces(&pairs(entry, values)));
             }
         }),
         Cells::Histogram(series) => Entry::each(series, |values, histogram| {
@@ -52,22 +51,27 @@ fn family(text: &mut String, entry: &Entry, is_open: bool) {
 }
 
 fn buckets(text: &mut String, entry: &Entry, values: &[String], histogram: &HistogramValues) {
-    let (name, count) = (entry.name, histogram.count());
+    let (name, count, pairs) = (entry.name, histogram.count(), pairs(entry, values));
+    let comma = if pairs.is_empty() { "" } else { "," };
     for (bound, up_to) in histogram.classic() {
         // With a decimal point also where it is whole, as OpenMetrics has it: else the formats had different labels.
-        _ = writeln!(text, "{name}_bucket{} {up_to}", labels(entry, values, Some(&format!("{bound:?}"))));
+        _ = writeln!(text, "{name}_bucket{{{pairs}{comma}le=\"{bound:?}\"}} {up_to}");
     }
-    _ = writeln!(text, "{name}_bucket{} {count}", labels(entry, values, Some("+Inf")));
-    let labels = labels(entry, values, None);
+    _ = writeln!(text, "{name}_bucket{{{pairs}{comma}le=\"+Inf\"}} {count}");
+    let labels = in_braces(&pairs);
     _ = writeln!(text, "{name}_sum{labels} {}\n{name}_count{labels} {count}", histogram.sum);
 }
 
-/// The labels in braces; nothing without labels.
-fn labels(entry: &Entry, values: &[String], bound: Option<&str>) -> String {
-    let named = entry.labels.iter().copied().zip(values.iter().map(String::as_str));
-    let all = named.chain(bound.map(|bound| ("le", bound)));
-    let pairs: Vec<_> = all.map(|(name, value)| format!("{name}=\"{}\"", escape(value, true))).collect();
-    if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
+/// The labels, with commas between them.
+fn pairs(entry: &Entry, values: &[String]) -> String {
+    let named = entry.labels.iter().zip(values);
+    let pairs: Vec<_> = named.map(|(name, value)| format!("{name}=\"{}\"", escape(value, true))).collect();
+    pairs.join(",")
+}
+
+/// Labels as a sample has them; nothing without labels.
+fn in_braces(pairs: &str) -> String {
+    if pairs.is_empty() { String::new() } else { format!("{{{pairs}}}") }
 }
 
 /// Backslashes and line breaks, and quotation marks where they end a value.
