@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         allow_default_route: arguments.allow_default_route,
         data_plane: arguments.data_plane.into(),
     };
-    let exporter = arguments.metrics.map(Exporter::start).transpose()?;
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
     let kept = run_folder::RunFolder::make(
         arguments.samples.out.as_deref(),
         arguments.output.force,
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
             text.push_str(&format!("console at {}\n", server.url()));
         }
         if let Some(exporter) = &exporter {
-            text.push_str(&format!("{}\n", exporter.text()));
+            text.push_str(&exporter.text());
         }
         // Whoever reads the document from standard output gets nothing else there.
         if arguments.output.json_to_stdout() {
@@ -149,6 +149,10 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     });
     let snapshot = snapshot?;
     drop(server);
+    if let Some(exporter) = &exporter {
+        romer_emulate::live::publish_snapshot(&snapshot, &exporter.registry);
+    }
+    // The last push.
     drop(exporter);
     if prose {
         say_refits(&control.refits_after(refits), &mut line, arguments);

@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         // What cannot be is told now, and not when the time has come.
         options(arguments, trace.clone())?;
     }
-    let exporter = arguments.metrics.map(Exporter::start).transpose()?;
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
     let telemetry = exporter.as_ref().map(|exporter| target_metrics(exporter, arguments));
     let interrupted = signals::interruption()?;
     if let Some(test) = &arguments.turns.after {
@@ -118,7 +118,7 @@ fn target_metrics(exporter: &Exporter, arguments: &MeasureArgs) -> Telemetry {
         metrics.target(&target.text);
     }
     if !arguments.output.quiet {
-        output::eprint_line(&exporter.text());
+        output::eprint_line(exporter.text().trim_end());
     }
     Telemetry { metrics: Arc::new(metrics), delays_at_end: arguments.turns.every.is_some() }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let ending = signals::ending()?;
     let asked = signals::asking()?;
-    let exporter = arguments.metrics.map(Exporter::start).transpose()?;
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
     let metrics = exporter.as_ref().map(|exporter| ResponderMetrics::new(&exporter.registry));
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
         if let Some(exporter) = &exporter {
-            output::print(&format!("{}\n", exporter.text()));
+            output::print(&exporter.text());
         }
     }
     while !ending.has_come() {
@@ -114,6 +114,11 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         std::thread::sleep(POLL_INTERVAL);
     }
     let (totals, document, unfinished) = responder.finish();
+    if let Some(metrics) = &metrics {
+        totals.export(metrics);
+    }
+    // The last push.
+    drop(exporter);
     if !arguments.quiet {
         output::eprint_line(&totals_text(&totals));
     }

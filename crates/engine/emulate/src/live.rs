@@ -62,7 +62,7 @@ pub(crate) use recorder::RECORDED_BY;
 pub use recorder::{Recorded, Recorder, Sink};
 pub use statistics::{DirectionSnapshot, Snapshot};
 pub use subscription::{FeedOptions, MOST_FEEDS, PacketFate, SampleFeed, Sampled};
-pub use telemetry::publish;
+pub use telemetry::{publish, publish_snapshot};
 
 /// Commands that may wait for the bridge.
 const COMMAND_QUEUE_LENGTH: usize = 16;

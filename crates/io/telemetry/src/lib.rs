@@ -8,6 +8,7 @@
 //! - [`ProbeMetrics`], [`ResponderMetrics`] and [`EmulatorMetrics`] are the metrics of romer: their names, labels and help.
 //! - [`Format`] is a representation: Prometheus text, OpenMetrics text, or Prometheus protobuf with native histograms.
 //! - [`MetricsServer`] serves them at `/metrics`, to `GET` and `HEAD` only, with a limit of connections, octets and time.
+//! - [`OtlpPush`] pushes them to an OpenTelemetry collector.
 //!
 //! ```
 //! use romer_telemetry::{Format, ProbeMetrics, Registry};
@@ -23,6 +24,7 @@
 mod emulator;
 mod format;
 mod histogram;
+mod otlp;
 mod probes;
 mod protobuf;
 mod registry;
@@ -33,6 +35,7 @@ mod text;
 pub use emulator::{EmulatorMetrics, PacketFate, PortMetrics};
 pub use format::Format;
 pub use histogram::{Histogram, HistogramValues, SCHEMA};
+pub use otlp::{OtlpPush, OtlpUrl, PUSH_INTERVAL, PUSH_TIMEOUT};
 pub use probes::{ProbeMetrics, Reference, TargetMetrics, Way};
 pub use registry::{Counter, Family, Gauge, Registry, Spec};
 pub use responder::{PacketOutcome, ResponderMetrics, SessionOutcome};

@@ -10,10 +10,22 @@ const BRIDGED_GAP: i32 = 2;
 
 /// A message, as far as it is written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Message> for Vec<u8> {
+    fn from(message: Message) -> Self {
+        message.0
+    }
+}
 
 impl Message {
-    fn varint(&mut self, mut value: u64) {
+    pub(crate) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value.to_le_bytes()[0] | 0x80);
             value >>= 7;
@@ -21,21 +33,25 @@ impl Message {
         self.0.push(value.to_le_bytes()[0]);
     }
 
-    fn unsigned(&mut self, field: u64, value: u64) {
+    pub(crate) fn unsigned(&mut self, field: u64, value: u64) {
         self.varint(field << 3);
         self.varint(value);
     }
 
-    fn signed(&mut self, field: u64, value: i64) {
+    pub(crate) fn signed(&mut self, field: u64, value: i64) {
         self.unsigned(field, zigzag(value));
     }
 
-    fn double(&mut self, field: u64, value: f64) {
+    pub(crate) fn double(&mut self, field: u64, value: f64) {
+        self.fixed(field, value.to_bits());
+    }
+
+    pub(crate) fn fixed(&mut self, field: u64, value: u64) {
         self.varint((field << 3) | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn octets(&mut self, field: u64, octets: &[u8]) {
+    pub(crate) fn octets(&mut self, field: u64, octets: &[u8]) {
         self.varint((field << 3) | 2);
         self.varint(octets.len() as u64);
         self.0.extend_from_slice(octets);

@@ -133,8 +133,8 @@ cell!(Histogram);
 
 type Collector = Box<dyn Fn() + Send + Sync>;
 
-#[derive(Default)]
 struct Contents {
+    started: SystemTime,
     entries: Mutex<Vec<Entry>>,
     collectors: Mutex<Vec<Arc<Collector>>>,
 }
@@ -159,7 +159,9 @@ impl Default for Registry {
 impl Registry {
     /// With `romer_build_info`, and `process_start_time_seconds` for the present time.
     pub fn new() -> Self {
-        let registry = Self(Arc::default());
+        let started = SystemTime::now();
+        let contents = Contents { started, entries: Mutex::default(), collectors: Mutex::default() };
+        let registry = Self(Arc::new(contents));
         let info = Spec {
             name: "romer_build_info",
             help: "1; the version of romer is a label.",
@@ -171,7 +173,7 @@ impl Registry {
             help: "Start of the process, seconds since 1970.",
             labels: [],
         };
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         registry.gauge(start).with([]).set(since.as_secs_f64());
         registry
     }
@@ -211,14 +213,18 @@ impl Registry {
 
     /// All metrics at this moment.
     pub fn encode(&self, format: Format) -> Vec<u8> {
+        self.encode_with(|entries, _| match format {
+            Format::Text => text::prometheus(entries).into_bytes(),
+            Format::OpenMetrics => text::open_metrics(entries).into_bytes(),
+            Format::Protobuf => protobuf::encode(entries),
+        })
+    }
+
+    /// All metrics, as `encode` writes them from the families and the time of the start.
+    pub(crate) fn encode_with(&self, encode: impl FnOnce(&[Entry], SystemTime) -> Vec<u8>) -> Vec<u8> {
         let collectors = lock(&self.0.collectors).clone();
         collectors.iter().for_each(|collect| collect());
-        let entries = lock(&self.0.entries);
-        match format {
-            Format::Text => text::prometheus(&entries).into_bytes(),
-            Format::OpenMetrics => text::open_metrics(&entries).into_bytes(),
-            Format::Protobuf => protobuf::encode(&entries),
-        }
+        encode(&lock(&self.0.entries), self.0.started)
     }
 }
 

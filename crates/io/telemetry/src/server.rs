@@ -149,8 +149,8 @@ fn read_head(connection: &mut TcpStream, deadline: Instant) -> io::Result<Head> 
     }
 }
 
-/// Writes all until `deadline`, however slowly the client reads.
-fn write_all(connection: &mut TcpStream, mut octets: &[u8], deadline: Instant) -> io::Result<()> {
+/// Writes all until `deadline`, however slowly the other end reads.
+pub(crate) fn write_all(connection: &mut TcpStream, mut octets: &[u8], deadline: Instant) -> io::Result<()> {
     while !octets.is_empty() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

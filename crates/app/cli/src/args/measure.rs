@@ -8,6 +8,7 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::names::Target;
 use romer_measure::ShaperChoice;
 use romer_record::service::Service;
+use romer_telemetry::OtlpUrl;
 use romer_traffic::{DepartureJitter, TokenBucket, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
@@ -183,6 +184,11 @@ pub(crate) struct MeasureArgs {
     /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
     #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
+    ///
+    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
+    pub(crate) otlp: Option<OtlpUrl>,
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json_lines: bool,

@@ -4,6 +4,7 @@ use romer_impair::{Cause, Ledger};
 use romer_telemetry::{EmulatorMetrics, PacketFate, PortMetrics, Registry};
 
 use super::control::Control;
+use super::statistics::Snapshot;
 
 /// Has each scrape of `registry` read the ledger of the bridge. When the bridge has ended, its last counts remain.
 pub fn publish(control: &Control, registry: &Registry) {
@@ -18,6 +19,14 @@ pub fn publish(control: &Control, registry: &Registry) {
             }
         }
     });
+}
+
+/// Sets the metrics of [`publish`] to a snapshot, such as that of the end.
+pub fn publish_snapshot(snapshot: &Snapshot, registry: &Registry) {
+    let metrics = EmulatorMetrics::new(registry);
+    for (port, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
+        export(&direction.ledger, &metrics.port(port));
+    }
 }
 
 /// Sets the metrics of a port to its ledger.
