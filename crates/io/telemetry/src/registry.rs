@@ -131,12 +131,12 @@ cell!(Counter);
 cell!(Gauge);
 cell!(Histogram);
 
-type Collector = Box<dyn Fn() + Send + Sync>;
+type Collector = Arc<dyn Fn() + Send + Sync>;
 
 struct Contents {
     started: SystemTime,
     entries: Mutex<Vec<Entry>>,
-    collectors: Mutex<Vec<Arc<Collector>>>,
+    collectors: Mutex<Vec<Collector>>,
 }
 
 /// The metrics of a program; clones are of the same metrics.
@@ -208,7 +208,7 @@ impl Registry {
 
     /// Calls `collect` before each scrape, to set what is counted elsewhere. It may block: scrapes wait, and nothing else.
     pub fn on_scrape(&self, collect: impl Fn() + Send + Sync + 'static) {
-        lock(&self.0.collectors).push(Arc::new(Box::new(collect)));
+        lock(&self.0.collectors).push(Arc::new(collect));
     }
 
     /// All metrics at this moment.
