@@ -1,5 +1,7 @@
 //! The metrics of running commands over HTTP.
 
+use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -69,6 +71,61 @@ fn metrics_equal_the_document() {
     measuring.wait().with_code(130);
     responder.signal("INT");
     responder.wait().with_code(130);
+}
+
+/// Whether Prometheus is here. If `CI` is set, it must be.
+fn has_prometheus() -> bool {
+    let found = Command::new("prometheus").arg("--version").output();
+    let is_promised = std::env::var_os("CI").is_some();
+    assert!(found.is_ok() || !is_promised, "{found:?}; scripts/need prometheus installs it");
+    found.is_ok()
+}
+
+/// The only value of a query to the Prometheus on host A; `None` while there is none.
+fn query(lab: &Lab, query: &str) -> Option<f64> {
+    let mut command = lab.command("A", "curl");
+    command.args(["--silent", "--get", "--data-urlencode", &format!("query={query}")]);
+    let answer = process::run(command.arg("http://127.0.0.1:9090/api/v1/query")).stdout;
+    let answer: Value = serde_json::from_str(&answer).ok()?;
+    answer.pointer("/data/result/0/value/1")?.as_str()?.parse().ok()
+}
+
+/// The 99th percentile that Prometheus computes from native histograms is within 2 % of the document's. Their definitions may
+/// differ by a few ranks, which is allowed for.
+#[test]
+fn prometheus_agrees_with_the_document() {
+    if !has_prometheus() {
+        return;
+    }
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("prometheus.yml");
+    let job =
+        format!("{{job_name: romer, scrape_interval: 1s, static_configs: [{{targets: ['{ADDRESS}']}}]}}");
+    fs::write(&config, format!("scrape_configs: [{job}]\n")).unwrap();
+    let mut command = lab.command("A", "prometheus");
+    command.arg(format!("--config.file={}", config.display()));
+    command.arg(format!("--storage.tsdb.path={}", home.path().join("data").display()));
+    command.args(["--web.listen-address=127.0.0.1:9090", "--log.level=error"]);
+    let _prometheus = Process::start(command.arg("--enable-feature=native-histograms"));
+    let mut command = lab.romer("A", ["measure", FAR, "--metrics", ADDRESS, "--every", "1h", "--json", "-"]);
+    command.args(["--count", "2000", "--interval", "1ms", "--no-route", "--quiet", "--out"]);
+    let mut measuring = Process::start(command.arg(home.path().join("runs")));
+    let document: Value = serde_json::from_str(&measuring.line()).unwrap();
+    let expected = number(&document, "/round_trip/delay_ns/p99") * 1e-9;
+    let all = f64::from(u32::try_from(count(&document, "/round_trip/delay_ns/count")).unwrap());
+    let deadline = Instant::now() + TIMEOUT;
+    while query(&lab, "histogram_count(romer_round_trip_seconds)").is_none_or(|count| count < all - 0.5) {
+        assert!(Instant::now() < deadline, "Prometheus has not scraped all {all}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let quantile =
+        |share: &str| query(&lab, &format!("histogram_quantile({share}, romer_round_trip_seconds)")).unwrap();
+    let [low, high] = ["0.989", "0.991"].map(quantile);
+    assert!(low * 0.98 <= expected && expected <= high * 1.02, "{low} to {high} for {expected}");
+    measuring.signal("INT");
+    measuring.wait().with_code(130);
 }
 
 /// A target without a reflector has metrics, and is down.
