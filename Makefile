@@ -46,7 +46,7 @@ demo: build ## build, measure between two network namespaces of this machine, an
 	@$(TARGET)/release/romer demo
 
 test: ## run all tests; as root, those that use the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark chronyd
+	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl tshark chronyd prometheus promtool
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
@@ -72,6 +72,7 @@ bench: ## measure romer's own error and its maximum rates, next to other tools (
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer
 	@$(CARGO) run --release --locked --package romer-validation -- all
+	@$(CARGO) bench --quiet --locked --package romer-telemetry --bench scrape > validation/results/scrape.md
 	@ROMER=$(TARGET)/release/romer ROMER_RESULTS=$(CURDIR)/validation/results $(TIMED) 'the console under fifty pages' scripts/console bench
 
 guest: build ## compare netem and romer in an emulated guest (validation/results/netem.md)
@@ -95,7 +96,7 @@ audit: ## check the dependencies against the RustSec advisories, and run cargo-d
 	@scripts/cargo-deny check --hide-inclusion-graph
 
 soak: ## run the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
-	@scripts/need linker c++ ip ethtool nft ping setpriv tshark
+	@scripts/need linker c++ ip ethtool nft ping setpriv tshark prometheus promtool
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \

@@ -27,7 +27,7 @@ pub(crate) fn of(words: Vec<String>, seed: Option<Seed>) -> String {
 
 /// Without what says when, how often, and where to.
 fn once(words: Vec<String>) -> Vec<String> {
-    const LEFT_OUT: [&str; 5] = ["--start", "--every", "--times", "--out", "--json"];
+    const LEFT_OUT: [&str; 7] = ["--start", "--every", "--times", "--out", "--json", "--metrics", "--otlp"];
     const ALONE: &str = "--force";
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();

@@ -28,6 +28,7 @@ use romer_units::random::Seed;
 
 use crate::args::{DataPlane, EmulateArgs, PortArgument};
 use crate::failure::Failure;
+use crate::telemetry::Exporter;
 use crate::tui::{self, EmulationPicture, Screen};
 use crate::{console, output, signals};
 
@@ -70,6 +71,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         allow_default_route: arguments.allow_default_route,
         data_plane: arguments.data_plane.into(),
     };
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
     let kept = run_folder::RunFolder::make(
         arguments.samples.out.as_deref(),
         arguments.output.force,
@@ -82,6 +84,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let begin = Instant::now();
     let recorder = files.record(bridge.take_samples())?;
     let control = bridge.control();
+    if let Some(exporter) = &exporter {
+        romer_emulate::live::publish(&control, &exporter.registry);
+    }
     let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
     let prose = !arguments.output.quiet;
     let following = followed.as_ref().map(follow::Plan::text);
@@ -98,6 +103,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         }
         if let Some(server) = &server {
             text.push_str(&format!("console at {}\n", server.url()));
+        }
+        if let Some(exporter) = &exporter {
+            text.push_str(&exporter.text());
         }
         // Whoever reads the document from standard output gets nothing else there.
         if arguments.output.json_to_stdout() {
@@ -141,6 +149,11 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     });
     let snapshot = snapshot?;
     drop(server);
+    if let Some(exporter) = &exporter {
+        romer_emulate::live::publish_snapshot(&snapshot, &exporter.registry);
+    }
+    // The last push.
+    drop(exporter);
     if prose {
         say_refits(&control.refits_after(refits), &mut line, arguments);
     }

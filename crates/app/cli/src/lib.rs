@@ -42,6 +42,7 @@ mod respond;
 mod rsvp;
 mod runs;
 mod signals;
+mod telemetry;
 mod toml_values;
 mod traffic;
 mod tui;

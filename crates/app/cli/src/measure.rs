@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, TrafficControl};
+use romer_measure::{
+    MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, Telemetry, TrafficControl,
+};
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
@@ -16,6 +18,7 @@ use romer_record::service::Service;
 use romer_report::replies;
 use romer_report::warning::Text;
 use romer_store::{Location, Runs, document_of};
+use romer_telemetry::ProbeMetrics;
 use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -25,6 +28,7 @@ use crate::failure::Failure;
 use crate::ndjson;
 use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::repeat::RepeatSchedule;
+use crate::telemetry::Exporter;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
 use crate::{after, command, marks, output, report, signals};
 
@@ -91,6 +95,8 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         // What cannot be is told now, and not when the time has come.
         options(arguments, trace.clone())?;
     }
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
+    let telemetry = exporter.as_ref().map(|exporter| target_metrics(exporter, arguments));
     let interrupted = signals::interruption()?;
     if let Some(test) = &arguments.turns.after {
         let family = family(arguments.ipv4, arguments.ipv6);
@@ -101,24 +107,39 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     }
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(Exit::Interrupted), |at| {
-            let (outcome, skipped_lines) = once(arguments, trace, at, &interrupted)?;
+            let (outcome, skipped_lines) = once(arguments, (trace, telemetry), at, &interrupted)?;
             conclude(&outcome, skipped_lines, arguments, &interrupted)
         });
     }
-    again_and_again(&mut turns, arguments, trace.as_ref(), &interrupted)
+    again_and_again(&mut turns, arguments, &(trace, telemetry), &interrupted)
+}
+
+/// What is the same in every run: the recorded schedule, and the metrics.
+type Repeated = (Option<Trace>, Option<Telemetry>);
+
+/// The metrics of all targets, which exist from now on.
+fn target_metrics(exporter: &Exporter, arguments: &MeasureArgs) -> Telemetry {
+    let metrics = ProbeMetrics::new(&exporter.registry);
+    for target in &arguments.targets {
+        metrics.target(&target.text);
+    }
+    if !arguments.output.quiet {
+        output::eprint_line(exporter.text().trim_end());
+    }
+    Telemetry { metrics: Arc::new(metrics), delays_at_end: arguments.turns.every.is_some() }
 }
 
 /// Measures at every turn, whatever became of the one before, and gives the first exit code that is not 0.
 fn again_and_again(
     turns: &mut RepeatSchedule,
     arguments: &MeasureArgs,
-    trace: Option<&Trace>,
+    repeated: &Repeated,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
     let mut worst = Exit::Success;
     while let Some(at) = turns.wait(interrupted) {
         let number = turns.number();
-        let code = match once(arguments, trace.cloned(), at, interrupted) {
+        let code = match once(arguments, repeated.clone(), at, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => failure.of_run(&format!("run {number}")).print(),
             Ok((outcome, skipped_lines)) => {
@@ -140,11 +161,11 @@ fn name(number: u64, outcome: &MeasurementOutcome) -> String {
 /// One run, whose first probes leave at `at`; and how many lines of `--json-lines` were skipped.
 fn once(
     arguments: &MeasureArgs,
-    trace: Option<Trace>,
+    (trace, telemetry): Repeated,
     at: Option<SystemTime>,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(MeasurementOutcome, u64), Failure> {
-    let options = MeasureOptions { at, ..options(arguments, trace)? };
+    let options = MeasureOptions { at, telemetry, ..options(arguments, trace)? };
     if !arguments.tui {
         return with_progress(&arguments.output, arguments.json_lines, &options, interrupted);
     }
@@ -371,6 +392,7 @@ pub(crate) fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<M
             (out, _) => location(out.as_deref(), arguments.output.force, name)?,
         },
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
+        telemetry: None,
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
         report_returns: arguments.each,

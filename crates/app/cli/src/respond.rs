@@ -10,10 +10,12 @@ use romer_record::Exit;
 use romer_record::respond::Respond;
 use romer_report::warning::Text;
 use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
+use romer_telemetry::ResponderMetrics;
 use romer_units::counted;
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
+use crate::telemetry::Exporter;
 use crate::{output, signals};
 
 /// How often the signals are looked at.
@@ -67,6 +69,8 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     let mut manager = ServiceManager::from_environment();
     let (ending, reload) = signals::serving(&manager)?;
     let asked = signals::asking()?;
+    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
+    let metrics = exporter.as_ref().map(|exporter| ResponderMetrics::new(&exporter.registry));
     let options = RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
@@ -108,9 +112,15 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         for interface in responder.stamping_interfaces() {
             output::print(&format!("stamping packets in the kernel: {interface}\n"));
         }
+        if let Some(exporter) = &exporter {
+            output::print(&exporter.text());
+        }
     }
     manager.ready();
     while !ending.has_come() {
+        if let Some(metrics) = &metrics {
+            responder.totals().export(metrics);
+        }
         if responder.has_failed() {
             return Err(Failure::own("a thread of the responder has ended (respond): see the message above"));
         }
@@ -139,6 +149,11 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     }
     manager.stopping();
     let (totals, document, unfinished) = responder.finish();
+    if let Some(metrics) = &metrics {
+        totals.export(metrics);
+    }
+    // The last push.
+    drop(exporter);
     if !arguments.quiet {
         output::eprint_line(&totals_text(&totals));
     }

@@ -215,6 +215,14 @@ pub(crate) fn api(text: &str) -> Result<SocketAddr, String> {
     address(text, 8_870)
 }
 
+/// Where metrics are served: an address, or a port of this machine alone.
+pub(crate) fn metrics(text: &str) -> Result<SocketAddr, String> {
+    match text.parse() {
+        Ok(port) => Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)),
+        Err(_) => address(text, 9_862),
+    }
+}
+
 fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     text.parse().or_else(|_| bare.parse().map(|address| SocketAddr::new(address, port))).map_err(|_| {
@@ -514,4 +522,27 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
         return Err(format!("{shown} is a multicast or broadcast address; write one of this host's"));
     }
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port without an address is not reachable from other hosts.
+    #[test]
+    fn ports_alone_are_of_this_machine() {
+        let found = ["9100", "127.0.0.1:9100", "::1", "192.0.2.1", "70000", "host"].map(metrics);
+        let address = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
+        assert_eq!(
+            found.map(Result::ok),
+            [
+                address("127.0.0.1:9100"),
+                address("127.0.0.1:9100"),
+                address("[::1]:9862"),
+                address("192.0.2.1:9862"),
+                None,
+                None
+            ]
+        );
+    }
 }

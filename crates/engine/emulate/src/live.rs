@@ -19,6 +19,7 @@
 //! | `planes` | how frames come in and go out |
 //! | `routes` | whether the host hangs on an interface |
 //! | `statistics` | what is counted and summarised |
+//! | `telemetry` | the ledger as metrics |
 
 mod admission;
 mod bridge;
@@ -33,6 +34,7 @@ mod recorder;
 mod routes;
 mod statistics;
 mod subscription;
+mod telemetry;
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -60,6 +62,7 @@ pub(crate) use recorder::RECORDED_BY;
 pub use recorder::{Recorded, Recorder, Sink};
 pub use statistics::{DirectionSnapshot, Snapshot};
 pub use subscription::{FeedOptions, MOST_FEEDS, PacketFate, SampleFeed, Sampled};
+pub use telemetry::{publish, publish_snapshot};
 
 /// Commands that may wait for the bridge.
 const COMMAND_QUEUE_LENGTH: usize = 16;

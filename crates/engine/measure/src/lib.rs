@@ -57,6 +57,7 @@ mod session_setup;
 mod stop_on_panic;
 mod stream;
 mod targets;
+mod telemetry;
 mod times;
 mod traffic_control;
 mod unanswered;
@@ -98,6 +99,7 @@ use stop_on_panic::StopOnPanic;
 use stream::Shared;
 pub use targets::check;
 use targets::{Dead, Targets};
+pub use telemetry::Telemetry;
 use times::{rfc3339_after, rfc3339_now};
 pub use traffic_control::{Profile, ShaperChoice, TrafficControl};
 
@@ -205,8 +207,16 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
-    let Targets { mut streams, dead, cards: _cards, stamper: _stamper } =
-        targets::prepare(options, observer)?;
+    let set_down = |target: &str| {
+        if let Some(telemetry) = &options.telemetry {
+            telemetry.metrics.target(target).set_up(false);
+        }
+    };
+    let targets = targets::prepare(options, observer).inspect_err(|_| {
+        options.streams.iter().for_each(|stream| set_down(&stream.target.text));
+    });
+    let Targets { mut streams, dead, cards: _cards, stamper: _stamper } = targets?;
+    dead.iter().for_each(|one| set_down(&one.manifest.target));
     let shaper = kernel_shaper::install(options, &mut streams)?;
     let remarker = profile::install(options, &streams)?;
     let manifest = Manifest {
@@ -240,6 +250,9 @@ pub fn measure(
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     let outcome = conclude(run, &streams, dead, &rows, partial, options.report, (not_kept, &kept));
+    if let (Some(telemetry), Ok(outcome)) = (&options.telemetry, &outcome) {
+        telemetry::conclude(telemetry, &outcome.streams);
+    }
     drop(evaluating);
     outcome
 }

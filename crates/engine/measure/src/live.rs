@@ -19,6 +19,7 @@ use super::options::MeasureOptions;
 use super::prepared::Prepared;
 use super::receiving::LiveDelay;
 use super::stream::Shared;
+use super::telemetry::StreamTelemetry;
 
 /// Delays that are remembered of one interval and stream; a faster stream's interval line is of these.
 const MAX_DELAYS_PER_INTERVAL: usize = 65_536;
@@ -32,6 +33,7 @@ struct Watched {
     clocks: Option<Clocks>,
     /// Of round trips.
     one_way: Option<OneWaySoFar>,
+    telemetry: Option<StreamTelemetry>,
 }
 
 /// The least and the greatest time between two estimates of a stream's clocks; between them it is a share of the time that
@@ -131,6 +133,7 @@ impl Live {
                     delays: Vec::new(),
                     clocks: Clocks::new(&stream.manifest, started),
                     one_way: one_way(&stream.manifest),
+                    telemetry: telemetry(options, &stream.manifest),
                 }),
             }
         }
@@ -165,6 +168,9 @@ impl Live {
             }
             if self.tells_returns {
                 observer.on_return(&stream.returned(&seen));
+            }
+            if let Some(telemetry) = &mut stream.telemetry {
+                telemetry.take(&seen);
             }
         }
         let now = clock::monotonic_now();
@@ -220,8 +226,17 @@ impl Live {
                 });
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
+            if let (Some(telemetry), Some(one_way)) = (&stream.telemetry, &stream.one_way) {
+                telemetry.take_one_way(|| one_way.fresh());
+            }
             let [forward, reverse] = stream.one_way.as_mut().map(OneWaySoFar::told).unwrap_or_default();
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
+            let (sent, returned) = (sum(sent), sum(|part| part.returned.load(Ordering::Acquire)));
+            if let Some(telemetry) = &mut stream.telemetry {
+                let lost =
+                    stream.parts.iter().zip(&fates).map(|(part, (settled, _))| (part.way, settled.lost));
+                telemetry.take_totals(sent, returned, lost);
+            }
             observer.on_interval(&StreamInterval {
                 settled: saturating_sum(fates.iter().map(|(settled, _)| settled.probes)),
                 lost: saturating_sum(fates.iter().map(|(settled, _)| settled.lost)),
@@ -230,8 +245,8 @@ impl Live {
                 stream: stream.number,
                 target: stream.target.clone(),
                 elapsed_ns: (now - self.started).as_nanos(),
-                sent: sum(sent),
-                returned: sum(|part| part.returned.load(Ordering::Acquire)),
+                sent,
+                returned,
                 durable_entries: self.kept.entries(),
                 durable_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
@@ -260,6 +275,12 @@ fn one_way(stream: &Stream) -> Option<OneWaySoFar> {
     let synchronised = stream.skew.synchronisation.as_ref();
     (stream.traffic.direction == ProbeDirection::RoundTrip)
         .then(|| OneWaySoFar::new(is_one_clock, synchronised))
+}
+
+/// The metrics of a stream, where metrics follow the measurement.
+fn telemetry(options: &MeasureOptions, stream: &Stream) -> Option<StreamTelemetry> {
+    let telemetry = options.telemetry.as_ref()?;
+    Some(StreamTelemetry::new(telemetry, &stream.target, options.direction, stream.clock_relation))
 }
 
 /// The shorter of a `look` and what is `left` of an interval, which may be over.

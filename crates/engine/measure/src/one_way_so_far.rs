@@ -92,11 +92,16 @@ impl Way {
         Some(if kind == DelayKind::Absolute { latest } else { latest - lowest })
     }
 
-    /// What became known in an interval; `None` where nothing did.
-    fn told(&mut self, kind: DelayKind, rate_ppm: f64) -> Option<StreamWay> {
+    /// The delays of this interval; `None` where none was ever known.
+    fn delays(&self, kind: DelayKind, rate_ppm: f64) -> Option<Vec<f64>> {
         let least = self.least.iter().map(|one| self.corrected(*one, rate_ppm)).reduce(f64::min)?;
         let from = if kind == DelayKind::Absolute { 0.0 } else { least };
-        let delays: Vec<f64> = self.fresh.iter().map(|one| self.corrected(*one, rate_ppm) - from).collect();
+        Some(self.fresh.iter().map(|one| self.corrected(*one, rate_ppm) - from).collect())
+    }
+
+    /// What became known in an interval; `None` where nothing did.
+    fn told(&mut self, kind: DelayKind, rate_ppm: f64) -> Option<StreamWay> {
+        let delays = self.delays(kind, rate_ppm)?;
         self.fresh.clear();
         let found = summary(&delays);
         Some(StreamWay {
@@ -198,6 +203,12 @@ impl OneWaySoFar {
         };
         let [forward, reverse] = &mut self.ways;
         [of(forward, t2.saturating_sub(t1)), of(reverse, t4.saturating_sub(t3))]
+    }
+
+    /// The delays of each direction since [`Self::told`] was last asked, nanoseconds.
+    pub(super) fn fresh(&self) -> [Vec<f64>; 2] {
+        let (kind, rate) = (self.kind, self.rate_ppm.unwrap_or(0.0));
+        self.ways.each_ref().map(|way| way.delays(kind, rate).unwrap_or_default())
     }
 
     /// What became known of each direction since it was last asked.

@@ -22,6 +22,7 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 
+use super::telemetry::Telemetry;
 use super::traffic_control::TrafficControl;
 
 /// TTL of the probes unless something else is asked for: hops are counted from 255 (RFC 5357 section 4.1.2).
@@ -114,6 +115,8 @@ pub struct MeasureOptions {
     /// Count damaged probes at both ends, and the bits that were flipped. Probes have a pattern behind their fields, and are as
     /// large as that needs. This takes the capability `CAP_NET_RAW` at an end to which probes come.
     pub count_damage: bool,
+    /// Metrics that follow the measurement.
+    pub telemetry: Option<Telemetry>,
     /// How the threads that send and receive are run.
     pub threads: ThreadOptions,
 }
@@ -151,6 +154,7 @@ impl MeasureOptions {
             live_delays: false,
             report_returns: false,
             count_damage: false,
+            telemetry: None,
             threads: ThreadOptions::default(),
         }
     }

@@ -37,6 +37,7 @@ mod reflector_thread;
 mod send_errors;
 mod send_thread;
 mod stats_request;
+mod telemetry;
 mod totals;
 mod tx_stamp_timeout;
 mod watchdog;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use romer_endpoint::names::Target;
 use romer_port::{PortError, PortName};
+use romer_telemetry::OtlpUrl;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Rate};
 
@@ -60,6 +61,16 @@ pub(crate) struct EmulateArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["offline", "quiet"])]
     pub(crate) tui: bool,
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true, conflicts_with = "offline")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
+    ///
+    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>, conflicts_with = "offline")]
+    pub(crate) otlp: Option<OtlpUrl>,
     /// Serve the API and the console of the emulation [default port: 8870]
     ///
     /// They show and change the emulation while it runs.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_session::reflector::Prefix;
+use romer_telemetry::OtlpUrl;
 
 use super::shared::{CLOCK, OUTPUT, StampPlace, ThreadArgs};
 use crate::formats::Format;
@@ -107,6 +108,16 @@ pub(crate) struct RespondArgs {
     /// Overwrite the file of --json
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) force: bool,
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
+    ///
+    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
+    pub(crate) otlp: Option<OtlpUrl>,
     /// Print no text
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

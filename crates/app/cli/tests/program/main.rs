@@ -57,5 +57,6 @@ mod shaping;
 mod standing_still;
 mod streams;
 mod targets;
+mod telemetry;
 mod threads;
 mod traffic;

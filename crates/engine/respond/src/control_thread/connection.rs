@@ -12,6 +12,7 @@ use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
 use romer_wire::pattern::{Carrier, Pattern};
+use romer_wire::stamp::Key;
 
 use super::outbox::Outbox;
 use super::quotas::{Allocation, CountedNetworks};
