@@ -187,6 +187,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         replies: Default::default(),
         checksum_errors: Default::default(),
         events: Vec::new(),
+        damage: Default::default(),
     }
 }
 

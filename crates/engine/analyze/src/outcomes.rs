@@ -140,26 +140,25 @@ impl<'a> DirectionOutcomes<'a> {
 mod tests {
     use romer_record::Stamps;
     use romer_record::manifest::ClockRelation;
+    use romer_units::Clock;
 
     use super::*;
     use crate::evaluate::evaluate;
 
     fn row(sequence: u64, copy: u32, took_ns: Option<i64>) -> RoundTrip {
         let left = 1_700_000_000_000_000_000 + i64::try_from(sequence).unwrap() * 20_000_000;
-        let kernel = |nanos| Some(Timestamp::from_nanos(nanos));
+        fn stamped<C: Clock>(nanos: i64) -> Stamps<C> {
+            let at = Some(Timestamp::from_nanos(nanos));
+            Stamps { kernel: at, user: at, ..Stamps::default() }
+        }
         RoundTrip {
             way: ProbeDirection::Forward,
             sequence,
             copy,
             forward_copy: copy,
             size: 44,
-            t1: Stamps { kernel: kernel(left), user: kernel(left), ..Stamps::default() },
-            t2: match took_ns {
-                Some(took) => {
-                    Stamps { kernel: kernel(left + took), user: kernel(left + took), ..Stamps::default() }
-                }
-                None => Stamps::default(),
-            },
+            t1: stamped(left),
+            t2: took_ns.map_or_else(Stamps::default, |took| stamped(left + took)),
             seen_by_responder: took_ns.is_some(),
             ..RoundTrip::default()
         }

@@ -278,7 +278,7 @@ mod tests {
     /// known.
     #[test]
     fn each_reply_is_corrected() {
-        let mut ways = OneWaySoFar::new(false);
+        let mut ways = OneWaySoFar::new(false, None);
         for reply in replies(30, 3_000) {
             ways.take(&reply);
             let [forward, reverse] = ways.returned(&reply).map(Option::unwrap);

@@ -252,7 +252,7 @@ pub(super) fn schedule_of(
     way: ProbeDirection,
     contents: Contents,
 ) -> Result<(Request, Schedule), EndpointError> {
-    let Contents { keyed, .. } = contents;
+    let Contents { content, .. } = contents;
     let header = header_octets(address);
     let (flag, octets, added) = match stream.size {
         ProbeSize::Natural => ("traffic", None, 0),

@@ -280,7 +280,13 @@ mod tests {
             let there = sent + forward + HOUR;
             let here_ns = [sent, sent + forward + reverse];
             let round_trip_ns = forward + reverse;
-            stream.take(&LiveDelay { stream: 0, round_trip_ns, there_ns: Some([there; 2]), here_ns });
+            stream.take(&LiveDelay {
+                stream: 0,
+                sequence: 0,
+                round_trip_ns,
+                there_ns: Some([there; 2]),
+                here_ns,
+            });
         }
         let found = text(&registry);
         for line in [
@@ -301,7 +307,8 @@ mod tests {
         let telemetry = Telemetry { delays_at_end: true, ..live(&registry) };
         let way = ProbeDirection::RoundTrip;
         let mut stream = StreamTelemetry::new(&telemetry, "t", way, ClockRelation::Unknown);
-        let seen = LiveDelay { stream: 0, round_trip_ns: 10, there_ns: Some([5; 2]), here_ns: [0, 10] };
+        let seen =
+            LiveDelay { stream: 0, sequence: 0, round_trip_ns: 10, there_ns: Some([5; 2]), here_ns: [0, 10] };
         stream.take(&seen);
         stream.take_one_way(|| [vec![5.0], vec![5.0]]);
         let found = text(&registry);

@@ -494,7 +494,7 @@ impl ControlThread {
         let carrier = match request.direction {
             ProbeDirection::Forward => Some(Carrier::OneWay),
             ProbeDirection::Reverse => None,
-            ProbeDirection::RoundTrip | ProbeDirection::Both if self.key.is_some() => {
+            ProbeDirection::RoundTrip | ProbeDirection::Both if self.connections[index].key.is_some() => {
                 Some(Carrier::AuthenticatedStamp)
             }
             ProbeDirection::RoundTrip | ProbeDirection::Both => Some(Carrier::Stamp),

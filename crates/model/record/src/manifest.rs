@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::StampSourceError;
-use crate::document::{ChecksumErrors, Damage, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic};
+use crate::document::{
+    ChecksumErrors, Damage, Metadata, Replies, Synchronisation, SynchronisationSource, Traffic,
+};
 use crate::event::Event;
 pub use crate::incomplete::{EarlyEnd, EntryKind, NotLogged};
 use crate::note::LogGap;

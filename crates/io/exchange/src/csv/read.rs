@@ -1,7 +1,7 @@
 //! Reading the table.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
 use romer_units::counted;
 
