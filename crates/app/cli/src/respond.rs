@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     }
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let inherited = InheritedSockets::from_environment().map_err(Failure::environment)?;
-    if !inherited.is_empty() && !(arguments.listen.is_empty() && arguments.control.is_empty()) {
+    let are_given = !arguments.listen.is_empty() || !arguments.control.is_empty();
+    if are_given && !inherited.is_empty() {
         return Err(Failure::usage(
             "addresses are given twice (--listen, --control): the service manager passed sockets (LISTEN_FDS); set the \
              addresses in the socket unit only",

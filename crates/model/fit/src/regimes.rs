@@ -510,7 +510,8 @@ pub fn fit(
         rows: order.iter().map(|i| order.iter().map(|j| chain.rows[*i][*j]).collect()).collect(),
         states: order.iter().map(|i| chain.states[*i].clone()).collect(),
     };
-    romer_impair::Regimes::new(nanoseconds(step), &chain.rows, vec![Arc::new(()); states]).ok()?;
+    romer_impair::Regimes::new(nanoseconds(step), &chain.rows, (0..states).map(|_| Arc::new(())).collect())
+        .ok()?;
     let share = stationary(&chain.rows);
     let estimates = |state: usize, is_measured: bool| -> Regime {
         let one = &chain.states[state];

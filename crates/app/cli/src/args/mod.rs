@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Measure delay, jitter, loss and reordering to one or more targets
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the responder of romer measure
-    Respond(RespondArgs),
+    Respond(Box<RespondArgs>),
     /// Measure to many targets at regular intervals, from a file
     Agent(AgentArgs),
     /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures
@@ -128,7 +128,7 @@ pub(crate) enum Command {
     /// Check this machine and suggest fixes
     Doctor(DoctorArgs),
     /// Measure the tool's own error on this machine, and save it for later runs
-    Calibrate(CalibrateArgs),
+    Calibrate(Box<CalibrateArgs>),
     /// Write manual pages, shell completions and schemas
     #[command(hide = true)]
     Manual(ManualArgs),

@@ -101,7 +101,7 @@ fn exit_status() -> Roff {
 fn files(name: &str) -> Roff {
     let command = name.split('-').nth(1);
     let is_used = |commands: &[&str]| command.is_none_or(|command| commands.contains(&command));
-    let mut used = FILES.iter().filter(|(_, _, commands)| is_used(*commands)).peekable();
+    let mut used = FILES.iter().filter(|(_, _, commands)| is_used(commands)).peekable();
     if used.peek().is_none() {
         return Roff::new();
     }

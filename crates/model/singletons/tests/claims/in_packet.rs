@@ -1,4 +1,5 @@
 //! Stamps that programs of the kernel wrote into the packets.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_record::document::MissingStamps;
 use romer_record::log::Entry;
