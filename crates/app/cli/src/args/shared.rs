@@ -79,7 +79,7 @@ pub(crate) struct ClocksArgs {
     /// auto: as both hosts state it. synchronised: the clocks differ by at most BOUND, or by the sum of the error bounds that the time
     /// daemons of both hosts state; one-way delays are absolute, with that error. shared: both time stamps are of one clock. unknown:
     /// one-way delays are differences from the smallest one.
-    #[arg(long, help_heading = CLOCK, value_name = "RELATION", value_parser = values::parsed::<ClockStatement>)]
+    #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "RELATION", value_parser = values::parsed::<ClockStatement>)]
     pub(crate) clocks: Option<ClockStatement>,
     /// Known offset of the clocks (receiver of the forward packets minus sender), subtracted from one-way delays
     ///
