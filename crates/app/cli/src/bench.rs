@@ -28,9 +28,9 @@ use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::{Duration, counted};
 
-use crate::args::{BenchArgs, Cli, Command, DeviceArgs, Invocation, ProcedureArgs, read};
+use crate::args::{BenchArgs, Cli, Command, DeviceArgs, Invocation, ProcedureArgs, RunArgs, read};
 use crate::failure::Failure;
-use crate::{output, report, signals};
+use crate::{confinement, output, report, signals};
 
 use folder::Folder;
 use options::options;
@@ -67,7 +67,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
             })?;
             let words = folder::merge_arguments(&folder, words)?;
             match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
-                Invocation::Run(Cli { command: Command::Bench(kept) }) => run_as_given(&kept, &words),
+                Invocation::Run(Cli { command: Command::Bench(kept), .. }) => run_as_given(&kept, &words),
                 Invocation::Run(_) => Err(Failure::own("a benchmark is another command (bench)")),
                 Invocation::Show(text) => {
                     output::print(&text);
@@ -89,7 +89,7 @@ impl ParsedWords {
     /// Reads the words behind `romer bench`, of which the first names a procedure.
     fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         match read(["romer", "bench"].map(OsString::from).into_iter().chain(words))? {
-            Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
+            Invocation::Run(Cli { command: Command::Bench(arguments), .. }) => {
                 let asked = arguments.procedure.ok_or_else(|| Failure::own("a procedure is none (bench)"))?;
                 Ok(Self::Procedure(asked))
             }
@@ -136,6 +136,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     let prose = !run.output.quiet;
     let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
     let mut looker = TrialObserver {
+        run,
+        svg: device.output.svg.as_deref(),
         options: &options,
         kept,
         capture,
@@ -148,7 +150,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     };
     let tests_itself = matches!(asked, ProcedureArgs::SelfTest(_));
     let document = if tests_itself {
-        looker.begin();
+        looker.say_beginning();
         romer_bench::self_test(&options, &stop, run.trial)
     } else {
         romer_bench::run(&options, past, &stop, &mut looker)
@@ -303,6 +305,9 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
 
 /// Receives the progress of a benchmark, prints and stores it.
 struct TrialObserver<'a> {
+    run: &'a RunArgs,
+    /// Where the figures go.
+    svg: Option<&'a Path>,
     options: &'a BenchOptions,
     kept: Folder,
     /// Where a trial's frames go, and whether what stands there is replaced.
@@ -318,8 +323,25 @@ struct TrialObserver<'a> {
 }
 
 impl TrialObserver<'_> {
-    /// Only now it is certain that there will be a benchmark.
+    /// Only now it is certain that there will be a benchmark, and the ports are open.
     fn begin(&mut self) {
+        if !self.begun {
+            self.confine();
+        }
+        self.say_beginning();
+    }
+
+    /// Confines this process, unless it runs commands of the user, who may do anything by them.
+    fn confine(&self) {
+        let options = self.options;
+        if options.reset.is_none() && options.cases.iter().all(|case| case.command.is_none()) {
+            let files = [self.capture.map(|(file, _)| Path::new(file)), self.svg];
+            let ports = [&options.tx, &options.rx];
+            confinement::start(&confinement::of_benchmark(self.run, ports, &self.kept.place(), files));
+        }
+    }
+
+    fn say_beginning(&mut self) {
         if self.prose && !self.begun {
             output::eprint_line(&text::beginning(self.options));
             for note in self.options.notes.iter().map(Text::text).chain(self.perhaps.clone()) {

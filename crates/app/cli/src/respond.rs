@@ -13,7 +13,7 @@ use romer_units::counted;
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
-use crate::{output, signals};
+use crate::{confinement, output, signals};
 
 /// How often the signals are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         in_kernel: arguments.in_kernel,
         symmetric_only: arguments.symmetric_only,
     })?;
+    let confined = confinement::start(&confinement::of_responder(arguments));
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
             output::eprint_line(&format!("note: {}", shortcoming.text()));
@@ -75,14 +76,16 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
-        output::print(&format!(
+        let mut text = format!(
             "responding: test packets at UDP {}, control at TCP {}\n",
             list(responder.test_addresses()),
             list(responder.control_addresses())
-        ));
+        );
         for (interface, mode) in responder.kernel_interfaces() {
-            output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
+            text.push_str(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
+        // In one piece: who reads the first line may read no more.
+        output::print(&(text + &confined));
     }
     while !ending.has_come() {
         if responder.has_failed() {
