@@ -142,6 +142,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         kept,
         capture,
         captured: false,
+        confined: false,
         prose,
         begun: false,
         perhaps,
@@ -150,7 +151,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     };
     let tests_itself = matches!(asked, ProcedureArgs::SelfTest(_));
     let document = if tests_itself {
-        looker.say_beginning();
+        looker.begin();
         romer_bench::self_test(&options, &stop, run.trial)
     } else {
         romer_bench::run(&options, past, &stop, &mut looker)
@@ -313,6 +314,7 @@ struct TrialObserver<'a> {
     /// Where a trial's frames go, and whether what stands there is replaced.
     capture: Option<(&'a str, bool)>,
     captured: bool,
+    confined: bool,
     prose: bool,
     begun: bool,
     /// What is to be known of the trial whose frames are wanted.
@@ -323,25 +325,19 @@ struct TrialObserver<'a> {
 }
 
 impl TrialObserver<'_> {
-    /// Only now it is certain that there will be a benchmark, and the ports are open.
-    fn begin(&mut self) {
-        if !self.begun {
-            self.confine();
-        }
-        self.say_beginning();
-    }
-
-    /// Confines this process, unless it runs commands of the user, who may do anything by them.
-    fn confine(&self) {
+    /// Confines this process once, unless it runs commands of the user, who may do anything by them.
+    fn confine(&mut self) {
         let options = self.options;
-        if options.reset.is_none() && options.cases.iter().all(|case| case.command.is_none()) {
+        let is_first = !std::mem::replace(&mut self.confined, true);
+        if is_first && options.reset.is_none() && options.cases.iter().all(|case| case.command.is_none()) {
             let files = [self.capture.map(|(file, _)| Path::new(file)), self.svg];
             let ports = [&options.tx, &options.rx];
             confinement::start(&confinement::of_benchmark(self.run, ports, &self.kept.place(), files));
         }
     }
 
-    fn say_beginning(&mut self) {
+    /// Only now it is certain that there will be a benchmark.
+    fn begin(&mut self) {
         if self.prose && !self.begun {
             output::eprint_line(&text::beginning(self.options));
             for note in self.options.notes.iter().map(Text::text).chain(self.perhaps.clone()) {
@@ -376,6 +372,8 @@ impl Watcher for TrialObserver<'_> {
     }
 
     fn on_forecast(&mut self, progress: &Progress<'_>) {
+        // The ports are open, and the self-test has made the namespaces that it takes.
+        self.confine();
         self.corrects(progress);
         self.line.show(self.options, progress);
     }

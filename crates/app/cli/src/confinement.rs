@@ -149,7 +149,14 @@ pub(crate) fn of_emulation(arguments: &EmulateArgs) -> Option<Needs> {
     let samples = &arguments.samples;
     let targets = [&samples.samples, &samples.pcapng].map(|file| file.as_deref());
     let mut write = outputs(targets.into_iter().chain([json(arguments.output.json.as_deref())]));
-    write.extend(samples.out.iter().map(|folder| existing(folder)));
+    if let Some(folder) = &samples.out {
+        // The folder is listed among the runs.
+        let runs = romer_store::Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
+        for folder in std::iter::once(folder.clone()).chain(runs) {
+            let _ = std::fs::create_dir_all(&folder);
+            write.push(existing(&folder));
+        }
+    }
     if arguments.follow.target.is_some() && samples.out.is_none() {
         write.push(std::env::temp_dir());
     }
