@@ -84,8 +84,12 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         for (interface, mode) in responder.kernel_interfaces() {
             text.push_str(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
+        // Whoever reads the totals from standard output gets nothing else after the addresses.
+        if arguments.json.as_deref() != Some("-") {
+            text.push_str(&confined);
+        }
         // In one piece: who reads the first line may read no more.
-        output::print(&(text + &confined));
+        output::print(&text);
     }
     while !ending.has_come() {
         if responder.has_failed() {

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod clocks;
+mod confinement;
 mod finding;
 mod laboratory;
 mod limits;
@@ -109,6 +110,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         links::xdp(&interfaces),
         network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
+        confinement::evaluate(confinement::look()),
         clocks::kernel(host_info::kernel_release()),
     ];
     Doctor { schema: document::DOCTOR.into(), software: romer_record::SOFTWARE.into(), findings }

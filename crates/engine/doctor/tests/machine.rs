@@ -41,6 +41,7 @@ const NAMES: [&str; 28] = [
     "xdp_modes",
     "veth",
     "time_namespace",
+    "confinement",
     "kernel",
 ];
 

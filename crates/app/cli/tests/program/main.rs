@@ -11,6 +11,7 @@ mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod confined;
 mod demo;
 mod directions;
 mod dropped;
