@@ -183,7 +183,7 @@ pub(crate) fn of_console(allow_commands: bool) -> Option<Needs> {
 
 /// `romer bench`, whose run is in or below `folder` and which writes `files` besides. Its ports may be opened again.
 pub(crate) fn of_benchmark<'f>(
-    arguments: &RunArgs,
+    arguments: &'f RunArgs,
     ports: [&PortName; 2],
     folder: &Path,
     files: impl IntoIterator<Item = Option<&'f Path>>,

@@ -19,7 +19,6 @@
 #![forbid(unsafe_code)]
 
 mod clocks;
-mod confinement;
 mod finding;
 mod laboratory;
 mod limits;
@@ -110,7 +109,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         links::xdp(&interfaces),
         network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
-        confinement::evaluate(confinement::look()),
+        rights::confinement(romer_confine::support()),
         clocks::kernel(host_info::kernel_release()),
     ];
     Doctor { schema: document::DOCTOR.into(), software: romer_record::SOFTWARE.into(), findings }
