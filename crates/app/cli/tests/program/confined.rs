@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::common::lab::{FAR, Lab, kept};
 use crate::common::process::{self, Process};
 use crate::common::{at, count};
+use crate::in_kernel::may_load_programs;
 
 /// A field of what the kernel reports of every thread of a process.
 fn of_threads(process: &Process, field: &str) -> Vec<String> {
@@ -80,6 +81,24 @@ fn measurements_are_confined() {
     measuring.wait().with_code(130);
     assert!(count(&kept(&home), "/round_trip/packets/sent") > 0);
     assert!(document.exists());
+}
+
+/// An emulator with XDP sockets takes `bpf` and `ipc_lock` besides.
+#[test]
+fn stated_capabilities_suffice_for_xdp() {
+    if !may_load_programs() {
+        return;
+    }
+    let lab = Lab::path();
+    let emulate = |capabilities: &str| {
+        let mut command = lab.command("E", "setpriv");
+        command.args([&format!("--bounding-set=-all,{capabilities}"), "--inh-caps=-all", process::PROGRAM]);
+        let ports = ["--port", "a=e0", "--port", "b=e1", "--delay", "5ms", "--duration", "1s"];
+        command.arg("emulate").args(ports).args(["--data-plane", "xdp", "--quiet"]);
+        process::run(&mut command)
+    };
+    emulate("+net_raw,+net_admin,+bpf,+ipc_lock").with_code(0);
+    emulate("+net_raw,+net_admin").with_code(4);
 }
 
 /// A measurement takes no capability. An emulator takes `net_raw` and `net_admin`, is confined, and so are its guardians.
