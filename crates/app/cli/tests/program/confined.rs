@@ -92,7 +92,9 @@ fn stated_capabilities_suffice_for_xdp() {
     let lab = Lab::path();
     let emulate = |capabilities: &str| {
         let mut command = lab.command("E", "setpriv");
-        command.args([&format!("--bounding-set=-all,{capabilities}"), "--inh-caps=-all", process::PROGRAM]);
+        command
+            .arg(format!("--bounding-set=-all,{capabilities}"))
+            .args(["--inh-caps=-all", process::PROGRAM]);
         let ports = ["--port", "a=e0", "--port", "b=e1", "--delay", "5ms", "--duration", "1s"];
         command.arg("emulate").args(ports).args(["--data-plane", "xdp", "--quiet"]);
         process::run(&mut command)
@@ -107,7 +109,7 @@ fn stated_capabilities_suffice() {
     let lab = Lab::path();
     let only = |host: &str, capabilities: &str| {
         let mut command = lab.command(host, "setpriv");
-        command.args([&format!("--bounding-set=-all{capabilities}"), "--inh-caps=-all", process::PROGRAM]);
+        command.arg(format!("--bounding-set=-all{capabilities}")).args(["--inh-caps=-all", process::PROGRAM]);
         command
     };
     let mut command = only("E", ",+net_raw,+net_admin");
@@ -115,7 +117,11 @@ fn stated_capabilities_suffice() {
     let mut emulator = Process::start(command.args(ports));
     let line = emulator.line();
     assert!(line.starts_with("emulating: "), "{line:?} {:?}", emulator.wait());
-    while !emulator.line().starts_with("confined: ") {}
+    let mut line = emulator.line();
+    while !line.starts_with("confined: ") {
+        assert!(!line.is_empty(), "{:?}", emulator.wait());
+        line = emulator.line();
+    }
     check(&emulator, bits(&[12, 13]));
     let _responder = lab.respond(&[]);
     let home = tempfile::tempdir().unwrap();
