@@ -188,7 +188,9 @@ pub(crate) fn confinement(found: Support) -> DoctorFinding {
     };
     let layers =
         [(found.system_calls, "filters of system calls"), (found.landlock.is_some(), files.as_str())];
-    let layer = |(is_there, name)| format!("{}: {name}.", if is_there { "Available" } else { "Missing" });
+    let layer = |(is_there, name): (bool, &str)| {
+        format!("{}: {name}.", if is_there { "Available" } else { "Missing" })
+    };
     let observed = layers.map(layer).join(" ");
     let finding = if layers.iter().all(|(is_there, _)| *is_there) {
         let consequence = "After its set-up, a command gives up capabilities, system calls and files that it does not need.";
