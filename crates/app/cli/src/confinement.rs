@@ -93,13 +93,16 @@ fn json(file: Option<&str>) -> Option<&Path> {
 pub(crate) fn of_responder(arguments: &RespondArgs) -> Needs {
     let capabilities = of_sockets();
     let maps = CapabilitySet::from([Capability::Bpf]);
+    let has_programs = arguments.in_kernel || arguments.in_packet;
     Needs {
-        capabilities: if arguments.in_kernel { capabilities.union(maps) } else { capabilities },
+        capabilities: if has_programs { capabilities.union(maps) } else { capabilities },
+        // Time daemons are asked by programs of their own.
+        programs: true,
         files: Some(Files {
             read: arguments.key_file.iter().map(|file| landlock::folder_of(file)).collect(),
             write: outputs([json(arguments.json.as_deref())]),
         }),
-        kernel_programs: arguments.in_kernel,
+        kernel_programs: has_programs,
         ..Needs::default()
     }
 }
@@ -117,6 +120,10 @@ pub(crate) fn of_measurement(arguments: &MeasureArgs, folder: &Path) -> Needs {
     } else {
         CapabilitySet::from(ANY_TIME).union([Capability::NetRaw].into())
     };
+    let has_in_packet_stamps = arguments.stamp == StampPlace::InPacket;
+    if has_in_packet_stamps {
+        capabilities = capabilities.union(of_sockets()).union([Capability::Bpf].into());
+    }
     let mut write = outputs([json(arguments.output.json.as_deref())]);
     write.push(if repeats { existing(&landlock::folder_of(folder)) } else { folder.to_path_buf() });
     if repeats && changes_host {
@@ -132,7 +139,9 @@ pub(crate) fn of_measurement(arguments: &MeasureArgs, folder: &Path) -> Needs {
     Needs {
         capabilities,
         files: Some(Files { read, write }),
-        programs: changes_host,
+        // Time daemons are asked by programs of their own.
+        programs: true,
+        kernel_programs: has_in_packet_stamps,
         namespaces: repeats && changes_host,
         ..Needs::default()
     }
