@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual docs package reproduce
+.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint portable audit soak console schema manual docs package reproduce
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -90,6 +90,10 @@ lint: ## check formatting, clippy, documentation, rules of the repository, licen
 	@$(TIMED) 'rules of the repository' $(CARGO) run --quiet --locked --package xtask -- check
 	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
+
+portable: ## check that the model crates compile for Windows and macOS, as far as these targets can be installed
+	@scripts/need linker
+	@$(TIMED) 'the model crates for other systems' scripts/portable
 
 audit: ## check the dependencies against the RustSec advisories, and run cargo-deny (needs the network)
 	@scripts/need linker

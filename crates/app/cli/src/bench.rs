@@ -28,9 +28,9 @@ use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::{Duration, counted};
 
-use crate::args::{BenchArgs, Cli, Command, DeviceArgs, Invocation, ProcedureArgs, read};
+use crate::args::{BenchArgs, Cli, Command, DeviceArgs, Invocation, ProcedureArgs, RunArgs, read};
 use crate::failure::Failure;
-use crate::{output, report, signals};
+use crate::{confinement, output, report, signals};
 
 use folder::Folder;
 use options::options;
@@ -67,7 +67,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
             })?;
             let words = folder::merge_arguments(&folder, words)?;
             match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
-                Invocation::Run(Cli { command: Command::Bench(kept) }) => run_as_given(&kept, &words),
+                Invocation::Run(Cli { command: Command::Bench(kept), .. }) => run_as_given(&kept, &words),
                 Invocation::Run(_) => Err(Failure::own("a benchmark is another command (bench)")),
                 Invocation::Show(text) => {
                     output::print(&text);
@@ -89,7 +89,7 @@ impl ParsedWords {
     /// Reads the words behind `romer bench`, of which the first names a procedure.
     fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         match read(["romer", "bench"].map(OsString::from).into_iter().chain(words))? {
-            Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
+            Invocation::Run(Cli { command: Command::Bench(arguments), .. }) => {
                 let asked = arguments.procedure.ok_or_else(|| Failure::own("a procedure is none (bench)"))?;
                 Ok(Self::Procedure(asked))
             }
@@ -136,10 +136,13 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     let prose = !run.output.quiet;
     let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
     let mut looker = TrialObserver {
+        run,
+        svg: device.output.svg.as_deref(),
         options: &options,
         kept,
         capture,
         captured: false,
+        confined: false,
         prose,
         begun: false,
         perhaps,
@@ -303,11 +306,15 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
 
 /// Receives the progress of a benchmark, prints and stores it.
 struct TrialObserver<'a> {
+    run: &'a RunArgs,
+    /// Where the figures go.
+    svg: Option<&'a Path>,
     options: &'a BenchOptions,
     kept: Folder,
     /// Where a trial's frames go, and whether what stands there is replaced.
     capture: Option<(&'a str, bool)>,
     captured: bool,
+    confined: bool,
     prose: bool,
     begun: bool,
     /// What is to be known of the trial whose frames are wanted.
@@ -318,6 +325,17 @@ struct TrialObserver<'a> {
 }
 
 impl TrialObserver<'_> {
+    /// Confines this process once, unless it runs commands of the user, who may do anything by them.
+    fn confine(&mut self) {
+        let options = self.options;
+        let is_first = !std::mem::replace(&mut self.confined, true);
+        if is_first && options.reset.is_none() && options.cases.iter().all(|case| case.command.is_none()) {
+            let files = [self.capture.map(|(file, _)| Path::new(file)), self.svg];
+            let ports = [&options.tx, &options.rx];
+            confinement::start(&confinement::of_benchmark(self.run, ports, &self.kept.place(), files));
+        }
+    }
+
     /// Only now it is certain that there will be a benchmark.
     fn begin(&mut self) {
         if self.prose && !self.begun {
@@ -354,6 +372,8 @@ impl Watcher for TrialObserver<'_> {
     }
 
     fn on_forecast(&mut self, progress: &Progress<'_>) {
+        // The ports are open, and the self-test has made the namespaces that it takes.
+        self.confine();
         self.corrects(progress);
         self.line.show(self.options, progress);
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &LoopArgs) -> Result<Exit, Failure> {
         &format!("Measuring the path to {}.", target.text),
     );
     let options = options(arguments, target, trace, &folder);
-    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted)?;
+    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted, None)?;
     match exit_code(&outcome)? {
         Exit::Success => {}
         // What was measured is kept, and can be continued with.
@@ -110,7 +110,7 @@ fn options(
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
     let options = plan(&PathRun::read(run, arguments.stream_number)?, target, out)?;
     let interrupted = signals::interruption()?;
-    exit_code(&with_progress(&arguments.output, false, &options, &interrupted)?.0)
+    exit_code(&with_progress(&arguments.output, false, &options, &interrupted, None)?.0)
 }
 
 /// Puts a lab up, closes the loop in it, and gives the exit code.

@@ -12,7 +12,7 @@ use romer_store::Runs;
 
 use crate::args::{ConsoleArgs, ServingArgs};
 use crate::failure::Failure;
-use crate::{bench, output, signals};
+use crate::{bench, confinement, output, signals};
 
 /// How often the signals are looked at.
 const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
@@ -21,7 +21,9 @@ const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
 pub(crate) fn run(arguments: &ConsoleArgs) -> Result<Exit, Failure> {
     let ending = signals::ending()?;
     let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
-    output::print(&format!("console at {}\n", server.url()));
+    let needs = confinement::of_console(arguments.serving.allow_commands);
+    let confined = needs.map(|needs| confinement::start(&needs)).unwrap_or_default();
+    output::print(&format!("console at {}\n{confined}", server.url()));
     while !ending.has_come() {
         std::thread::sleep(POLL_INTERVAL);
     }

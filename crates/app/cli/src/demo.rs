@@ -215,7 +215,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         ..MeasureOptions::new(streams, command, location)
     };
     let interrupted = signals::interruption()?;
-    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted)?;
+    let (outcome, _) = with_progress(&arguments.output, false, &options, &interrupted, None)?;
     conclude(&outcome, arguments)
 }
 

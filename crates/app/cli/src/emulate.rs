@@ -30,7 +30,7 @@ use crate::args::{DataPlane, EmulateArgs, PortArgument};
 use crate::failure::Failure;
 use crate::telemetry::Exporter;
 use crate::tui::{self, EmulationPicture, Screen};
-use crate::{console, output, signals};
+use crate::{confinement, console, output, signals};
 
 /// How often the signals are looked at, and how often the line of a terminal is renewed.
 const POLL_INTERVAL: StdDuration = StdDuration::from_millis(50);
@@ -94,6 +94,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let text = &options.scenario.text;
     let follower =
         followed.map(|plan| follow::Follower::start(plan, control.clone(), begin, text, out)).transpose()?;
+    let confined = confinement::of_emulation(arguments).map(|needs| confinement::start(&needs));
     let mut told = control.warnings().to_vec();
     told.extend(control.scenario().notes.iter().cloned());
     if prose {
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         if let Some(exporter) = &exporter {
             text.push_str(&exporter.text());
         }
+        text.push_str(confined.as_deref().unwrap_or_default());
         // Whoever reads the document from standard output gets nothing else there.
         if arguments.output.json_to_stdout() {
             output::eprint_line(text.trim_end());

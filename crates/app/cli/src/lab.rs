@@ -13,7 +13,7 @@ use romer_units::LineRate;
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
 use crate::measure::random_seed;
-use crate::{output, signals};
+use crate::{confinement, output, signals};
 
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
@@ -102,7 +102,12 @@ fn route_there(prefix: &str, rate: LineRate) -> Failure {
 /// Reserves until it is ended, on the router whose namespace this process is in.
 fn route(rate: LineRate) -> Result<Exit, Failure> {
     let ending = signals::ending()?;
-    let report = &mut |event| output::print(&described(rate, &event));
+    let report = &mut |event: RouterEvent| {
+        if matches!(event, RouterEvent::Ready) {
+            confinement::start(&confinement::of_router());
+        }
+        output::print(&described(rate, &event));
+    };
     rsvp_router::route(rate, random_seed(), &|| ending.has_come(), report)?;
     Ok(ending.exit())
 }

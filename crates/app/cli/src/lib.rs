@@ -15,6 +15,7 @@ mod closed_loop;
 mod command;
 mod compare;
 mod completions;
+mod confinement;
 mod console;
 mod demo;
 mod doctor;
@@ -88,6 +89,9 @@ fn invoke() -> ExitCode {
         }
         Err(failure) => return failure.report(),
     };
+    if arguments.no_confine {
+        confinement::switch_off();
+    }
     let outcome = match arguments.command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),

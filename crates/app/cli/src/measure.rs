@@ -8,12 +8,13 @@ use std::time::SystemTime;
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
 use romer_measure::{
-    MeasureOptions, MeasurementOutcome, ProbeSize, Profile, StreamOptions, Telemetry, TrafficControl,
+    MeasureOptions, MeasurementOutcome, Observer, ProbeSize, Profile, StreamOptions, Telemetry, TrafficControl,
 };
 use romer_record::Exit;
-use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
+use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamInterval, StreamLine};
 use romer_record::event::{EventDetail, EventKind};
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_record::note::Note;
 use romer_record::service::Service;
 use romer_report::replies;
 use romer_report::warning::Text;
@@ -30,7 +31,7 @@ use crate::progress::{ProgressOutput, ProgressPrinter};
 use crate::repeat::RepeatSchedule;
 use crate::telemetry::Exporter;
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
-use crate::{after, command, marks, output, report, signals};
+use crate::{after, command, confinement, marks, output, report, signals};
 
 impl From<DirectionOption> for ProbeDirection {
     fn from(direction: DirectionOption) -> Self {
@@ -167,26 +168,61 @@ fn once(
 ) -> Result<(MeasurementOutcome, u64), Failure> {
     let options = MeasureOptions { at, telemetry, ..options(arguments, trace)? };
     if !arguments.tui {
-        return with_progress(&arguments.output, arguments.json_lines, &options, interrupted);
+        let (output, stream) = (&arguments.output, arguments.json_lines);
+        return with_progress(output, stream, &options, interrupted, Some(arguments));
     }
     let picture = MeasurementPicture::new(options.direction, expected(&options));
     let screen = Screen::take(&picture, interrupted)?;
-    let outcome = romer_measure::measure(&options, interrupted, &mut Painter::new(picture));
+    let mut painter = Painter::new(picture);
+    let mut observer = ConfiningObserver { observer: &mut painter, arguments };
+    let outcome = romer_measure::measure(&options, interrupted, &mut observer);
     drop(screen);
     Ok((outcome?, 0))
 }
 
-/// Measures, and prints the progress; with `stream` as JSON lines, of which the number that was skipped is given.
+/// Confines this process when the sessions and the run folder are there, before the first probe.
+struct ConfiningObserver<'a> {
+    observer: &'a mut dyn Observer,
+    arguments: &'a MeasureArgs,
+}
+
+impl Observer for ConfiningObserver<'_> {
+    fn on_start(&mut self, folder: &Path, streams: usize) {
+        self.observer.on_start(folder, streams);
+        let confined = confinement::start(&confinement::of_measurement(self.arguments, folder));
+        if self.arguments.verbose && !self.arguments.output.quiet {
+            output::eprint_line(&format!("note: {}", confined.trim_end()));
+        }
+    }
+
+    fn on_note(&mut self, stream: u16, note: &Note) {
+        self.observer.on_note(stream, note);
+    }
+
+    fn on_interval(&mut self, interval: &StreamInterval) {
+        self.observer.on_interval(interval);
+    }
+}
+
+/// Measures, and prints the progress; with `stream` as JSON lines, of which the number that was skipped is given. The process is
+/// confined if it only measures, by these arguments.
 pub(crate) fn with_progress(
     output: &OutputArgs,
     stream: bool,
     options: &MeasureOptions,
     interrupted: &Arc<AtomicBool>,
+    only_measures: Option<&MeasureArgs>,
 ) -> Result<(MeasurementOutcome, u64), Failure> {
     let talk = ProgressOutput { quiet: output.quiet, stream, color: output.color };
-    let mut observer = ProgressPrinter::new(talk, options.direction, expected(options));
-    let outcome = romer_measure::measure(options, interrupted, &mut observer);
-    let skipped_lines = observer.finish(interrupted);
+    let mut printer = ProgressPrinter::new(talk, options.direction, expected(options));
+    let outcome = match only_measures {
+        Some(arguments) => {
+            let mut observer = ConfiningObserver { observer: &mut printer, arguments };
+            romer_measure::measure(options, interrupted, &mut observer)
+        }
+        None => romer_measure::measure(options, interrupted, &mut printer),
+    };
+    let skipped_lines = printer.finish(interrupted);
     Ok((outcome?, skipped_lines))
 }
 

@@ -1,5 +1,6 @@
 //! `romer noise`: cross traffic of a stated rate, and its sink.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use romer_endpoint::noise::{self, NoiseOptions, NoiseReceived, NoiseSent, PORT};
@@ -13,7 +14,7 @@ use romer_units::{Duration, Layer, Rate, counted};
 use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::measure::{family, random_seed};
-use crate::{after, output, signals, traffic};
+use crate::{after, confinement, output, signals, traffic};
 
 /// Sends or receives, and gives the exit code.
 pub(crate) fn run(arguments: &NoiseArgs) -> Result<Exit, Failure> {
@@ -27,6 +28,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let ending = signals::ending()?;
     let sink = noise::NoiseSink::bind(arguments.port, arguments.layer)?;
+    confinement::start(&confinement::of_end([arguments.output.json.as_deref().map(Path::new)]));
     if !arguments.output.is_silent() {
         output::print(&format!("receiving: UDP port {}\n", sink.port()));
     }
@@ -70,6 +72,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
     if !arguments.output.is_silent() {
         output::print(&format!("sending: {} to {target}\n", rate_text(arguments.rate)));
     }
+    confinement::start(&confinement::of_end([arguments.output.json.as_deref().map(Path::new)]));
     let started = rfc3339(SystemTime::now());
     let departures = packets.map(|departure| (departure.offset, departure.size));
     let sent = noise::send(&options, departures, &|| ending.has_come())?;

@@ -16,7 +16,7 @@ use romer_units::counted;
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
 use crate::telemetry::Exporter;
-use crate::{output, signals};
+use crate::{confinement, output, signals};
 
 /// How often the signals are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -95,6 +95,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         symmetric_only: arguments.symmetric_only,
     };
     let responder = Responder::start_on(&options, inherited)?;
+    let confined = confinement::start(&confinement::of_responder(arguments));
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
             output::eprint_line(&format!("note: {}", shortcoming.text()));
@@ -102,20 +103,26 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
-        output::print(&format!(
+        let mut text = format!(
             "responding: test packets at UDP {}, control at TCP {}\n",
             list(responder.test_addresses()),
             list(responder.control_addresses())
-        ));
+        );
         for (interface, mode) in responder.kernel_interfaces() {
-            output::print(&format!("reflecting in the kernel: {interface} ({mode})\n"));
+            text.push_str(&format!("reflecting in the kernel: {interface} ({mode})\n"));
         }
         for interface in responder.stamping_interfaces() {
-            output::print(&format!("stamping packets in the kernel: {interface}\n"));
+            text.push_str(&format!("stamping packets in the kernel: {interface}\n"));
         }
         if let Some(exporter) = &exporter {
-            output::print(&exporter.text());
+            text.push_str(&exporter.text());
         }
+        // Whoever reads the totals from standard output gets nothing else after the addresses.
+        if arguments.json.as_deref() != Some("-") {
+            text.push_str(&confined);
+        }
+        // In one piece: who reads the first line may read no more.
+        output::print(&text);
     }
     manager.ready();
     while !ending.has_come() {

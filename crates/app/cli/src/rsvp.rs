@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::reservation::{self, LineLimit, Words, precise};
 use crate::signals::Ending;
-use crate::{output, signals};
+use crate::{confinement, output, signals};
 
 /// How often the signals are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -201,6 +201,7 @@ fn exchange<E: Describe>(
     common: &RsvpSessionArgs,
 ) -> Result<Exit, Failure> {
     let ending = signals::ending()?;
+    confinement::start(&confinement::of_end([]));
     let over = monotonic_now() + common.duration;
     let mut lines = LineLimit::new(monotonic_now());
     let result = hold(&mut end, first, names, over, &ending, &mut lines);

@@ -112,6 +112,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         network::in_packet(&network::try_stamping()),
         network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
+        rights::confinement(romer_confine::support()),
         clocks::kernel(host_info::kernel_release()),
     ];
     Doctor { schema: document::DOCTOR.into(), software: romer_record::SOFTWARE.into(), findings }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use romer_confine::Support;
 use romer_host::HostError;
 use romer_host::host_info::{Capabilities, Capability};
 use romer_record::document::DoctorFinding;
@@ -9,6 +10,7 @@ use romer_record::document::DoctorFinding;
 use crate::finding::{WithValue, good, limited, list, unknown};
 
 const NAME: &str = "privileges";
+const CONFINEMENT: &str = "confinement";
 
 /// What a right is good for.
 struct Use {
@@ -178,6 +180,32 @@ fn judge_by(has: impl Fn(Capability) -> bool, rights: &Rights) -> DoctorFinding 
     USES.iter().fold(finding, |finding, one| finding.value(one.name, has(one.capability)))
 }
 
+/// Which layers confine a command after its set-up, on this kernel.
+pub(crate) fn confinement(found: Support) -> DoctorFinding {
+    let files = match found.landlock {
+        Some(version) => format!("Landlock (version {version})"),
+        None => "Landlock".into(),
+    };
+    let layers =
+        [(found.system_calls, "filters of system calls"), (found.landlock.is_some(), files.as_str())];
+    let layer = |(is_there, name): (bool, &str)| {
+        format!("{}: {name}.", if is_there { "Available" } else { "Missing" })
+    };
+    let observed = layers.map(layer).join(" ");
+    let finding = if layers.iter().all(|(is_there, _)| *is_there) {
+        let consequence = "After its set-up, a command gives up capabilities, system calls and files that it does not need.";
+        good(CONFINEMENT, observed, consequence)
+    } else {
+        limited(
+            CONFINEMENT,
+            observed,
+            "A fault in romer can harm this host more than with all layers. Capabilities are given up in any case.",
+            "Use a kernel with CONFIG_SECCOMP_FILTER and CONFIG_SECURITY_LANDLOCK, and landlock in its list of modules (lsm=).",
+        )
+    };
+    finding.value("seccomp", found.system_calls).value("landlock", found.landlock)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +224,18 @@ mod tests {
             "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
         );
         assert_eq!(finding.values.len(), USES.len());
+    }
+
+    /// A layer that the kernel does not have is named, with what provides it.
+    #[test]
+    fn missing_layers_are_named() {
+        let all = confinement(Support { system_calls: true, landlock: Some(7) });
+        assert_eq!((all.verdict, all.fix), (CheckVerdict::Good, None));
+        assert_eq!(all.observed, "Available: filters of system calls. Available: Landlock (version 7).");
+        let some = confinement(Support { system_calls: true, landlock: None });
+        assert_eq!(some.verdict, CheckVerdict::Limited);
+        assert!(some.observed.ends_with("Missing: Landlock."), "{}", some.observed);
+        assert!(some.fix.unwrap().contains("landlock"));
     }
 
     #[test]

@@ -42,6 +42,7 @@ const NAMES: [&str; 29] = [
     "in_packet_stamps",
     "veth",
     "time_namespace",
+    "confinement",
     "kernel",
 ];
 

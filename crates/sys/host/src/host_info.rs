@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+pub use romer_confine::Capability;
 use romer_units::Duration;
 
 use crate::link::Network;
@@ -200,25 +201,6 @@ fn pps_discipline(state: &libc::timex) -> PpsDiscipline {
 /// Rights of this process beyond those of any user (`capabilities(7)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities(u64);
-
-/// A right that romer can make use of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// Ports below 1,024.
-    NetBindService = 10,
-    /// Links, addresses, routes, larger receive buffers.
-    NetAdmin = 12,
-    /// Raw and packet sockets.
-    NetRaw = 13,
-    /// Memory that is never paged out.
-    IpcLock = 14,
-    /// Namespaces and mounts.
-    SysAdmin = 21,
-    /// Real-time scheduling.
-    SysNice = 23,
-    /// Programs in the kernel.
-    Bpf = 39,
-}
 
 impl Capabilities {
     /// Whether the process has `capability` in effect, in its user namespace.

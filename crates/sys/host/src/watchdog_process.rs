@@ -14,6 +14,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
+use romer_confine::{Capability, CapabilitySet, Needs, Prepared};
+
 use crate::HostError;
 
 /// Descriptor numbers that the guardian uses before it closes all but the first few.
@@ -37,13 +39,24 @@ impl WatchdogProcess {
     /// `put_back` runs in a copy of this process that may have had threads: it is to make system calls over memory that
     /// was prepared before, and neither allocate nor take a lock.
     ///
-    /// When this returns the guardian is on its own: a signal to this process's group or session does not reach it.
+    /// When this returns the guardian is on its own: a signal to this process's group or session does not reach it. It is confined
+    /// ([`romer_confine`]): it keeps the capabilities to restore an interface of any network namespace, and starts no program.
     ///
     /// # Errors
     /// The system has no descriptors or no process to give (`EMFILE`, `EAGAIN`), or the guardian ended before it was on its
     /// own ([`HostError::Unsuitable`]). `put_back` was not run then.
     pub fn over<const N: usize>(
         kept: [BorrowedFd<'_>; N],
+        put_back: impl FnOnce([RawFd; N]) -> u8,
+    ) -> Result<Self, HostError> {
+        let needs = Needs { capabilities: guardian_capabilities(), namespaces: true, ..Needs::default() };
+        Self::fork(kept, Some(&Prepared::new(&needs)), put_back)
+    }
+
+    /// The same, of a guardian that is confined so, if at all.
+    fn fork<const N: usize>(
+        kept: [BorrowedFd<'_>; N],
+        confinement: Option<&Prepared>,
         put_back: impl FnOnce([RawFd; N]) -> u8,
     ) -> Result<Self, HostError> {
         let [read, write] = pipe()?;
@@ -53,7 +66,7 @@ impl WatchdogProcess {
         match process {
             0 => {
                 let kept = kept.map(|descriptor| descriptor.as_raw_fd());
-                watch(read.as_raw_fd(), tell.as_raw_fd(), kept, put_back)
+                watch(read.as_raw_fd(), tell.as_raw_fd(), kept, confinement, put_back)
             }
             1.. => {
                 let guardian = Self { pipe: Some(write), process: Some(process) };
@@ -82,7 +95,8 @@ impl WatchdogProcess {
         let words = std::iter::once(PROGRAM).chain(arguments.iter().map(CString::as_c_str));
         let words: Vec<*const libc::c_char> =
             words.map(CStr::as_ptr).chain(std::iter::once(std::ptr::null())).collect();
-        Self::over([], |[]| {
+        // What it runs starts programs and removes mounts, so that it is not confined.
+        Self::fork([], None, |[]| {
             // SAFETY: both are strings that end in zero, and the list of them ends in a null pointer.
             unsafe { libc::execv(PROGRAM.as_ptr(), words.as_ptr()) };
             // The call returns only where it fails.
@@ -137,6 +151,7 @@ fn watch<const N: usize>(
     pipe: RawFd,
     tell: RawFd,
     kept: [RawFd; N],
+    confinement: Option<&Prepared>,
     put_back: impl FnOnce([RawFd; N]) -> u8,
 ) -> ! {
     let mut said = 0;
@@ -169,6 +184,10 @@ fn watch<const N: usize>(
         // Whoever waits for the end of our output must not wait for this process, nor this one for another guardian.
         // SAFETY: the call takes plain numbers; nothing uses what it closes.
         unsafe { libc::syscall(libc::SYS_close_range, number + 1, libc::c_uint::MAX, 0) };
+        // A kernel without one of the layers has the others.
+        if let Some(confinement) = confinement {
+            confinement.apply();
+        }
         // SAFETY: the octet is a constant; who was to hear it may be no more.
         unsafe { libc::write(number, b"\n".as_ptr().cast(), 1) };
         // SAFETY: the call takes a plain number.
@@ -178,6 +197,19 @@ fn watch<const N: usize>(
     }
     // SAFETY: the call ends the process without running anything of it.
     unsafe { libc::_exit(said.into()) }
+}
+
+/// What restoring takes: interfaces in any namespace, which is found by looking into processes, and files of root.
+fn guardian_capabilities() -> CapabilitySet {
+    [
+        Capability::DacOverride,
+        Capability::DacReadSearch,
+        Capability::NetAdmin,
+        Capability::NetRaw,
+        Capability::SysPtrace,
+        Capability::SysAdmin,
+    ]
+    .into()
 }
 
 fn block_signals() -> bool {
@@ -201,6 +233,8 @@ mod tests {
     use std::fs;
     use std::os::fd::AsFd;
 
+    use romer_confine::support;
+
     use super::*;
 
     /// A line of what the kernel tells of a process.
@@ -210,7 +244,7 @@ mod tests {
         line.unwrap_or_else(|| panic!("no {what} in {status}")).trim().to_owned()
     }
 
-    /// The watchdog process has left the process group of its parent before anything changes.
+    /// The watchdog process has left the process group of its parent, and is confined, before anything changes.
     #[test]
     fn watchdog_leaves_the_process_group() {
         for _ in 0..200 {
@@ -220,6 +254,10 @@ mod tests {
             let [session, group] = [unsafe { libc::getsid(process) }, unsafe { libc::getpgid(process) }];
             assert_eq!((session, group), (process, process));
             assert_eq!(kernel_line(process, "Name:"), "port-guard");
+            assert_eq!(kernel_line(process, "NoNewPrivs:"), "1");
+            assert_eq!(kernel_line(process, "Seccomp:"), if support().system_calls { "2" } else { "0" });
+            let rights = u64::from_str_radix(&kernel_line(process, "CapPrm:"), 16).unwrap();
+            assert_eq!(rights & !guardian_capabilities().bits(), 0);
             let blocked = u64::from_str_radix(&kernel_line(process, "SigBlk:"), 16).unwrap();
             for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
                 assert_ne!(blocked & 1 << (signal - 1), 0, "{signal} of {blocked:x}");

@@ -81,6 +81,9 @@ pub(crate) use start::Start;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Keep all rights of the process after the set-up, to find the cause of a fault
+    #[arg(long, global = true, hide = true)]
+    pub(crate) no_confine: bool,
 }
 
 /// The version as `--version` prints it.

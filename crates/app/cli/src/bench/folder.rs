@@ -19,7 +19,7 @@ use crate::measure::location;
 /// Options that have no say in what is found out, with a value and without.
 const OUTWARD: [&str; 8] =
     ["--json", "--html", "--svg", "--out", "--resume", "--color", "--pcapng", "--pcapng-trial"];
-const OUTWARD_ALONE: [&str; 4] = ["--force", "--quiet", "-q", "--dry-run"];
+const OUTWARD_ALONE: [&str; 5] = ["--force", "--quiet", "-q", "--dry-run", "--no-confine"];
 /// Letters of a plan's words that a message shows.
 const SHOWN: usize = 80;
 
@@ -44,6 +44,15 @@ impl Folder {
             settings: options.settings(),
         };
         Ok(Self::New(location, plan))
+    }
+
+    /// Where it is or will be, or the folder in which it will be.
+    pub(super) fn place(&self) -> PathBuf {
+        match self {
+            Self::Open(run) => run.folder().to_path_buf(),
+            Self::New(Location::Under { runs, .. }, _) => runs.clone(),
+            Self::New(Location::Folder { path, .. }, _) => path.clone(),
+        }
     }
 
     /// Makes it, where it is not there.

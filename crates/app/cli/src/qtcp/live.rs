@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -30,7 +31,7 @@ use crate::args::{QtcpArgs, ServiceArg};
 use crate::failure::Failure;
 use crate::qtcp::summary::{notes, receiver_summary, sender_summary};
 use crate::reservation::{self, LineLimit, Words, precise};
-use crate::{marks, output, signals};
+use crate::{confinement, marks, output, signals};
 
 /// Payload of a packet in octets (Qtcp, option `-l`).
 const DEFAULT_PAYLOAD: u32 = 1_472;
@@ -71,6 +72,7 @@ pub(super) fn transmit(target: &Target, arguments: &QtcpArgs) -> Result<Exit, Fa
         )));
     }
     let mut terminal = Terminal::start(arguments)?;
+    confinement::start(&confinement::of_end([arguments.json.as_deref().map(Path::new)]));
     let options = SendOptions { addresses, plan, compressible: arguments.compressible, service };
     let outcome = send(&options, &mut terminal);
     terminal.end_line();
@@ -97,6 +99,9 @@ pub(super) fn run_receiver(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     let mut terminal = Terminal::start(arguments)?;
     let plan =
         ReceiverPlan { calibration, quota, kernel_stamps: !arguments.user_stamps, wait: !arguments.no_wait };
+    let named = arguments.files.iter().flat_map(|prefix| files(prefix)).collect::<Vec<_>>();
+    let written = named.iter().map(String::as_str).chain(arguments.json.as_deref());
+    confinement::start(&confinement::of_end(written.map(|file| Some(Path::new(file)))));
     let options = ReceiveOptions { port: arguments.port.unwrap_or(DEFAULT_PORT), plan };
     let outcome = receive(&options, &mut terminal);
     terminal.end_line();

@@ -129,6 +129,8 @@ fn a_console_ends_in_good_order_by_each_signal() {
         let mut console = Process::start(command.env("XDG_STATE_HOME", state.path()));
         let line = console.line();
         assert!(line.starts_with("console at "), "{line:?}");
+        let line = console.line();
+        assert!(line.starts_with("confined: "), "{line:?}");
         console.signal(signal);
         let ended = console.wait().with_code(code);
         assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{signal}");

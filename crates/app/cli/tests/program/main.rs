@@ -12,6 +12,7 @@ mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod confined;
 mod damage;
 mod demo;
 mod directions;
