@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
 use romer_measure::{
-    MeasureOptions, MeasurementOutcome, Observer, ProbeSize, Profile, StreamOptions, Telemetry, TrafficControl,
+    MeasureOptions, MeasurementOutcome, Observer, ProbeSize, Profile, StreamOptions, Telemetry,
+    TrafficControl,
 };
 use romer_record::Exit;
 use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamInterval, StreamLine};

@@ -13,7 +13,7 @@ use romer_report::text::TextStyle;
 use romer_units::Duration;
 
 /// The findings, in their order.
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 30] = [
     "kernel_stamps",
     "stolen_time",
     "pacing",

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::Files;
+use crate::files::Files;
 
 /// A capability that romer can use, by the kernel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Needs;
 use crate::calls::{HOSTILE, LABORATORIES, ORDINARY, ORDINARY_OF_ARCHITECTURE, PROGRAMS};
+use crate::needs::Needs;
 
 /// The highest number of a system call that this version knows (`listxattrat`).
 const LAST_KNOWN: u32 = 465;

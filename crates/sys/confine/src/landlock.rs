@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::Files;
+use crate::files::Files;
 
 /// Folders of the system that every process may read: libraries, the configuration of names and services, the kernel's own files.
 /// They hold no files of users.

@@ -24,44 +24,20 @@ compile_error!("romer-confine knows the system calls of Linux on 64-bit little-e
 
 mod calls;
 pub mod capability;
+mod files;
 pub mod filter;
 pub mod landlock;
+mod needs;
 mod threads;
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 pub use capability::{Capability, CapabilitySet};
+pub use files::Files;
 use filter::Filter;
 use landlock::Ruleset;
+pub use needs::Needs;
 use threads::{Failures, Reduction};
-
-/// What a process still does after its set-up.
-#[derive(Clone, Debug, Default)]
-pub struct Needs {
-    /// The capabilities that remain, as far as the process has them.
-    pub capabilities: CapabilitySet,
-    /// The files that it opens; `None` for all.
-    pub files: Option<Files>,
-    /// It starts programs.
-    pub programs: bool,
-    /// It uses eBPF maps and programs.
-    pub kernel_programs: bool,
-    /// It enters network namespaces.
-    pub namespaces: bool,
-    /// It makes namespaces and mounts for test hosts. This implies `programs` and `namespaces`, and excludes `files`: a process
-    /// with Landlock rules cannot mount.
-    pub laboratories: bool,
-}
-
-/// Folders and files that a process opens. A folder stands for all below it. Those that do not exist are ignored.
-#[derive(Clone, Debug, Default)]
-pub struct Files {
-    /// Read, besides the system's own (see [`landlock::SYSTEM`]).
-    pub read: Vec<PathBuf>,
-    /// Read, written, created and removed.
-    pub write: Vec<PathBuf>,
-}
 
 /// The layers that are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -215,7 +215,9 @@ impl File {
             let words: Vec<OsString> = words.collect();
             let (program, others) = words.split_at(words.len().min(2));
             match args::read(program.iter().chain([&out]).chain(others).cloned())? {
-                Invocation::Run(args::Cli { command: args::Command::Measure(arguments) }) => Ok(arguments),
+                Invocation::Run(args::Cli { command: args::Command::Measure(arguments), .. }) => {
+                    Ok(arguments)
+                }
                 Invocation::Run(_) | Invocation::Show(_) => {
                     Err(Failure::own("the options of a measurement are those of another command (agent)"))
                 }
