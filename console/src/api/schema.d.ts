@@ -933,7 +933,10 @@ export interface components {
             /** @description End time, RFC 3339. */
             ended: string;
             /** @description Events of the device and of the tester. */
-            events: components["schemas"]["BenchmarkEvent"][];
+            events: (components["schemas"]["BenchmarkEvent"] & {
+                /** @description The same as a sentence. */
+                text: string;
+            })[];
             /** @description Requested limits, and whether each passed. */
             limits: components["schemas"]["Limit"][];
             /** @description Outliers in a curve: results that deviate from those of neighbouring loads or sizes. */
@@ -977,23 +980,300 @@ export interface components {
              * @description Time of the event, nanoseconds after the start of the benchmark.
              */
             at_ns: number;
-            /** @description Frames that the device dropped; of an event `size-silent` of one trial only. */
-            dropped?: components["schemas"]["DroppedFrames"] | null;
+        } & ({
+            /** @constant */
+            code: "device-silent";
+            /** @description Port of the tester that carries no frames; `null` if both do. */
+            port: components["schemas"]["PortCondition"] | null;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description Whether the duration is an upper bound. */
+            at_most: boolean;
             /**
-             * @description Kind of the event. Outages: `device-silent` (the device stopped forwarding), `device-back`,
-             *     `device-rebooted` (back after its link was down), `device-away` (outage within a trial). More outages:
-             *     `device-stalled` (short outage), `device-unsteady` (an outage in every repetition of a trial),
-             *     `device-gone` (it did not forward again). Link: `link-lost` (a reset took the link of a port of the
-             *     tester). Streams and sizes: `stream-silent` (no frame of one stream arrived), `stream-back`,
-             *     `size-silent` (no frame of one size arrived). Ports of the tester: `port-down`, `port-up`, `port-gone`
-             *     (removed, renamed, or not enabled again). Tester: `trial-repeated`, `tester-limit` (the benchmark
-             *     ended early because the tester was too slow), `tester-overloaded`, `clock-set`. Control:
-             *     `command-ended` (the command of a case or a reset was ended with the benchmark), `resumed`.
+             * Format: int64
+             * @description Duration of the outage, nanoseconds.
              */
-            kind: string;
-            /** @description Description as text. */
-            text: string;
-        };
+            away_ns: number;
+            /** @constant */
+            code: "device-back";
+            /** @constant */
+            severity: "note";
+        } | {
+            /**
+             * Format: int64
+             * @description Duration of the outage, nanoseconds.
+             */
+            away_ns: number;
+            /** @constant */
+            code: "device-rebooted";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "device-gone";
+            /** @description Port of the tester that carries no frames; `null` if both do. */
+            port: components["schemas"]["PortCondition"] | null;
+            /** @constant */
+            severity: "error";
+            /**
+             * Format: int64
+             * @description Time waited for the device (`--patience`), nanoseconds.
+             */
+            waited_ns: number;
+        } | ({
+            /** @constant */
+            code: "device-away";
+            /**
+             * Format: int64
+             * @description Start of the outage, nanoseconds after the start of the trial; `null` if unknown.
+             */
+            from_ns: number | null;
+            /** @constant */
+            severity: "warning";
+        } & ({
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in this time.
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Duration, nanoseconds.
+             */
+            length_ns: number;
+            /** @constant */
+            outage: "ended";
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in this time.
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Duration, nanoseconds.
+             */
+            length_ns: number;
+            /** @constant */
+            outage: "beyond-end";
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in this time.
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Duration within the trial, nanoseconds.
+             */
+            length_ns: number;
+            /** @constant */
+            outage: "until-end";
+            /**
+             * Format: int64
+             * @description Time after the trial in which the outage may have continued, nanoseconds.
+             */
+            unseen_ns: number;
+        } | {
+            /** @constant */
+            outage: "not-ended";
+        } | {
+            /** @description When the link was available again. */
+            link: components["schemas"]["LinkRecovery"];
+            /** @constant */
+            outage: "link-lost";
+            /** @description The port. */
+            port: string;
+        })) | ({
+            /** @constant */
+            code: "device-stalled";
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in this time.
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Start of the pause, nanoseconds after the start of the trial.
+             */
+            from_ns: number;
+            /**
+             * Format: int64
+             * @description Duration of the pause, nanoseconds.
+             */
+            length_ns: number;
+            /** @constant */
+            severity: "warning";
+        } & ({
+            /** @constant */
+            effect: "loss";
+            /**
+             * Format: int64
+             * @description Duration from which a pause is an outage, nanoseconds.
+             */
+            limit_ns: number;
+            /** @description Whether the pause lasted until the end of the trial. */
+            until_end: boolean;
+        } | {
+            /** @constant */
+            effect: "latency";
+            /** @description Whether the pause may be one of the host of a virtual device. */
+            may_be_host: boolean;
+            /**
+             * Format: uint64
+             * @description Number of pauses in the trial.
+             */
+            pauses: number;
+        })) | {
+            /** @constant */
+            code: "device-unsteady";
+            /** @description Text of `invalid` of the trial. */
+            invalid: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "link-lost";
+            /** @description When the link was available again. */
+            link: components["schemas"]["LinkRecovery"];
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description Number of frames that could not be sent. They count as absence of the device.
+             */
+            unsent_frames: number;
+        } | components["schemas"]["SilentStream"] | {
+            /** @constant */
+            code: "stream-back";
+            /** @constant */
+            severity: "note";
+            /** @description Name of the stream. */
+            stream: string;
+        } | components["schemas"]["SilentSize"] | ({
+            /** @constant */
+            code: "port-down";
+            /** @description A command that enables the port, restores its name, or lists the interfaces; `null` without a carrier. */
+            command: string | null;
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "warning";
+        } & ({
+            /** @constant */
+            state: "down";
+        } | {
+            /** @constant */
+            state: "no-carrier";
+        } | {
+            /** @description The new name. */
+            name: string;
+            /** @constant */
+            state: "renamed";
+        } | {
+            /** @constant */
+            state: "gone";
+        })) | {
+            /** @constant */
+            code: "port-down-in-trial";
+            /** @description Text of `invalid` of the trial. */
+            invalid: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "port-up";
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "note";
+        } | ({
+            /** @constant */
+            code: "port-gone";
+            /** @description A command that enables the port, restores its name, or lists the interfaces; `null` without a carrier. */
+            command: string | null;
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "error";
+        } & ({
+            /** @constant */
+            state: "down";
+        } | {
+            /** @constant */
+            state: "no-carrier";
+        } | {
+            /** @description The new name. */
+            name: string;
+            /** @constant */
+            state: "renamed";
+        } | {
+            /** @constant */
+            state: "gone";
+        })) | {
+            /** @constant */
+            code: "trial-repeated";
+            /** @description Text of `invalid` of the trial. */
+            invalid: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "tester-overloaded";
+            /** @description Text of `invalid` of the trial. */
+            invalid: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description The invalid trials by cause. */
+            causes: components["schemas"]["InvalidTrials"][];
+            /** @constant */
+            code: "tester-limit";
+            /**
+             * Format: uint64
+             * @description Number of trials that were invalid in all repetitions.
+             */
+            invalid: number;
+            /**
+             * Format: double
+             * @description Highest rate of a valid trial, frames per second; `null` if there was none.
+             */
+            max_valid_pps: number | null;
+            /** @constant */
+            severity: "error";
+            /**
+             * Format: uint64
+             * @description Number of all trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "clock-set";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description The case; `null` for the command that resets the device (`--reset`). */
+            case: string | null;
+            /** @constant */
+            code: "command-ended";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: int64
+             * @description Time since the last stored result, nanoseconds.
+             */
+            away_ns: number;
+            /** @constant */
+            code: "resumed";
+            /** @constant */
+            severity: "note";
+            /** @description The last stored result. */
+            since: components["schemas"]["ResumedFrom"];
+        });
         /** @description A benchmark that this server started. */
         BenchmarkJob: {
             /** @description Criterion of the result, as text. */
@@ -1106,7 +1386,7 @@ export interface components {
              * @description Minimum over the repeats.
              */
             min: number | null;
-            /** @description Quantity with its unit: `carried_percent`, `latency_ns`, `throughput_pps`, ... */
+            /** @description Quantity with its unit: `forwarded_percent`, `latency_ns`, `throughput_pps`, ... */
             quantity: string;
             /**
              * Format: double
@@ -1543,7 +1823,7 @@ export interface components {
         Chrony: {
             /**
              * Format: int64
-             * @description Maximum error of the clock by chrony, nanoseconds.
+             * @description Maximum error of the clock by chrony, nanoseconds. Since its answer it has grown by `skew_ppm` and 1 ppm.
              */
             bound_ns: number;
             /**
@@ -1563,6 +1843,12 @@ export interface components {
              * @description Distance from a reference clock; 0 without a reference.
              */
             stratum: number;
+            /**
+             * Format: int64
+             * @description Last update of the clock by chrony, nanoseconds after 1970-01-01 UTC; `null` if there was none.
+             * @default null
+             */
+            updated_ns: number | null;
         };
         /** @description A change of a clock or of the path. */
         ClockEvent: {
@@ -1600,6 +1886,27 @@ export interface components {
              */
             until_ns: number | null;
         };
+        /** @description What is known of two clocks while packets are measured, from the stamps that are at hand. */
+        ClockSoFar: {
+            /** @description Estimation method. */
+            method: string;
+            /**
+             * Format: double
+             * @description Greatest change of earlier one-way delays by a new estimate of the skew, nanoseconds; in the first
+             *     interval after the estimate, omitted in others.
+             */
+            revision_ns?: number | null;
+            /** @description 95 % confidence interval of the skew, ppm. */
+            skew_interval_ppm: number[] | null;
+            /**
+             * Format: double
+             * @description Skew: rate of the responder's clock relative to the initiator's, ppm; `null` if it cannot be estimated
+             *     yet.
+             */
+            skew_ppm: number | null;
+            /** @description Reason why it cannot be estimated yet. */
+            why_not: components["schemas"]["SkewUnknown"] | null;
+        };
         /** @description Relation of the two clocks. The offset is the responder's clock minus the initiator's. */
         ClockState: {
             /**
@@ -1610,8 +1917,8 @@ export interface components {
             calibration_packets?: number | null;
             /**
              * Format: double
-             * @description Bound of the error of corrected one-way delays caused by the clocks, at 95 %, nanoseconds; `null` if
-             *     they are not corrected.
+             * @description Bound of the error of one-way delays caused by the clocks, nanoseconds: at 95 % of corrected delays; of
+             *     synchronised clocks the stated bound. `null` if they are not corrected.
              * @default null
              */
             delay_error_ns: number | null;
@@ -1619,7 +1926,10 @@ export interface components {
             events: components["schemas"]["ClockEvent"][];
             /** @description Whether the skew was estimated. */
             identifiable: boolean;
-            /** @description Estimation method; `shared` for one clock, `none` without a method. */
+            /**
+             * @description Estimation method; `shared` for one clock, `synchronised` for two clocks with a known bound of their
+             *     difference, `none` without a method.
+             */
             method: string;
             /**
              * @description Bounds of the clock offset at the first packet that follow from causality alone, without assuming
@@ -1633,6 +1943,11 @@ export interface components {
              * @description Skew: rate of the responder's clock relative to the initiator's, ppm; positive if it is faster.
              */
             skew_ppm: number | null;
+            /**
+             * @description Synchronisation of the two clocks, as stated by the hosts or by the user. Omitted if unknown. It is not
+             *     used where the time stamps contradict it: `method` is then that of the estimate.
+             */
+            synchronisation?: components["schemas"]["Synchronisation"] | null;
         };
         /** @description A step of a host's real-time clock, by readings of that clock. */
         ClockStep: {
@@ -1678,9 +1993,18 @@ export interface components {
             frequency_ppm: number | null;
             /**
              * Format: int64
+             * @description Largest bound of the clock's error during the run, nanoseconds; omitted at the start, and without a bound.
+             */
+            largest_error_bound_ns?: number | null;
+            /**
+             * Format: int64
              * @description Maximum error of the clock by the kernel, nanoseconds.
              */
             maximum_error_ns: number | null;
+            /** @description Pulse per second; `null` if the host has no source of it. */
+            pps?: components["schemas"]["Pps"] | null;
+            /** @description State of PTP as reported by ptp4l; `null` if it does not run or answer (it answers root only). It states no bound. */
+            ptp?: components["schemas"]["Ptp"] | null;
             /**
              * @description State of the clock by the kernel (adjtimex): `ok`, `leap-second` or `error`.
              * @default null
@@ -1688,7 +2012,7 @@ export interface components {
             state: string | null;
             /**
              * @description Running synchronisation daemons: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`,
-             *     `phc2sys`.
+             *     `phc2sys`; and `gpsd`, which gives one of them the time of a receiver.
              * @default []
              */
             sync_daemons: string[];
@@ -1824,6 +2148,20 @@ export interface components {
             /** @description Target. */
             target: string;
         };
+        /** @description Time stamps of one moment, compared packet by packet with a capture at the same host. */
+        ComparedStamp: {
+            /** @description Time stamp of the run minus time stamp of the capture, nanoseconds. */
+            difference_ns: components["schemas"]["Summary"];
+            /** @description Event of the packets. */
+            moment: components["schemas"]["StampMoment"];
+            /** @description Source of the run's time stamps. */
+            stamp_source: components["schemas"]["TimestampPoint"];
+            /**
+             * Format: uint64
+             * @description Packets of the run with this time stamp that the capture does not have.
+             */
+            unmatched: number;
+        };
         /** @description Comparison of two measurements. Every difference is B minus A. */
         Comparison: {
             /** @description Measurement A, the reference. */
@@ -1842,6 +2180,8 @@ export interface components {
             schema: string;
             /** @description Seed of the resampling, six unsigned 32-bit integers; a constant. */
             seed: number[];
+            /** @description Time stamps of run A compared with captures of its packets (`--reference`). Omitted without captures. */
+            stamps?: components["schemas"]["ComparedStamp"][];
             /** @description Warnings about the comparison. */
             warnings: (components["schemas"]["ComparisonWarning"] & {
                 /** @description The same as a sentence. */
@@ -1904,6 +2244,30 @@ export interface components {
             severity: "warning";
             /** @description Measurement from which it is subtracted. */
             subtracted_from: components["schemas"]["Compared"];
+        } | {
+            /** @constant */
+            code: "too-few-packets";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /** @description The metric that needs the most packets, such as `delay_ns.p95`. */
+            metric: string;
+            /**
+             * Format: uint64
+             * @description Packets that were sent.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description Packets with which the 95 % confidence interval of the difference would be the tolerance on either side, if the path stays as it is.
+             */
+            packets_needed: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Its tolerance, nanoseconds.
+             */
+            tolerance_ns: number;
         };
         /** @description A contradiction in the time stamps of a reply. */
         Contradiction: {
@@ -1946,8 +2310,36 @@ export interface components {
              */
             replies: number;
         };
-        /** @description Reason why a stream ended early. */
-        CutShort: "interrupted" | "responder_lost" | "responder_fault" | "no_route" | "killed";
+        /** @description Damaged probes by direction (`--checksum header`). */
+        Damage: {
+            /** @description Damaged probes that arrived at the responder; `null` if it does not count them. */
+            forward: components["schemas"]["DamagedProbes"] | null;
+            /** @description Damaged probes, or damaged replies, that arrived at the initiator; `null` if it does not count them. */
+            reverse: components["schemas"]["DamagedProbes"] | null;
+        };
+        /** @description Damaged probes of one direction. They count as lost (RFC 7680 section 2.4). */
+        DamagedProbes: {
+            /**
+             * @description Flipped bits by their position in the UDP payload: element i counts positions from i times `bits_per_bin`. Position 0 is the
+             *     most significant bit of the first octet.
+             */
+            bit_positions: number[];
+            /**
+             * Format: uint32
+             * @description Width of a bin of `bit_positions` in bits: 1, or a larger power of two for long payloads.
+             */
+            bits_per_bin: number;
+            /**
+             * @description Damaged probes by their number of flipped bits in the pattern, from 0; the last of 65 elements counts 64 or more bits. The
+             *     damage of probes with 0 is in the headers or in the fields of the probe.
+             */
+            flipped_bits: number[];
+            /**
+             * Format: uint64
+             * @description Number of damaged probes.
+             */
+            probes: number;
+        };
         /**
          * @description Class of a call by delay and loss alone, for any codec (targets for conversational voice, ITU-T G.1010,
          *     table I.1).
@@ -1966,9 +2358,9 @@ export interface components {
             direction: components["schemas"]["ProbeDirection"];
         } & ({
             /** @description Source of the arrival time stamp; `null` if the responder or the file does not state it. */
-            arrival: components["schemas"]["Place"] | null;
+            arrival: components["schemas"]["TimestampPoint"] | null;
             /** @description Source of the departure time stamp; `null` if the responder or the file does not state it. */
-            departure: components["schemas"]["Place"] | null;
+            departure: components["schemas"]["TimestampPoint"] | null;
             /** @description Whether the delay includes the processing time of the responder. */
             includes_responder: boolean;
             /** @constant */
@@ -2093,9 +2485,9 @@ export interface components {
         /** @description An event of a packet whose time stamps have different sources in A and B. */
         DifferingSource: {
             /** @description Source in A; `null` if unknown. */
-            a: components["schemas"]["Place"] | null;
+            a: components["schemas"]["TimestampPoint"] | null;
             /** @description Source in B; `null` if unknown. */
-            b: components["schemas"]["Place"] | null;
+            b: components["schemas"]["TimestampPoint"] | null;
             /** @description Event of the packet. */
             stamp: components["schemas"]["StampMoment"];
         };
@@ -2122,7 +2514,8 @@ export interface components {
             /**
              * @description The family of the delay. `unknown`: no delays are known. `constant`: one delay. `independent`: independent at the packet spacing.
              *     `correlated`: correlated in time. `regimes`: a Markov chain in time; each state has its distribution of delay and its loss ratio.
-             *     `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time.
+             *     `bottleneck`: a rate limit, behind one of these models for the wait for cross-traffic. `trace`: the recorded delays, by time. If the
+             *     parameters have `spikes.period_ns`, the family is that of the delays without periodic spikes.
              */
             delay: string;
             /**
@@ -2161,7 +2554,10 @@ export interface components {
              * @description Share of packets displaced.
              */
             reordered_ratio: number | null;
-            /** @description For `trace`: the family of delay that was tried last, and did not reproduce the measurement; `null` if the trace was requested. */
+            /**
+             * @description For `trace`: the family of delay that was tried last, and did not reproduce the measurement. `null` if the trace was requested, or
+             *     includes another run that no family reproduces.
+             */
             replaced: string | null;
             /** @description For which traffic the measurement supports the model. */
             supported: components["schemas"]["Supported"];
@@ -2222,28 +2618,16 @@ export interface components {
             consequence: string;
             /** @description Remedy; `null` if there is none. */
             fix: string | null;
-            /** @description Observation, as text. */
-            found: string;
             /** @description Name of the check (stable). */
             name: string;
+            /** @description Observation, as text. */
+            observed: string;
             /** @description Observed values, by name. */
             values: {
                 [key: string]: unknown;
             };
             /** @description Result: good, limited or missing. */
             verdict: components["schemas"]["CheckVerdict"];
-        };
-        /** @description Frames of one kind that a device drops while it forwards others. */
-        DroppedFrames: {
-            /** @description Case (device configuration). */
-            case: string;
-            /** @description Frame size or mixture, as text. */
-            frames: string;
-            /**
-             * Format: double
-             * @description Requested load, percent of the line rate.
-             */
-            load_percent: number;
         };
         /** @description DSCPs sent and received. */
         DscpSeen: {
@@ -2291,6 +2675,8 @@ export interface components {
              */
             reverse_compared: number;
         };
+        /** @description Reason why a stream ended early. */
+        EarlyEnd: "interrupted" | "responder_lost" | "responder_fault" | "no_route" | "killed";
         /** @description ECN codepoints sent and received (RFC 3168): `not-ect`, `ect0`, `ect1`, `ce`. */
         EcnSeen: {
             /** @description ECN codepoints received, with their number of packets. */
@@ -2483,7 +2869,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             order_wait_ns: components["schemas"]["Summary"];
@@ -2523,7 +2911,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             rate_queue_ns: components["schemas"]["Summary"];
@@ -2559,7 +2949,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             total_delay_ns: components["schemas"]["Summary"];
@@ -3260,6 +3652,8 @@ export interface components {
              * @description Duration, nanoseconds. `at_ns` and `until_ns` cover only the part within the run.
              */
             duration_ns?: number | null;
+            /** @description Place of the event. */
+            location: components["schemas"]["EventLocation"];
             /**
              * Format: uint32
              * @description Largest IP packet, bytes. Of an `mtu-change`: new MTU of the interface. Of a `path-error`: MTU of the
@@ -3268,8 +3662,6 @@ export interface components {
             mtu?: number | null;
             /** @description Effect on the results. */
             severity: components["schemas"]["Severity"];
-            /** @description Place of the event. */
-            side: components["schemas"]["EventLocation"];
             /** @description Of a `clock-step`: its size, and the readings of the clock before and after it. */
             step?: components["schemas"]["ClockStep"] | null;
             /**
@@ -3294,6 +3686,42 @@ export interface components {
         } | {
             /** @constant */
             detail: "line-order";
+        } | {
+            /** @constant */
+            detail: "unsynchronised";
+        } | {
+            /** @description Name of the daemon, as in `clock_sync.sync_daemons`. */
+            daemon: string;
+            /** @constant */
+            detail: "sync-daemon-stopped";
+        } | {
+            /** @constant */
+            detail: "synchronised";
+        } | {
+            /** @description Name of the daemon, as in `clock_sync.sync_daemons`. */
+            daemon: string;
+            /** @constant */
+            detail: "sync-daemon-started";
+        } | {
+            /** @constant */
+            detail: "reference-changed";
+            /** @description New reference; empty if it has none. */
+            reference: string;
+            /** @description Previous reference; empty if it had none. */
+            reference_before: string;
+        } | {
+            /**
+             * Format: int64
+             * @description The same after the last update, nanoseconds.
+             */
+            bound_before_ns: number;
+            /**
+             * Format: int64
+             * @description Bound of the clock's error, nanoseconds.
+             */
+            bound_ns: number;
+            /** @constant */
+            detail: "holdover";
         } | {
             /** @constant */
             detail: "interface-down";
@@ -3664,7 +4092,7 @@ export interface components {
             detail: "too-many";
         }) | unknown;
         /** @description Kind of an event: its `code`. */
-        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        EventKind: "clock-step" | "clock-sync-lost" | "clock-sync-change" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description Place of an event. */
         EventLocation: "sender" | "responder" | "path";
         /** @description Wrong unit in the fraction field of a time stamp. */
@@ -3700,7 +4128,7 @@ export interface components {
             at_ns: number | null;
             /**
              * @description Direction of the pattern: `forward`, `reverse` or `round_trip`. Round trips are searched if the delays
-             *     of the two directions are unknown, and for losses by length if their direction is unknown.
+             *     of the two directions are unknown, and for losses if their direction is unknown.
              */
             direction: components["schemas"]["ProbeDirection"];
             /**
@@ -3709,15 +4137,281 @@ export interface components {
              *     as a changed TTL.
              */
             false_alarm_probability: number | null;
-            /** @description Kind and parameters of the pattern. */
-            pattern: components["schemas"]["Pattern"];
             /**
              * Format: int64
              * @description End of the pattern, nanoseconds after the first departure of the direction; `null` if it is
              *     instantaneous, or lasts until the end of the run.
              */
             until_ns: number | null;
-        };
+        } & ({
+            /** @constant */
+            code: "periodic-delay-spikes";
+            /**
+             * Format: uint64
+             * @description Number of expected spikes in the run; periods without departures do not count.
+             */
+            cycles: number;
+            /**
+             * Format: double
+             * @description Height: median over the spikes of the delay of the first packet above the median delay.
+             */
+            height_ns: number;
+            /**
+             * Format: double
+             * @description Shorter period that was also detected, and of which this one is a multiple.
+             */
+            multiple_of_ns: number | null;
+            /** @description 95 % confidence interval of the period. */
+            period_interval_ns: number[];
+            /**
+             * Format: double
+             * @description Time between two spikes.
+             */
+            period_ns: number;
+            /**
+             * Format: double
+             * @description Time of the first expected spike after the first departure.
+             */
+            phase_ns: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description Number of observed spikes.
+             */
+            spikes: number;
+            /**
+             * Format: double
+             * @description Strength: observed / expected spikes.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            code: "delay-grid";
+            /**
+             * @description Whether the step is hardly larger than the resolution of the time stamps, so that it may be an
+             *     effect of the clocks and not of the path.
+             * @default false
+             */
+            doubtful: boolean;
+            /**
+             * @description 95 % confidence interval of the offset, modulo the step: it may begin below 0 or end above the
+             *     step.
+             * @default null
+             */
+            offset_interval_ns: number[] | null;
+            /**
+             * Format: double
+             * @description Offset of the multiples, from 0 to less than a step; `null` for a variable delay, where it has no
+             *     meaning.
+             */
+            offset_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Number of multiples with values.
+             */
+            points: number;
+            /** @description Quantised values: `delay`, or `ipdv`, the difference of consecutive delays. */
+            quantity: components["schemas"]["GridQuantity"];
+            /** @constant */
+            severity: "note";
+            /**
+             * @description 95 % confidence interval of the step.
+             * @default null
+             */
+            step_interval_ns: number[] | null;
+            /**
+             * Format: double
+             * @description Step between two multiples.
+             */
+            step_ns: number;
+            /**
+             * Format: double
+             * @description Strength: share of the values within an eighth of a step of a multiple; 0.25 by chance.
+             */
+            strength_ratio: number;
+        } | {
+            /**
+             * @description 95 % confidence interval of the time of the change, nanoseconds after the first departure: from
+             *     the last packet that left before it to the first packet that left after it. `at_ns` is the first
+             *     packet after the change.
+             * @default null
+             */
+            at_interval_ns: number[] | null;
+            /** @constant */
+            code: "delay-step";
+            /** @constant */
+            severity: "note";
+            /** @description 95 % confidence interval of the change. */
+            size_interval_ns: number[] | null;
+            /**
+             * Format: double
+             * @description Change of the median delay of the path.
+             */
+            size_ns: number;
+            /**
+             * Format: double
+             * @description Strength: size of the change / inter-quartile range of the neighbouring delays.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            code: "route-change";
+            /**
+             * Format: double
+             * @description Change of the delay of the path; `null` if the delay did not change.
+             */
+            delay_step_ns: number | null;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint8
+             * @description TTL or hop limit on arrival before the change.
+             */
+            ttl_from: number;
+            /**
+             * Format: uint8
+             * @description TTL or hop limit on arrival after the change.
+             */
+            ttl_to: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of changes between consecutive packets.
+             */
+            changes: number;
+            /** @constant */
+            code: "several-routes";
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Strength: changes / packets.
+             */
+            strength_ratio: number;
+            /**
+             * Format: uint8
+             * @description Maximum TTL or hop limit on arrival.
+             */
+            ttl_max: number;
+            /**
+             * Format: uint8
+             * @description Minimum TTL or hop limit on arrival.
+             */
+            ttl_min: number;
+        } | {
+            /** @constant */
+            code: "duplicate-burst";
+            /**
+             * Format: uint64
+             * @description Number of duplicates in the burst.
+             */
+            copies: number;
+            /**
+             * Format: uint64
+             * @description Sequence number of the first packet of the burst.
+             */
+            first_sequence: number;
+            /**
+             * Format: uint64
+             * @description Number of duplicated packets in the burst.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Strength: share of all duplicated packets that are in the burst.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            code: "loss-by-length";
+            /**
+             * Format: uint32
+             * @description UDP payload of the longest packet that arrived, bytes.
+             */
+            longest_arrived_bytes: number;
+            /**
+             * Format: uint64
+             * @description Number of packets of at least `shortest_lost_bytes`.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint32
+             * @description UDP payload of the shortest lost packet above `longest_arrived_bytes`, bytes.
+             */
+            shortest_lost_bytes: number;
+            /**
+             * Format: double
+             * @description Strength: share of all lost packets that are that long.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            code: "periodic-loss";
+            /**
+             * Format: uint64
+             * @description Number of expected groups in the run; periods without departures do not count.
+             */
+            cycles: number;
+            /**
+             * Format: uint64
+             * @description Number of observed groups.
+             */
+            groups: number;
+            /**
+             * Format: uint64
+             * @description Number of packets lost in these groups.
+             */
+            packets: number;
+            /** @description 95 % confidence interval of the period. */
+            period_interval_ns: number[];
+            /**
+             * Format: double
+             * @description Time between two groups.
+             */
+            period_ns: number;
+            /**
+             * Format: double
+             * @description Time of the first expected group after the first departure.
+             */
+            phase_ns: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Strength: observed / expected groups.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            code: "coalesced-arrivals";
+            /**
+             * Format: uint64
+             * @description Number of groups.
+             */
+            groups: number;
+            /**
+             * Format: double
+             * @description Mean number of packets in a group.
+             */
+            mean_packets: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Strength: share of all packets that arrive immediately after another.
+             */
+            strength_ratio: number;
+            /**
+             * Format: double
+             * @description Maximum time between two arrivals of a group.
+             */
+            within_ns: number;
+        });
         /** @description Scheduling gaps of the testing host. */
         Gaps: {
             /**
@@ -3872,6 +4566,16 @@ export interface components {
         };
         /** @description Reason why a trial is invalid. */
         InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-unreachable" | "device-stalled";
+        /** @description Number of invalid trials of one cause. */
+        InvalidTrials: {
+            /** @description The cause. */
+            cause: components["schemas"]["InvalidCause"];
+            /**
+             * Format: uint64
+             * @description Number of these trials.
+             */
+            trials: number;
+        };
         /**
          * @description Jitter: the four methods of Chadda 2004, with its names, and the interarrival jitter of RFC 3550. All in
          *     nanoseconds.
@@ -3937,8 +4641,6 @@ export interface components {
             case: string;
             /** @description Expected result, as text. */
             expected: string;
-            /** @description Observed result, as text. */
-            found: string;
             /**
              * Format: uint32
              * @description Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
@@ -3951,6 +4653,8 @@ export interface components {
              * @default null
              */
             mixture: string | null;
+            /** @description Observed result, as text. */
+            observed: string;
             /**
              * @description Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
              *     there are too few frames (see `found`).
@@ -4022,6 +4726,30 @@ export interface components {
              * @description The measured value.
              */
             value: number | null;
+        };
+        /** @description When a lost link was available again. */
+        LinkRecovery: {
+            /** @constant */
+            recovery: "after-trial";
+        } | {
+            /** @constant */
+            recovery: "at-end";
+        } | {
+            /** @constant */
+            recovery: "silent-end";
+            /**
+             * Format: int64
+             * @description Time without an arrival at the end of the trial, nanoseconds.
+             */
+            silence_ns: number;
+        } | {
+            /** @constant */
+            recovery: "in-trial";
+            /**
+             * Format: int64
+             * @description Longest time without an arrival, nanoseconds.
+             */
+            silence_ns: number;
         };
         /** @description Results of a stream within an interval. */
         LiveStream: {
@@ -4174,6 +4902,12 @@ export interface components {
         LoopFigure: {
             /**
              * Format: double
+             * @description Minimum detectable difference: a true difference of this size is beyond both limits in 95 of 100 loops of this length. `null` if
+             *     `repeatability` is unknown or the figure is not judged.
+             */
+            detectable: number | null;
+            /**
+             * Format: double
              * @description Emulation minus path; of a distance, the distance itself.
              */
             difference: number | null;
@@ -4200,12 +4934,18 @@ export interface components {
              * @description Value of the path; `null` for a distance.
              */
             path: number | null;
+            /**
+             * Format: double
+             * @description Difference that two measurements of the path with this plan do not exceed in 95 of 100 cases, by the variation within the run of the
+             *     path. `null` if there are too few independent values.
+             */
+            repeatability: number | null;
             /** @description Result of the comparison; `null`: the figure is not judged. */
             result: components["schemas"]["LoopResult"] | null;
             /**
              * Format: double
-             * @description Largest difference at which the figure counts as reproduced. 0: the interval of the difference must include 0. `null`: the
-             *     figure is not judged.
+             * @description Largest difference that counts as reproduced, however small `repeatability` is. 0: only a difference within `repeatability` counts.
+             *     `null`: the figure is not judged.
              */
             tolerance: number | null;
         };
@@ -4417,12 +5157,14 @@ export interface components {
             checksum_errors: components["schemas"]["ChecksumErrors"];
             /** @description Relation of the two clocks. */
             clock: components["schemas"]["ClockState"];
+            /** @description Damaged probes, with the positions of the flipped bits (`--checksum header`). Omitted if they are not counted. */
+            damage?: components["schemas"]["Damage"] | null;
             /**
              * @description Reason why the stream ended early; `null` if it did not. Counts may then be lower bounds: see
              *     `received_at_least`.
              * @default null
              */
-            cut_short: components["schemas"]["CutShort"] | null;
+            early_end: components["schemas"]["EarlyEnd"] | null;
             /** @description End time, with the wait for the last replies, UTC (RFC 3339). */
             ended: string | null;
             /**
@@ -4577,7 +5319,7 @@ export interface components {
              */
             size: string | null;
             /**
-             * @description Source of the time stamps: `best`, `nic`, `kernel` or `user`.
+             * @description Source of the time stamps: `best`, `nic`, `kernel`, `user` or `in_packet`.
              * @default best
              */
             stamp: components["schemas"]["StampRequest"];
@@ -4609,7 +5351,7 @@ export interface components {
             severity: "error";
         } | {
             /** @description Reason. */
-            cause: components["schemas"]["CutShort"];
+            cause: components["schemas"]["EarlyEnd"];
             /** @constant */
             code: "run-cut-short";
             /** @constant */
@@ -4665,6 +5407,11 @@ export interface components {
             severity: "warning";
         } | components["schemas"]["OtherLength"] | components["schemas"]["ChecksumErrors"] | {
             /** @constant */
+            code: "damage-uncounted";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
             code: "sequence-numbers-altered";
             /**
              * Format: uint64
@@ -4686,10 +5433,10 @@ export interface components {
         } | {
             /** @constant */
             code: "receive-buffer-overflow";
+            /** @description Host that dropped them. */
+            location: components["schemas"]["EventLocation"];
             /** @constant */
             severity: "warning";
-            /** @description Host that dropped them. */
-            side: components["schemas"]["EventLocation"];
             /**
              * Format: uint64
              * @description Number of datagrams dropped because the program was too slow.
@@ -4740,12 +5487,12 @@ export interface components {
              * @description Value of `net.ipv4.ip_no_pmtu_disc` on that host.
              */
             ip_no_pmtu_disc: number;
+            /** @description Host. */
+            location: components["schemas"]["EventLocation"];
             /** @description Whether that host sends replies; otherwise probes. */
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description Host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint32
@@ -4783,6 +5530,8 @@ export interface components {
         } | {
             /** @constant */
             code: "packets-not-sent";
+            /** @description Host. */
+            location: components["schemas"]["EventLocation"];
             /**
              * Format: uint64
              * @description Number of packets that were not sent.
@@ -4792,8 +5541,6 @@ export interface components {
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description Host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "dscp-rewritten";
@@ -4851,6 +5598,8 @@ export interface components {
             arrivals: number;
             /** @constant */
             code: "interrupt-coalescing";
+            /** @description Receiving host. */
+            location: components["schemas"]["EventLocation"];
             /**
              * Format: int64
              * @description Longest added delay, nanoseconds.
@@ -4863,8 +5612,6 @@ export interface components {
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description Receiving host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint64
@@ -5011,10 +5758,10 @@ export interface components {
              * @description Time between sending and departure, nanoseconds.
              */
             late_ns: number;
+            /** @description Sending host. */
+            location: components["schemas"]["EventLocation"];
             /** @constant */
             severity: "warning";
-            /** @description Sending host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "departure-late";
@@ -5023,10 +5770,10 @@ export interface components {
              * @description Time after the schedule, nanoseconds.
              */
             late_ns: number;
+            /** @description Sending host. */
+            location: components["schemas"]["EventLocation"];
             /** @constant */
             severity: "warning";
-            /** @description Sending host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /** @description Cause of the wait. */
             cause: components["schemas"]["ResponderDelayCause"];
@@ -5086,7 +5833,38 @@ export interface components {
             code: "clock-offset-unknown";
             /** @constant */
             severity: "note";
+        } | ({
+            /**
+             * Format: int64
+             * @description Stated bound of the difference of the clocks, nanoseconds.
+             */
+            bound_ns: number;
+            /** @constant */
+            code: "synchronisation-contradicted";
+            /** @constant */
+            severity: "warning";
+        } & ({
+            /** @description Direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /**
+             * Format: int64
+             * @description Largest time between arrival and later departure, nanoseconds.
+             */
+            max_ns: number;
+            /** @constant */
+            reason: "arrival-before-departure";
         } | {
+            /**
+             * Format: int64
+             * @description Movement, without the error of its estimate, nanoseconds.
+             */
+            movement_ns: number;
+            /** @constant */
+            reason: "offset-moved";
+        } | {
+            /** @constant */
+            reason: "clock-set";
+        } | components["schemas"]["SynchronisationLoss"])) | {
             /** @constant */
             code: "clock-skew-included";
             /** @constant */
@@ -5620,10 +6398,10 @@ export interface components {
              * @description Line of the step.
              */
             line: number;
+            /** @description Host. */
+            location: components["schemas"]["EventLocation"];
             /** @constant */
             severity: "warning";
-            /** @description Host. */
-            side: components["schemas"]["EventLocation"];
             /**
              * Format: int64
              * @description Size of the step, nanoseconds.
@@ -5731,6 +6509,21 @@ export interface components {
             interval_ns: number;
             /** @constant */
             severity: "note";
+        } | {
+            /** @constant */
+            code: "time-unit-suspected";
+            /**
+             * Format: int64
+             * @description Mean interval between departures in the stated unit, nanoseconds.
+             */
+            interval_ns: number;
+            /**
+             * Format: int64
+             * @description Mean round trip in the stated unit, nanoseconds.
+             */
+            round_trip_ns: number;
+            /** @constant */
+            severity: "warning";
         } | {
             /** @constant */
             code: "missing-not-lost";
@@ -5914,8 +6707,10 @@ export interface components {
         Metadata: {
             /** @description Clock source of the initiator's kernel. */
             clock_source: string | null;
-            /** @description Synchronisation of the initiator's clock. */
+            /** @description Synchronisation of the initiator's clock at the start. */
             clock_sync: components["schemas"]["ClockSync"];
+            /** @description The same at the end; omitted if the run did not come to its end. */
+            clock_sync_end?: components["schemas"]["ClockSync"] | null;
             /** @description Equivalent command line. */
             command: string;
             /** @description Comment of the user. */
@@ -5927,10 +6722,12 @@ export interface components {
             /** @description Driver of the outgoing interface. */
             nic_driver: string | null;
             /**
-             * @description Synchronisation of the responder's clock, if its romer reports it.
+             * @description Synchronisation of the responder's clock at the start, if its romer reports it.
              * @default null
              */
             responder_clock_sync: components["schemas"]["ClockSync"] | null;
+            /** @description The same at the end; omitted if it was not reported. */
+            responder_clock_sync_end?: components["schemas"]["ClockSync"] | null;
             /** @description Version of romer at the responder; `null` for other reflectors. */
             responder_software: string | null;
             /** @description The route to the target, hop by hop, at the start and at the end; `null` if not requested. */
@@ -5982,8 +6779,8 @@ export interface components {
         /** @description A parameter of a model. */
         ModelParameter: {
             /**
-             * @description 95 % confidence interval: by the profile of the likelihood or its curvature; of a bottleneck also by the inversion of a test, and
-             *     from the extremes of the delays. `null` if the measurement does not bound it.
+             * @description 95 % confidence interval: by the profile of the likelihood or its curvature. Of a bottleneck also by the inversion of a test, and
+             *     from the extremes of the delays. Of the period of spikes, that of the finding. `null` if the measurement does not bound it.
              */
             interval: number[] | null;
             /**
@@ -5991,7 +6788,8 @@ export interface components {
              *     each state: `loss.good_ratio` and `loss.bad_ratio`. Of regime 1, and so on: `regime_1.sojourn_ns` (mean duration),
              *     `regime_1.loss_ratio`, `regime_1.correlation_time_ns`, `regime_1.share` (of the time). Of a bottleneck: `bottleneck.rate_bit_per_s`
              *     (of IP packets), `bottleneck.base_ns` (the delay of an empty packet that does not wait), `bottleneck.buffer_ns` (the time in which a
-             *     full queue is transmitted).
+             *     full queue is transmitted). Of periodic delay spikes: `spikes.period_ns`, and `spikes.height_ns` (the slowest packet of a spike above
+             *     the median delay without spikes).
              */
             name: string;
             /**
@@ -6155,6 +6953,21 @@ export interface components {
             severity: "warning";
         } | {
             /** @constant */
+            code: "delays-revised";
+            /**
+             * Format: double
+             * @description Stated error of these delays, by the 95 % confidence interval of the previous estimate, nanoseconds.
+             */
+            error_ns: number;
+            /**
+             * Format: double
+             * @description Greatest change of earlier delays, nanoseconds.
+             */
+            revision_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
             code: "responder-objects";
             /** @description Reason reported by the responder. */
             error: string;
@@ -6198,14 +7011,14 @@ export interface components {
              * @description Value of `net.ipv4.ip_no_pmtu_disc` on that host.
              */
             ip_no_pmtu_disc: number;
+            /** @description Host. */
+            location: components["schemas"]["EventLocation"];
             /** @description Whether the host sends probes. */
             probes: boolean;
             /** @description Whether the host sends replies. */
             replies: boolean;
             /** @constant */
             severity: "warning";
-            /** @description Host. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "few-packets";
@@ -6224,6 +7037,8 @@ export interface components {
              * @description Mean interval of the schedule, nanoseconds.
              */
             interval_ns: number;
+            /** @description Host that sends them. */
+            location: components["schemas"]["EventLocation"];
             /** @description Traffic model. */
             model: string;
             /**
@@ -6233,8 +7048,6 @@ export interface components {
             packets: number;
             /** @constant */
             severity: "warning";
-            /** @description Host that sends them. */
-            side: components["schemas"]["EventLocation"];
         } | {
             /** @description Address that is measured. */
             address: string;
@@ -6360,11 +7173,6 @@ export interface components {
              */
             expected: number;
             /**
-             * Format: double
-             * @description Measured value, in the unit of the quantity.
-             */
-            found: number;
-            /**
              * Format: uint32
              * @description Frame size in bytes, including FCS.
              */
@@ -6374,6 +7182,11 @@ export interface components {
              * @description Load, percent of the line rate.
              */
             load_percent: number | null;
+            /**
+             * Format: double
+             * @description Measured value, in the unit of the quantity.
+             */
+            measured: number;
             /**
              * Format: double
              * @description Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
@@ -6426,13 +7239,14 @@ export interface components {
         Packets: {
             /**
              * Format: uint64
-             * @description Packets that arrived with wrong contents; `null`, because the kernel drops packets with a wrong UDP
-             *     checksum.
+             * @description Packets that arrived damaged (`--checksum header`); they count as lost. `null` if they are not counted: the kernel drops
+             *     packets with a wrong UDP checksum.
              */
             corrupted: number | null;
             /**
              * Format: uint64
-             * @description Duplicates that arrived.
+             * @description Duplicates that arrived; `null` in forward and reverse direction if replies arrived twice that have
+             *     neither time stamps nor numbers of the responder: the direction in which they were copied is unknown.
              */
             duplicated: number | null;
             /**
@@ -6491,225 +7305,6 @@ export interface components {
              */
             sent: number | null;
         };
-        /** @description Kinds of pattern with their parameters. Times are in nanoseconds. */
-        Pattern: {
-            /**
-             * Format: uint64
-             * @description Number of expected spikes in the run; periods without departures do not count.
-             */
-            cycles: number;
-            /**
-             * Format: double
-             * @description Height: median over the spikes of the delay of the first packet above the median delay.
-             */
-            height_ns: number;
-            /** @constant */
-            kind: "periodic-delay-spikes";
-            /**
-             * Format: double
-             * @description Shorter period that was also detected, and of which this one is a multiple.
-             */
-            multiple_of_ns: number | null;
-            /** @description 95 % confidence interval of the period. */
-            period_interval_ns: number[];
-            /**
-             * Format: double
-             * @description Time between two spikes.
-             */
-            period_ns: number;
-            /**
-             * Format: double
-             * @description Time of the first expected spike after the first departure.
-             */
-            phase_ns: number;
-            /**
-             * Format: uint64
-             * @description Number of observed spikes.
-             */
-            spikes: number;
-            /**
-             * Format: double
-             * @description Strength: observed / expected spikes.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * @description Whether the step is hardly larger than the resolution of the time stamps, so that it may be an
-             *     effect of the clocks and not of the path.
-             * @default false
-             */
-            doubtful: boolean;
-            /** @constant */
-            kind: "delay-grid";
-            /**
-             * @description 95 % confidence interval of the offset, modulo the step: it may begin below 0 or end above the
-             *     step.
-             * @default null
-             */
-            offset_interval_ns: number[] | null;
-            /**
-             * Format: double
-             * @description Offset of the multiples, from 0 to less than a step; `null` for a variable delay, where it has no
-             *     meaning.
-             */
-            offset_ns: number | null;
-            /**
-             * Format: uint64
-             * @description Number of multiples with values.
-             */
-            points: number;
-            /** @description Quantised values: `delay`, or `ipdv`, the difference of consecutive delays. */
-            quantity: components["schemas"]["GridQuantity"];
-            /**
-             * @description 95 % confidence interval of the step.
-             * @default null
-             */
-            step_interval_ns: number[] | null;
-            /**
-             * Format: double
-             * @description Step between two multiples.
-             */
-            step_ns: number;
-            /**
-             * Format: double
-             * @description Strength: share of the values within an eighth of a step of a multiple; 0.25 by chance.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * @description 95 % confidence interval of the time of the change, nanoseconds after the first departure: from
-             *     the last packet that left before it to the first packet that left after it. `at_ns` is the first
-             *     packet after the change.
-             * @default null
-             */
-            at_interval_ns: number[] | null;
-            /** @constant */
-            kind: "delay-step";
-            /** @description 95 % confidence interval of the change. */
-            size_interval_ns: number[] | null;
-            /**
-             * Format: double
-             * @description Change of the median delay of the path.
-             */
-            size_ns: number;
-            /**
-             * Format: double
-             * @description Strength: size of the change / inter-quartile range of the neighbouring delays.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * Format: double
-             * @description Change of the delay of the path; `null` if the delay did not change.
-             */
-            delay_step_ns: number | null;
-            /** @constant */
-            kind: "route-change";
-            /**
-             * Format: uint8
-             * @description TTL or hop limit on arrival before the change.
-             */
-            ttl_from: number;
-            /**
-             * Format: uint8
-             * @description TTL or hop limit on arrival after the change.
-             */
-            ttl_to: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description Number of changes between consecutive packets.
-             */
-            changes: number;
-            /** @constant */
-            kind: "several-routes";
-            /**
-             * Format: double
-             * @description Strength: changes / packets.
-             */
-            strength_ratio: number;
-            /**
-             * Format: uint8
-             * @description Maximum TTL or hop limit on arrival.
-             */
-            ttl_max: number;
-            /**
-             * Format: uint8
-             * @description Minimum TTL or hop limit on arrival.
-             */
-            ttl_min: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description Number of duplicates in the burst.
-             */
-            copies: number;
-            /**
-             * Format: uint64
-             * @description Sequence number of the first packet of the burst.
-             */
-            first_sequence: number;
-            /** @constant */
-            kind: "duplicate-burst";
-            /**
-             * Format: uint64
-             * @description Number of duplicated packets in the burst.
-             */
-            packets: number;
-            /**
-             * Format: double
-             * @description Strength: share of all duplicated packets that are in the burst.
-             */
-            strength_ratio: number;
-        } | {
-            /** @constant */
-            kind: "loss-by-length";
-            /**
-             * Format: uint32
-             * @description UDP payload of the longest packet that arrived, bytes.
-             */
-            longest_arrived_bytes: number;
-            /**
-             * Format: uint64
-             * @description Number of packets of at least `shortest_lost_bytes`.
-             */
-            packets: number;
-            /**
-             * Format: uint32
-             * @description UDP payload of the shortest lost packet above `longest_arrived_bytes`, bytes.
-             */
-            shortest_lost_bytes: number;
-            /**
-             * Format: double
-             * @description Strength: share of all lost packets that are that long.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description Number of groups.
-             */
-            groups: number;
-            /** @constant */
-            kind: "coalesced-arrivals";
-            /**
-             * Format: double
-             * @description Mean number of packets in a group.
-             */
-            mean_packets: number;
-            /**
-             * Format: double
-             * @description Strength: share of all packets that arrive immediately after another.
-             */
-            strength_ratio: number;
-            /**
-             * Format: double
-             * @description Maximum time between two arrivals of a group.
-             */
-            within_ns: number;
-        };
-        /** @description Source of a time stamp, from the wire inwards. */
-        Place: "nic" | "kernel" | "program" | "user";
         /** @description A planned trial. */
         PlannedTrial: {
             /** @description Case (device configuration). */
@@ -6737,7 +7332,7 @@ export interface components {
              */
             repeat: number;
         };
-        /** @description Result of a call with a jitter buffer of constant length. */
+        /** @description Result of a call with a jitter buffer. */
         Playout: {
             /**
              * Format: double
@@ -6867,8 +7462,56 @@ export interface components {
              */
             passed: number;
         };
+        /** @description A port of the tester that carries no frames. */
+        PortCondition: {
+            /** @description A command that enables the port, restores its name, or lists the interfaces; `null` without a carrier. */
+            command: string | null;
+            /** @description The port. */
+            port: string;
+        } & ({
+            /** @constant */
+            state: "down";
+        } | {
+            /** @constant */
+            state: "no-carrier";
+        } | {
+            /** @description The new name. */
+            name: string;
+            /** @constant */
+            state: "renamed";
+        } | {
+            /** @constant */
+            state: "gone";
+        });
         /** @description A direction of an emulation. */
         PortDirection: "a_to_b" | "b_to_a";
+        /** @description Pulse per second of a host. */
+        Pps: {
+            /**
+             * Format: int64
+             * @description Failed calibration intervals.
+             */
+            errors: number;
+            /**
+             * Format: double
+             * @description Frequency correction by the pulse, ppm.
+             */
+            frequency_ppm: number;
+            /**
+             * Format: int64
+             * @description Calibration intervals of the kernel so far.
+             */
+            intervals: number;
+            /**
+             * Format: int64
+             * @description Jitter of the pulse by the kernel, nanoseconds.
+             */
+            jitter_ns: number;
+            /** @description Whether the kernel disciplines its clock by a pulse that it receives. */
+            signal: boolean;
+            /** @description Names of the sources, such as `pps0`. */
+            sources: string[];
+        };
         /** @description A scenario preset. */
         PresetShown: {
             /** @description Name, for `--preset`. */
@@ -6931,6 +7574,18 @@ export interface components {
         };
         /** @description Violation of the control protocol by a responder. */
         ProtocolFault: "too-much" | "impossible-numbers" | "implausible-times" | "no-test-port" | "overdue";
+        /** @description State of PTP as reported by ptp4l (`TIME_STATUS_NP` and `PORT_DATA_SET`). */
+        Ptp: {
+            /** @description Identity of the grandmaster; `null` if there is none. */
+            grandmaster: string | null;
+            /**
+             * Format: int64
+             * @description Offset of the clock that ptp4l steers from its master, nanoseconds.
+             */
+            offset_ns: number;
+            /** @description State of its first port, such as `SLAVE` or `MASTER`; `null` if unknown. */
+            port_state: string | null;
+        };
         /** @description User satisfaction (G.107, table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /** @description Result of a period of an emulation that follows a measured path. */
@@ -7185,6 +7840,8 @@ export interface components {
         };
         /** @description Cause of a wait of probes at a responder. */
         ResponderDelayCause: "descheduled" | "descheduled-and-slow" | "slow" | "overloaded" | "unknown";
+        /** @description The last stored state of a benchmark that was continued. */
+        ResumedFrom: "trial" | "self-test" | "start";
         /** @description ICMP report of a router about packets that it did not forward. */
         RouterReport: {
             /**
@@ -7284,6 +7941,11 @@ export interface components {
             link_target: string | null;
             /** @description Name of the run and its folder. */
             name: string;
+            /**
+             * Format: uint64
+             * @description Size of the files in its folder, bytes.
+             */
+            size_octets: number;
             /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` if the run cannot be read. */
             state: string;
             /** @description Targets of a measurement or a loop; ports of a benchmark or an emulation. */
@@ -7352,13 +8014,13 @@ export interface components {
         };
         /** @description One test of the self-test. */
         SelfTestItem: {
-            /** @description Observed result, as text. */
-            found: string;
             /**
              * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (if the line rate was not sustained),
              *     `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
              */
             name: string;
+            /** @description Observed result, as text. */
+            observed: string;
             /** @description Whether the test passed. */
             passed: boolean;
             /** @description Requirement, as text. */
@@ -7386,7 +8048,7 @@ export interface components {
             software: string;
         };
         /** @description Service level of a stream, by which the sending host marks its packets. */
-        Service: "guaranteed" | "controlled-load" | "best-effort";
+        Service: "guaranteed" | "controlled-load" | "best-effort" | "non-conforming";
         /** @description Test setup of a benchmark. */
         Setup: {
             /** @description Cases (device configurations) and the commands that set them. */
@@ -7441,6 +8103,88 @@ export interface components {
         };
         /** @description Effect of a warning, event or note on the results. */
         Severity: "note" | "warning" | "error";
+        /** @description A frame size of which no frame arrived, while those of others did. */
+        SilentSize: {
+            /** @description Case (device configuration). */
+            case: string;
+            /**
+             * Format: uint32
+             * @description Frame size, bytes; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /**
+             * Format: int64
+             * @description Start of this time, nanoseconds after the start of the first such trial.
+             */
+            from_ns: number;
+            /**
+             * Format: double
+             * @description Highest requested load of these trials, percent of the line rate.
+             */
+            max_load_percent: number;
+            /**
+             * Format: double
+             * @description Lowest requested load of these trials, percent of the line rate.
+             */
+            min_load_percent: number;
+            /** @description Mixture of frame sizes; `null` for one size. */
+            mixture: string | null;
+            /**
+             * Format: uint64
+             * @description Number of such trials.
+             */
+            trials: number;
+        };
+        /** @description A stream of which no frame arrived for a time, while those of others did. */
+        SilentStream: {
+            /** @description Case (device configuration). */
+            case: string;
+            /**
+             * Format: uint32
+             * @description Frame size, bytes; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /**
+             * Format: uint64
+             * @description Number of frames of the stream that were sent in this time.
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Start of this time, nanoseconds after the start of the trial.
+             */
+            from_ns: number;
+            /** @description Whether no earlier frame of the stream arrived in the trial. */
+            from_start: boolean;
+            /** @description Whether the frames count as loss of the device; otherwise the trial is invalid for another reason. */
+            is_loss: boolean;
+            /**
+             * Format: int64
+             * @description Length of this time, nanoseconds.
+             */
+            length_ns: number;
+            /**
+             * Format: double
+             * @description Requested load, percent of the line rate.
+             */
+            load_percent: number;
+            /** @description Mixture of frame sizes; `null` for one size. */
+            mixture: string | null;
+            /**
+             * Format: double
+             * @description Share of the frames of other streams that arrived in this time.
+             */
+            others_ratio: number;
+            /**
+             * Format: int64
+             * @description Start of this time, nanoseconds after the start of the benchmark.
+             */
+            since_ns: number;
+            /** @description Name of the stream. */
+            stream: string;
+            /** @description Whether no later frame of the stream arrived in the trial. */
+            to_end: boolean;
+        };
         /**
          * @description Frames of one size in a trial. With more than 32 sizes, the most frequent ones have their own rows; the
          *     others share one.
@@ -7467,6 +8211,122 @@ export interface components {
              */
             offered: number;
         };
+        /** @description Reason why the skew of two clocks could not be estimated. */
+        SkewUnknown: {
+            /** @constant */
+            reason: "no-time-stamps";
+        } | {
+            /**
+             * Format: uint64
+             * @description Number that is needed.
+             */
+            needed: number;
+            /** @constant */
+            reason: "few-packets";
+        } | {
+            /** @constant */
+            reason: "few-or-close";
+        } | {
+            /** @constant */
+            reason: "short-span";
+        } | {
+            /** @constant */
+            reason: "clustered";
+        } | {
+            /** @constant */
+            reason: "few-between-events";
+        } | {
+            /** @constant */
+            reason: "few-per-window";
+            /**
+             * Format: int64
+             * @description Length of a window, nanoseconds.
+             */
+            window_ns: number;
+        } | {
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /**
+             * Format: double
+             * @description Share of the time in which it changes.
+             */
+            moving_ratio: number;
+            /** @constant */
+            reason: "minimum-moves";
+        } | {
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /**
+             * Format: double
+             * @description Drift of the minimum delay, ppm.
+             */
+            drift_ppm: number;
+            /** @constant */
+            reason: "minimum-drifts";
+        } | {
+            /**
+             * Format: double
+             * @description Skew by the forward direction, ppm.
+             */
+            forward_ppm: number;
+            /** @constant */
+            reason: "directions-differ";
+            /**
+             * Format: double
+             * @description Skew by the reverse direction, ppm.
+             */
+            reverse_ppm: number;
+        } | {
+            /** @constant */
+            reason: "uncertainty-unknown";
+            /**
+             * Format: double
+             * @description Slope, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /**
+             * Format: double
+             * @description Half the width of its 95 % confidence interval, ppm.
+             */
+            error_ppm: number;
+            /** @constant */
+            reason: "run-too-short";
+            /**
+             * Format: int64
+             * @description Resolution of the time stamps, nanoseconds; `null` if it is 1 ns.
+             */
+            resolution_ns: number | null;
+            /**
+             * Format: double
+             * @description Estimate, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-impossible";
+            /**
+             * Format: double
+             * @description Skew, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-of-path";
+            /**
+             * Format: double
+             * @description Skew, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-ambiguous";
+            /**
+             * Format: double
+             * @description Skew, ppm.
+             */
+            skew_ppm: number;
+        } | components["schemas"]["OneWayContradiction"];
         /** @description An address of a host that is not measured. */
         SkippedAddress: {
             /** @description The address. */
@@ -7485,21 +8345,21 @@ export interface components {
             /** @description Quality of the network cards' time stamps, compared with the kernels'; omitted if none are used. */
             nic?: components["schemas"]["NicStamps"] | null;
             /** @description Source of arrivals at the responder (t2); `null` if nothing arrived there, or if unknown. */
-            responder_arrival: components["schemas"]["Place"] | null;
+            responder_arrival: components["schemas"]["TimestampPoint"] | null;
             /** @description Source of departures at the responder (t3); `null` if nothing left there, or if unknown. */
-            responder_departure: components["schemas"]["Place"] | null;
+            responder_departure: components["schemas"]["TimestampPoint"] | null;
             /**
              * @description Whether round-trip delays include the processing time of the responder, because its time stamps do not
              *     give it.
              */
             round_trip_includes_responder?: boolean;
             /** @description Source of arrivals at the initiator (t4); `null` if nothing arrived. */
-            sender_arrival: components["schemas"]["Place"] | null;
+            sender_arrival: components["schemas"]["TimestampPoint"] | null;
             /** @description Source of departures at the initiator (t1); `null` if nothing left. */
-            sender_departure: components["schemas"]["Place"] | null;
+            sender_departure: components["schemas"]["TimestampPoint"] | null;
         };
         /** @description Requested source of the time stamps (`--stamp`). */
-        StampRequest: "best" | "nic" | "kernel" | "user";
+        StampRequest: "best" | "nic" | "kernel" | "user" | "in_packet";
         /** @description Remedy for missing time stamps of a file. */
         StampsRemedy: "csv" | "irtt";
         /** @description A closed loop, with the names of its runs. */
@@ -7513,6 +8373,11 @@ export interface components {
         };
         /** @description State of a running stream. */
         StreamInterval: {
+            /**
+             * @description Relation of the two clocks so far; omitted if both ends use one clock, or if it is estimated at the
+             *     end only.
+             */
+            clock?: components["schemas"]["ClockSoFar"] | null;
             /**
              * Format: uint64
              * @description Entries of the packet log that are stored, even if the process is killed.
@@ -7529,8 +8394,8 @@ export interface components {
              */
             elapsed_ns: number;
             /**
-             * @description Forward results of one-way probes during the run (`--live-delays`): delays that became known within
-             *     this interval, counters since the start. Omitted if nothing is known.
+             * @description Forward results during the run, of round trips, and of one-way probes with `--live-delays`: delays that
+             *     became known within this interval, counters since the start. Omitted if nothing is known.
              */
             forward?: components["schemas"]["StreamWay"] | null;
             /**
@@ -7552,8 +8417,8 @@ export interface components {
              */
             returned: number;
             /**
-             * @description Reverse results of one-way probes during the run (`--live-delays`): delays that became known within
-             *     this interval, counters since the start. Omitted if nothing is known.
+             * @description Reverse results during the run, of round trips, and of one-way probes with `--live-delays`: delays that
+             *     became known within this interval, counters since the start. Omitted if nothing is known.
              */
             reverse?: components["schemas"]["StreamWay"] | null;
             /**
@@ -7588,27 +8453,6 @@ export interface components {
         StreamResult: {
             /**
              * Format: uint64
-             * @description Forwarded frames, each counted once.
-             */
-            carried: number;
-            /**
-             * Format: double
-             * @description Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
-             *     by the minimum latency, and thus excludes frames that the device queued and sent later.
-             */
-            carried_bps: number;
-            /**
-             * Format: double
-             * @description Forwarding rate, bit/s of frames including FCS (layer 2).
-             */
-            carried_l2_bps: number;
-            /**
-             * @description Frames that arrived in each second.
-             * @default []
-             */
-            carried_per_second: number[];
-            /**
-             * Format: uint64
              * @description Frames that arrived with a changed payload.
              * @default 0
              */
@@ -7633,6 +8477,27 @@ export interface components {
              * @default null
              */
             expected_l2_bps: number[] | null;
+            /**
+             * Format: uint64
+             * @description Forwarded frames, each counted once.
+             */
+            forwarded: number;
+            /**
+             * Format: double
+             * @description Forwarding rate, bit/s at layer 1. It counts frames that arrived within the transmission time, shifted
+             *     by the minimum latency, and thus excludes frames that the device queued and sent later.
+             */
+            forwarded_bps: number;
+            /**
+             * Format: double
+             * @description Forwarding rate, bit/s of frames including FCS (layer 2).
+             */
+            forwarded_l2_bps: number;
+            /**
+             * @description Frames that arrived in each second.
+             * @default []
+             */
+            forwarded_per_second: number[];
             /**
              * Format: double
              * @description Mean frame size in bytes, including FCS; `null` if no frame was sent.
@@ -7663,7 +8528,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             ipdv_ns: components["schemas"]["Summary"];
@@ -7691,7 +8558,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             jitter_rfc4689_ns: components["schemas"]["Summary"];
@@ -7746,7 +8615,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             pdv_ns: components["schemas"]["Summary"];
@@ -7767,8 +8638,8 @@ export interface components {
             reordered: number;
         };
         /**
-         * @description Results of one-way probes during the run, from the records of both hosts so far, up to one interval after
-         *     their arrival.
+         * @description Results of one direction during the run: of one-way probes, from the records of both hosts so far, up to one
+         *     interval after their arrival; of round trips, from the time stamps in the replies.
          */
         StreamWay: {
             /**
@@ -7777,8 +8648,9 @@ export interface components {
              */
             arrived: number | null;
             /**
-             * @description Kind of the delays: absolute, or relative to the minimum so far. Relative delays still include the
-             *     clock skew, which the final document removes.
+             * @description Kind of the delays: absolute, or relative to the minimum so far. Relative delays of round trips are
+             *     without the clock skew that is estimated so far; those of one-way probes still include it. The final
+             *     document removes it.
              */
             delay_kind: components["schemas"]["DelayKind"];
             /**
@@ -7917,6 +8789,18 @@ export interface components {
              * @description Standard deviation of the sample (n-1).
              */
             stddev: number | null;
+            /**
+             * Format: double
+             * @description Mean without the lowest and the highest 5 % of the values; `null` also if a sketch replaced the sorted sample.
+             * @default null
+             */
+            trimmed_mean: number | null;
+            /**
+             * Format: double
+             * @description Standard deviation (n-1) of the values that `trimmed_mean` is of.
+             * @default null
+             */
+            trimmed_stddev: number | null;
         };
         /** @description For which traffic a measurement supports a model. */
         Supported: {
@@ -7936,6 +8820,46 @@ export interface components {
             /** @description Packet spacings in nanoseconds: from the 5 % quantile of those measured to a tenth of the run. */
             spacing_ns: number[];
         };
+        /** @description Synchronisation of two clocks with a bound of its error. */
+        Synchronisation: {
+            /**
+             * Format: int64
+             * @description Bound of the difference of the two clocks, nanoseconds: the sum of the bounds of both hosts, or as stated
+             *     by the user.
+             */
+            bound_ns: number;
+            /**
+             * Format: int64
+             * @description Bound of the error of the initiator's clock, nanoseconds; `null` if the user states the sum.
+             */
+            initiator_bound_ns: number | null;
+            /** @description First loss of synchronisation during the run, by which the bounds of the hosts do not hold. Omitted without one. */
+            lost?: components["schemas"]["SynchronisationLoss"] | null;
+            /**
+             * Format: int64
+             * @description Known offset (responder minus initiator), subtracted from the delays, nanoseconds (`--clock-offset`).
+             */
+            offset_ns: number;
+            /**
+             * Format: int64
+             * @description Bound of the error of the responder's clock, nanoseconds; `null` if the user states the sum.
+             */
+            responder_bound_ns: number | null;
+            /** @description Source of the bound. */
+            source: components["schemas"]["SynchronisationSource"];
+        };
+        /** @description Loss of synchronisation of a host's clock. */
+        SynchronisationLoss: {
+            /**
+             * Format: int64
+             * @description Time of the loss, nanoseconds after the start of the run.
+             */
+            at_ns: number;
+            /** @description The host. */
+            location: components["schemas"]["EventLocation"];
+        };
+        /** @description Source of the bound of synchronised clocks. */
+        SynchronisationSource: "hosts" | "user";
         /** @description Statistics of all values, including those that are listed. */
         Tally: {
             /**
@@ -8020,6 +8944,8 @@ export interface components {
             /** Format: double */
             p99: number | null;
         };
+        /** @description Source of a time stamp, from the wire inwards. */
+        TimestampPoint: "nic" | "kernel" | "program" | "user";
         /** @description What was sent. */
         Traffic: {
             /**
@@ -8124,13 +9050,6 @@ export interface components {
              * @description Start of the transmission, nanoseconds after the start of the benchmark.
              */
             at_ns: number;
-            /**
-             * @description Forwarded frames, each counted once. Rates count frames that arrived within the transmission time,
-             *     shifted by the minimum latency; for streams without growth of the device's queue, all frames.
-             */
-            carried: components["schemas"]["Load"];
-            /** @description Frames that arrived in each second. */
-            carried_per_second: number[];
             /** @description Case (device configuration). */
             case: string;
             /**
@@ -8173,6 +9092,14 @@ export interface components {
              */
             first_loss_ns: number | null;
             /**
+             * @description Forwarded frames, each counted once, without streams that the device is expected to drop. Rates count
+             *     frames that arrived within the transmission time, shifted by the minimum latency; for streams without
+             *     growth of the device's queue, all frames.
+             */
+            forwarded: components["schemas"]["Load"];
+            /** @description Frames that arrived in each second. */
+            forwarded_per_second: number[];
+            /**
              * Format: uint32
              * @description Frame size in bytes, including FCS; `null` for a mixture.
              */
@@ -8208,7 +9135,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             ipdv_ns: components["schemas"]["Summary"];
@@ -8236,7 +9165,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             jitter_rfc4689_ns: components["schemas"]["Summary"];
@@ -8348,7 +9279,9 @@ export interface components {
              *       "p99": null,
              *       "p99_9": null,
              *       "p99_interval": null,
-             *       "stddev": null
+             *       "stddev": null,
+             *       "trimmed_mean": null,
+             *       "trimmed_stddev": null
              *     }
              */
             pdv_ns: components["schemas"]["Summary"];
@@ -8454,13 +9387,13 @@ export interface components {
         };
         /** @description A completed trial. */
         TrialPoint: {
+            /** @description Case (device configuration). */
+            case: string;
             /**
              * Format: double
              * @description Forwarded load, percent of the line rate.
              */
-            carried_percent: number;
-            /** @description Case (device configuration). */
-            case: string;
+            forwarded_percent: number;
             /**
              * Format: uint32
              * @description Frame size in bytes including FCS; `null` for a mixture.
@@ -8577,6 +9510,12 @@ export interface components {
         VariationBasis: "one-way" | "round-trip";
         /** @description Voice rating of one direction of a call. */
         Voice: {
+            /**
+             * @description Result with an adaptive jitter buffer (Ramjee et al. 1994), with its mean length over the played packets; `null` if no
+             *     packet arrived.
+             * @default null
+             */
+            adaptive: components["schemas"]["Playout"] | null;
             /**
              * Format: double
              * @description Burst ratio (G.107: BurstR): mean length of loss bursts / mean length with independent losses.

@@ -214,11 +214,12 @@ mod tests {
     #[test]
     fn every_output_option_is_checked() {
         /// Options that name what is read.
-        const READ: [&str; 15] = [
+        const READ: [&str; 16] = [
             "against",
             "arrivals",
             "capture-a",
             "capture-b",
+            "config",
             "hand-over",
             "key-file",
             "marks",

@@ -12,7 +12,7 @@ use romer_measure::{
     TrafficControl,
 };
 use romer_record::Exit;
-use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamInterval, StreamLine};
+use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamInterval, StreamLine, StreamReturn};
 use romer_record::event::{EventDetail, EventKind};
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_record::note::Note;
@@ -202,6 +202,10 @@ impl Observer for ConfiningObserver<'_> {
 
     fn on_interval(&mut self, interval: &StreamInterval) {
         self.observer.on_interval(interval);
+    }
+
+    fn on_return(&mut self, returned: &StreamReturn) {
+        self.observer.on_return(returned);
     }
 }
 

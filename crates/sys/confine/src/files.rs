@@ -7,6 +7,6 @@ use std::path::PathBuf;
 pub struct Files {
     /// Read, besides the system's own (see [`SYSTEM`](crate::landlock::SYSTEM)).
     pub read: Vec<PathBuf>,
-    /// Read, written, created and removed.
+    /// Read, written, created and removed. The folders that hold them can be listed.
     pub write: Vec<PathBuf>,
 }

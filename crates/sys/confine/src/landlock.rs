@@ -119,6 +119,11 @@ impl Ruleset {
         }
         for path in &files.write {
             ruleset.allow(path, rights & !EXECUTE);
+            // Its name is brought to the disk with the folder that holds it.
+            if let Some(holder) = path.parent() {
+                let holder = if holder.as_os_str().is_empty() { Path::new(".") } else { holder };
+                ruleset.allow(holder, READ_DIR);
+            }
         }
         Ok(ruleset)
     }

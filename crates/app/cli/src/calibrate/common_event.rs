@@ -33,7 +33,8 @@ pub(super) fn run(arguments: &CalibrateArgs, given: &[PathBuf]) -> Result<Exit, 
         }
         [first, second] => compare(arguments, [first, second]),
         _ => Err(Failure::usage(
-            "unknown request (--common-event): it is listen, send, or the files of two hosts, for example --common-event a.csv b.csv",
+            "unknown request (--common-event): it takes listen, send, or the files of two hosts; write for example --common-event a.csv \
+             b.csv",
         )),
     }
 }

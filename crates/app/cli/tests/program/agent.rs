@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::common::lab::{FAR, Lab};
+use super::common::lab::{FAR, Lab, stored};
 use super::common::process;
 use super::common::{at, count, schema};
 
@@ -11,8 +11,7 @@ use super::common::{at, count, schema};
 fn runs(folder: &Path) -> Vec<serde_json::Value> {
     let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
-    let documents = names.iter().map(|run| run.join("measurement.json")).filter(|file| file.is_file());
-    documents.map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()).collect()
+    names.iter().filter(|run| run.join("manifest.json").is_file()).map(|run| stored(run)).collect()
 }
 
 /// An agent measures three responders for three rounds, reports a limit that fails in each round, and removes expired runs.

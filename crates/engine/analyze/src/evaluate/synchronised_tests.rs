@@ -4,7 +4,7 @@ use romer_record::document::{
     DelayKind, Measurement, ProbeDirection, Synchronisation, SynchronisationSource,
 };
 use romer_record::event::{Event, EventDetail, EventLocation};
-use romer_record::manifest::{ClockRelation, SkewRequest, Stream};
+use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, SynchronisationContradiction, SynchronisationLoss};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -50,6 +50,7 @@ fn document(by_card: bool, events: Vec<Event>, source: SynchronisationSource) ->
         responder_log_complete: true,
         skew: SkewRequest { synchronisation: Some(synchronisation), ..SkewRequest::default() },
         events,
+        stamp_request: if by_card { StampRequest::Nic } else { StampRequest::Best },
         ..romer_testing::stream()
     };
     stream.traffic.direction = ProbeDirection::RoundTrip;
