@@ -11,7 +11,6 @@
 //! let addresses = target.addresses(Family::Any, 862)?;
 //! assert_eq!(addresses, ["[::1]:862".parse::<SocketAddr>()?], "the port is that of the test packets");
 //! assert!(target.addresses(Family::V4, 862).is_err());
-//! assert_eq!(romer_endpoint::shell(&["measure".into(), "two words".into()]), "measure 'two words'");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

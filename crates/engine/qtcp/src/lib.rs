@@ -45,6 +45,7 @@
 //!     address: None,
 //!     host_drops: 0,
 //!     ignored: 0,
+//!     reservation: None,
 //!     started: SystemTime::UNIX_EPOCH,
 //!     ended: SystemTime::UNIX_EPOCH,
 //! };

@@ -14,11 +14,11 @@ fn definition(name: &str) -> Value {
     serde_json::from_str::<Value>(SCHEMA).unwrap()["$defs"][name].clone()
 }
 
-/// The values of an enumeration: its constants, or those of the field `kind` of its variants.
+/// The values of an enumeration: its constants, or those of the field `code` of its variants.
 fn values(name: &str) -> Vec<String> {
     let variants = definition(name)["oneOf"].as_array().unwrap().clone();
     let value = |variant: &Value| {
-        let constant = variant.get("const").unwrap_or(&variant["properties"]["kind"]["const"]);
+        let constant = variant.get("const").unwrap_or(&variant["properties"]["code"]["const"]);
         constant.as_str().unwrap().to_owned()
     };
     variants.iter().map(value).collect()
@@ -28,7 +28,7 @@ fn values(name: &str) -> Vec<String> {
 #[test]
 fn values_are_documented() {
     for (page, name) in
-        [(EVENTS, "EventKind"), (EVENTS, "EarlyEnd"), (CAUSES, "LossCause"), (FINDINGS, "Pattern")]
+        [(EVENTS, "EventKind"), (EVENTS, "EarlyEnd"), (CAUSES, "LossCause"), (FINDINGS, "Finding")]
     {
         for value in values(name) {
             assert!(page.contains(&format!("`{value}`")), "{name}: {value}");

@@ -54,7 +54,7 @@ impl Text for BenchmarkEventKind {
             Self::StreamBack { stream } => format!("stream {stream}: its frames arrive again"),
             Self::SizeSilent(silent) => size_silent(silent),
             Self::PortDown { port } => format!("{}; waiting for it", port.text()),
-            Self::PortDownInTrial { invalid } => invalid.clone(),
+            Self::PortDownInTrial { invalid } => format!("a trial is invalid: {invalid}"),
             Self::PortUp { port } => format!("the tester's port {port} is up again"),
             Self::PortGone { port } => format!("{}; {}", port.text(), port_remedy(port)),
             Self::TrialRepeated { invalid } => format!("trial repeated (inconclusive): {invalid}"),

@@ -27,10 +27,10 @@ fn periods_of(findings: &[Finding]) -> Vec<(f64, f64, u64, u64, u64)> {
     each.collect()
 }
 
-/// Groups of losses every 10.24 s and every 63 s are found among random losses, with the interval of their period.
+/// Groups of losses every 10.24 s and every 31 s in ten minutes are found among random losses, with the interval of their period.
 #[test]
 fn periodic_losses_are_found() {
-    for (period, length) in [(10.24, 1.0), (10.24, 5.0), (63.0, 5.0)] {
+    for (period, length) in [(10.24, 1.0), (10.24, 5.0), (31.0, 5.0)] {
         for seed in 0..8 {
             let found = found(&lossy(period, length, seed));
             let [(measured, error, groups, cycles, packets)] = periods_of(&found)[..] else {
@@ -41,7 +41,8 @@ fn periodic_losses_are_found() {
                 (measured - period).abs() <= 2.0 * error && error < 0.02,
                 "{period}: {measured}, {error}"
             );
-            assert!(groups <= cycles && groups + 1 >= cycles, "{period}: {groups} of {cycles}");
+            // A random loss just before a group (2 %) moves its beginning: of 59 groups more than 5 by chance in 0.1 % of the paths.
+            assert!(groups <= cycles && groups + 5 >= cycles, "{period}: {groups} of {cycles}");
             assert!(packets >= groups, "{packets} of {groups}");
         }
     }
