@@ -411,11 +411,6 @@ pub(crate) fn offset(text: &str) -> Result<Duration, String> {
     within(&in_seconds(text), Duration::ZERO..=Duration::from_secs(366 * 86_400), "from 0s to 366d")
 }
 
-/// The age at which a run is removed.
-pub(crate) fn keep(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_secs(1)..=Duration::from_secs(36_500 * 86_400), "from 1s to 36500d")
-}
-
 /// How long a followed path is measured for a fit.
 pub(crate) fn refit_period(text: &str) -> Result<Duration, String> {
     within(&in_seconds(text), Duration::from_secs(2)..=Duration::from_secs(86_400), "from 2s to 24h")

@@ -111,7 +111,7 @@ impl File {
         for (key, value) in table.get_ref().iter() {
             match key.get_ref().as_ref() {
                 "out" => out = self.words(value, "out")?.into(),
-                "keep" => keep = Some(self.time(value, "keep", values::keep)?),
+                "keep" => keep = Some(self.time(value, "keep", values::age)?),
                 "measurement" => tables.extend(self.tables(value)?),
                 other => {
                     let what = no_key("the file has no key", other, ["out", "keep", "measurement"]);
@@ -171,7 +171,7 @@ impl File {
                 "targets" => targets = self.list(value, "targets")?,
                 "every" => every = Some(self.time(value, "every", values::every)?),
                 "offset" => offset = self.time(value, "offset", values::offset)?,
-                "keep" => keep = Some(self.time(value, "keep", values::keep)?),
+                "keep" => keep = Some(self.time(value, "keep", values::age)?),
                 _ => match options.iter().find(|(known, _)| *known == option) {
                     Some((option, takes_value)) => words.extend(self.option(option, *takes_value, value)?),
                     None => {
