@@ -13,10 +13,10 @@ impl Text for QtcpNote {
                 if *steps == 1 { "once".into() } else { format!("{steps} times") }
             ),
             Self::CalibrationUnused => {
-                "the calibration packets (-c) say nothing: with -k 0 no skew is fitted".into()
+                "the calibration packets (-c) have no effect on the skew: with -k 0 none is fitted".into()
             }
             Self::NoCalibration => "no calibration packets (-c): the skew is fitted to all packets".into(),
-            Self::OnePacket => "of one packet no skew can be fitted: nothing was taken out".into(),
+            Self::OnePacket => "fewer than two packets show no skew: none was removed".into(),
             Self::FewPackets { packets, needed } => format!(
                 "the skew is fitted to {}: of fewer than {needed} it says what they waited, not how the clocks run; -k 0 leaves it in",
                 counted(*packets, "packet")
