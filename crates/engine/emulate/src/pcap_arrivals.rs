@@ -114,7 +114,7 @@ impl CaptureReader {
             1 => PortId::B,
             number => {
                 return Err(format!(
-                    "it came by interface {number}; there are two ports, so name a capture of interfaces 0 and 1"
+                    "it arrived by interface {number}, but there are two ports; use a capture of interfaces 0 and 1"
                 ));
             }
         };

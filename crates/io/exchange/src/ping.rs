@@ -327,7 +327,7 @@ fn payload(head: &str) -> Option<u32> {
     words.rev().find_map(|word| word.split('(').next()?.parse().ok())
 }
 
-/// Whether a line is of a packet without a reply: a router reported an error, or none came in time.
+/// Whether a line is of a packet without a reply: a router reported an error, or none arrived in time.
 fn is_unanswered(body: &str) -> bool {
     const BEGIN: [&str; 3] = ["From ", "no answer yet for ", "Request timeout for "];
     BEGIN.iter().any(|begin| body.starts_with(begin)) && number(body).is_some()

@@ -349,7 +349,7 @@ fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '
         }
         TraceUse::Measurement { reverse, by, fixed }
     } else if by.is_some() || between.is_some() || fixed.is_some() || direction.is_some() {
-        let why = "has the format mahimahi, whose lines are moments: by, between, fixed and direction mean nothing there";
+        let why = "has the format mahimahi, with a time in each line: by, between, fixed and direction have no effect there";
         return Err(table.error(format!("{why}; take them out")));
     } else {
         TraceUse::Mahimahi

@@ -56,7 +56,7 @@ pub enum TraceFault {
         name: &'static str,
     },
     /// Fewer fields than the columns that are needed.
-    #[error("there is no field for {name}; every line has as many fields as the header")]
+    #[error("there is no field for {name}; every line must have the fields of the header")]
     FieldMissing {
         /// The column's name.
         name: &'static str,

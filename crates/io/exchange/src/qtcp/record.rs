@@ -71,7 +71,7 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
             return Err(format!("the fields are not separated by colons: {WANTED}; put colons between them"));
         }
         if fields.len() == 2 && fields[0].contains(|c: char| c.is_ascii_alphabetic()) {
-            return Err("it is a .sta file (key: value); name the .raw file beside it".into());
+            return Err("it is a .sta file (key: value); name the .raw file in the same folder".into());
         }
         return Err(format!(
             "it has {}, not {WANTED}; see who wrote it",
