@@ -317,7 +317,7 @@ fn check_lengths(asked: &MeasurementRequest) -> Result<(), Problem> {
     let mut fields = fields.unwrap_or_default().into_iter().filter(|(name, _)| name != "trace");
     let long = fields.find(|(_, value)| value.to_string().len() > LONGEST_FIELD);
     long.map_or(Ok(()), |(name, _)| {
-        Err(wrong(&name, &format!("takes at most {LONGEST_FIELD} octets of JSON")))
+        Err(wrong(&name, &format!("takes at most {LONGEST_FIELD} bytes of JSON")))
     })
 }
 

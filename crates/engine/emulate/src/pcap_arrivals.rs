@@ -128,7 +128,7 @@ impl CaptureReader {
         let is_short = u64::from(record.whole) <= longest;
         if is_short && !SIZES.contains(&sized(record.whole)) {
             let most = SIZES.end() - CHECK_SEQUENCE;
-            return Err(format!("it has {} octets; a frame has up to {most}", record.whole));
+            return Err(format!("it has {} bytes; a frame has up to {most}", record.whole));
         }
         let headers = self.number_of(headers(record.octets));
         let mut arrive = |octets, network_length| {

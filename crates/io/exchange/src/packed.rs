@@ -107,7 +107,7 @@ impl Budget {
         }
         let taken = self.taken.as_ref().map_or(u64::MAX, |taken| taken.load(Ordering::Relaxed));
         if records > taken.saturating_add(ALWAYS) {
-            return Err("it is compressed by gzip and holds more packets than octets; unpack it with gunzip if it is to be trusted".into());
+            return Err("it is compressed by gzip and holds more packets than bytes; unpack it with gunzip if it is to be trusted".into());
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
         return Err("is UTF-16; save it as UTF-8".into());
     }
     let text = core::str::from_utf8(octets)
-        .map_err(|why| format!("is not UTF-8 at octet {}; save it as UTF-8", why.valid_up_to()))?;
+        .map_err(|why| format!("is not UTF-8 at byte {}; save it as UTF-8", why.valid_up_to()))?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 

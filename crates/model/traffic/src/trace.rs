@@ -80,7 +80,7 @@ pub enum TraceFault {
 /// The largest payload of UDP over IPv4.
 const MAX_UDP_PAYLOAD: u32 = 65_507;
 const OFFSET: &str = "a time after the start: whole nanoseconds, 0 and up";
-const PAYLOAD: &str = "a payload of UDP: 0 to 65507 octets";
+const PAYLOAD: &str = "a payload of UDP: 0 to 65507 bytes";
 
 /// Where the columns are.
 struct Columns {

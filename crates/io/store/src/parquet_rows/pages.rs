@@ -41,7 +41,7 @@ pub(super) fn check(file: &File, from: u64, length: u64, has_words: bool) -> Res
         }
         if unpacked > packed.saturating_mul(MOST_TIMES).max(ALWAYS) {
             return Err(format!(
-                "the page at byte {at} has {packed} octets, and states an unpacked size of {unpacked}"
+                "the page at byte {at} has {packed} bytes, and states an unpacked size of {unpacked}"
             ));
         }
         at = data + packed;
