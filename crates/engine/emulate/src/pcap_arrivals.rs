@@ -170,12 +170,12 @@ impl CaptureReader {
             let frames = format!("{} {exceed}", counted(exceeding, "frame"));
             return Err(match segment {
                 false => format!(
-                    "{frames} MTU {mtu} (largest {largest} octets): captured with GRO, where packets are joined, or on a \
+                    "{frames} MTU {mtu} (largest {largest} bytes): captured with GRO, where packets are joined, or on a \
                      network of larger ones; --segment takes joined ones apart, --skip leaves them out, and --mtu says what \
                      the output takes"
                 ),
                 true => format!(
-                    "{frames} MTU {mtu} (largest {largest} octets), and {whole} of them cannot be taken apart, because only \
+                    "{frames} MTU {mtu} (largest {largest} bytes), and {whole} of them cannot be taken apart, because only \
                      whole packets of TCP and UDP are joined; leave those out by --skip, too, or say by --mtu what the \
                      output takes"
                 ),
@@ -317,7 +317,7 @@ mod tests {
         let plain = TooLong::default();
         let error = read(&file, plain).unwrap_err();
         for words in
-            ["c.pcapng", "3 frames exceed MTU 1500 (largest 4058 octets)", "GRO", "--segment", "--skip"]
+            ["c.pcapng", "3 frames exceed MTU 1500 (largest 4058 bytes)", "GRO", "--segment", "--skip"]
         {
             assert!(error.contains(words), "{error}");
         }
@@ -364,7 +364,7 @@ mod tests {
         let file = capture(&[(0, tcp(100, false), u32::MAX)]);
         let any = TooLong { mtu: 65_535, segment: true, skip: false };
         assert!(
-            read(&file, any).unwrap_err().contains("1 frame exceeds MTU 65535 (largest 4294967295 octets)")
+            read(&file, any).unwrap_err().contains("1 frame exceeds MTU 65535 (largest 4294967295 bytes)")
         );
         assert_eq!(read(&file, TooLong { skip: true, ..any }).unwrap().packets, []);
     }

@@ -608,7 +608,7 @@ mod tests {
             (format!("{rows}1,44,\u{661},6\n"), 3, "not a time"),
             (format!("{rows}1,44,9223372036854775807,6\n"), 3, "146 years"),
             (format!("{rows}1,44,-9223372036854775808,6\n"), 3, "146 years"),
-            (format!("{rows}1,44,\0,6\n"), 3, "octet 6 is zero"),
+            (format!("{rows}1,44,\0,6\n"), 3, "byte 6 is zero"),
             (format!("{rows}\n1,44,5,6\n"), 3, "the line is empty"),
             (format!("{rows}1,44,{},6\n", "7".repeat(LONGEST)), 3, "longer than 65536"),
         ] {

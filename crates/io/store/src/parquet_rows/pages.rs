@@ -226,7 +226,7 @@ mod tests {
         let good = page(0, 300, 20, 20);
         assert_eq!(checked(&[good.clone(), page(3, 20, 20, 20)].concat()), Ok(()));
         for (bad, part) in [
-            (page(0, 1 << 31, 20, 20), "says that it unpacks to 2147483648"),
+            (page(0, 1 << 31, 20, 20), "states an unpacked size of 2147483648"),
             (page(0, 20, 21, 20), "does not end within its column"),
             (page(2, 20, 20, 20), "of a kind"),
             (good[..10].to_vec(), "no page begins at byte 4"),

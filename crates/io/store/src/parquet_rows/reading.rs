@@ -567,6 +567,6 @@ mod tests {
         assert!(check(rows_file.reader.metadata(), file.path(), octets).is_ok());
         let error = check(rows_file.reader.metadata(), file.path(), 4_000).unwrap_err();
         assert_eq!(error.exit(), Exit::BadData);
-        assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 octets"), "{error}");
+        assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 bytes"), "{error}");
     }
 }
