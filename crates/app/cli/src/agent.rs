@@ -135,7 +135,7 @@ fn report_event(name: &str, event: AgentEvent<Failure>, quiet: bool) -> Option<E
     };
     match event {
         AgentEvent::Missed { starts } => {
-            note(format!("{} missed: the run before went on; runs do not overlap", counted(starts, "start")));
+            note(format!("{} missed: the previous run had not ended; runs do not overlap", counted(starts, "start")));
         }
         AgentEvent::Removed { runs } => note(format!("{} removed", counted(runs, "expired run"))),
         AgentEvent::NotRemoved(error) => output::eprint_line(&format!("warning: {name}: {error}")),

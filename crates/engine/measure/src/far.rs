@@ -359,7 +359,7 @@ impl Conversation {
                     return Err(Absent::Foreign(far_words(&complaint.message)));
                 }
                 (Ok(Some(_)), _) => {
-                    return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
+                    return Err(Absent::Foreign("it uses another version of the control protocol".into()));
                 }
                 (Ok(None), _) => return hung_up(),
                 (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {

@@ -381,7 +381,7 @@ pub(super) fn payloads(
     };
     if payloads.most > longest {
         return Err(EndpointError::Usage(format!(
-            "the probe is too large ({flag}): {} octets are more than UDP carries; ask for at most {}B",
+            "the probe is too large ({flag}): {} bytes are more than UDP carries; use at most {}B",
             payloads.most + added,
             longest + added
         )));

@@ -100,7 +100,7 @@ pub(super) fn prepare(
         {
             return Err(EndpointError::Refused {
                 address: with_zone(address),
-                why: format!("{} there plays no trace", conversation.welcome.software),
+                why: format!("{} there cannot replay a trace", conversation.welcome.software),
                 mend: "update it, or choose another model or --direction forward".into(),
             });
         }

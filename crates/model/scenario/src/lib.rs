@@ -100,7 +100,7 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
         return Err("is UTF-16; save it as UTF-8".into());
     }
     let text = core::str::from_utf8(octets)
-        .map_err(|why| format!("is not UTF-8 at octet {}; save it as UTF-8", why.valid_up_to()))?;
+        .map_err(|why| format!("is not UTF-8 at byte {}; save it as UTF-8", why.valid_up_to()))?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
@@ -349,7 +349,7 @@ fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '
         }
         TraceUse::Measurement { reverse, by, fixed }
     } else if by.is_some() || between.is_some() || fixed.is_some() || direction.is_some() {
-        let why = "has the format mahimahi, whose lines are moments: by, between, fixed and direction mean nothing there";
+        let why = "has the format mahimahi, with a time in each line: by, between, fixed and direction have no effect there";
         return Err(table.error(format!("{why}; take them out")));
     } else {
         TraceUse::Mahimahi

@@ -300,7 +300,7 @@ impl<'t> Item<'t> {
             ("MB", 1_000_000),
             ("B", 1),
         ];
-        let what = format!("octets from {low}B to {high}B with their unit, such as \"64KiB\" or \"1500B\"");
+        let what = format!("bytes from {low}B to {high}B with their unit, such as \"64KiB\" or \"1500B\"");
         let text = self.string(&what)?;
         let octets = UNITS.iter().find_map(|(unit, octets)| {
             let digits = text.strip_suffix(unit)?.trim();

@@ -287,13 +287,13 @@ impl Text for Warning {
                 synchronisation_contradicted(*bound_ns, contradiction)
             }
             Self::ClockSkewIncluded => {
-                "the skew of the two clocks (tens of microseconds a second between free-running clocks) could not be removed from \
+                "the skew of the two clocks (tens of microseconds per second between free-running clocks) could not be removed from \
                  the one-way delays, and is still in them"
                     .into()
             }
             Self::SkewNotIdentifiable { unknown, skew_included } => {
                 let still = if *skew_included {
-                    "; one-way delays include it (tens of microseconds a second between free-running clocks)"
+                    "; one-way delays include it (tens of microseconds per second between free-running clocks)"
                 } else {
                     ""
                 };

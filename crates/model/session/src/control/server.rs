@@ -469,7 +469,7 @@ impl Server {
         if hello.version != VERSION {
             actions.push(complain(
                 ComplaintCode::Version,
-                format!("version {} asked for, this romer speaks version {VERSION}", hello.version),
+                format!("version {} requested, but this romer uses version {VERSION}", hello.version),
             ));
             self.state = State::Over;
             actions.push(Action::Close);
