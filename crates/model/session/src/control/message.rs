@@ -148,6 +148,20 @@ pub struct Proof {
     pub code: String,
 }
 
+/// The share of one end in a pairing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairShare {
+    /// A message of SPAKE2, 66 hexadecimal digits.
+    pub share: String,
+}
+
+/// One end has the pairing code of the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairProof {
+    /// A code over the label of this end with the key that both ends agreed on, 32 hexadecimal digits.
+    pub proof: String,
+}
+
 /// What the sender is going to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
@@ -366,6 +380,12 @@ pub enum ComplaintCode {
     Version,
     /// The proof does not show that the sender has the responder's key.
     Proof,
+    /// The responder answers protected connections only.
+    Unprotected,
+    /// The responder answers paired senders only.
+    NotPaired,
+    /// The pairing has failed.
+    Pairing,
 }
 
 /// One frame of the control channel.
@@ -425,6 +445,10 @@ pub enum Message {
     CountDamage(CountDamage),
     /// Damaged probes that arrived at the responder.
     Damaged(Damaged),
+    /// The share of one end in a pairing.
+    PairShare(PairShare),
+    /// One end has the pairing code.
+    PairProof(PairProof),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

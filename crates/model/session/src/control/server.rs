@@ -20,6 +20,7 @@ use super::resuming::Kept;
 use crate::association::Token;
 pub use fruitless::AbortReason;
 pub use limits::{Limits, Others};
+pub use pairing::PairStep;
 use proving::Lock;
 
 /// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
@@ -70,6 +71,8 @@ pub enum Action {
     /// A session is to go on over this connection: find whose secret this shows ([`Server::is_shown`]) and let it
     /// [`Server::resume`], or else [`Server::refuse_resumption`].
     Resume(Resume),
+    /// The sender asks to be paired: answer by [`Server::on_paired`].
+    Pair(PairStep),
     /// Write these frames, which were written to a connection that is no more.
     Repeat(Vec<u8>),
     /// The sender has stopped: collect the last transmit stamps, then call [`Server::finish`].
@@ -82,6 +85,7 @@ pub enum Action {
 enum State {
     Greeting,
     Proving,
+    Pairing,
     Requesting,
     /// The session of another connection is asked for.
     Resuming,
@@ -129,6 +133,8 @@ pub struct Server {
     told_count: u64,
     lock: Option<Lock>,
     proof_refused: bool,
+    /// Why nothing but that is answered.
+    refusal: Option<ComplaintCode>,
     /// Octets that came before the session was granted, and what was wrong up to now.
     octets: usize,
     faults: u32,
@@ -190,6 +196,7 @@ impl Server {
             told_count: 0,
             lock: None,
             proof_refused: false,
+            refusal: None,
             octets: 0,
             faults: 0,
             has_more: false,
@@ -302,7 +309,11 @@ impl Server {
         match self.state {
             State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
             State::Requesting if self.told_count > 0 => Some(self.connected + TELLING),
-            State::Greeting | State::Proving | State::Requesting | State::Resuming => {
+            State::Greeting
+            | State::Proving
+            | State::Pairing
+            | State::Requesting
+            | State::Resuming => {
                 Some(self.connected + self.limits.handshake)
             }
             State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
@@ -393,7 +404,10 @@ impl Server {
         actions: &mut Vec<Action>,
     ) {
         match (&self.state, message) {
+            (State::Greeting, _) if self.refusal.is_some() => self.refuse(actions),
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
+            (State::Greeting, Message::PairShare(share)) => self.pair(PairStep::Share(share), actions),
+            (State::Pairing, Message::PairProof(proof)) => self.pair(PairStep::Proof(proof), actions),
             (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
             (State::Requesting, Message::Part(departures)) => self.append_departures(&departures),
@@ -728,6 +742,7 @@ mod cards;
 mod ending;
 mod fruitless;
 pub(super) mod limits;
+mod pairing;
 mod proving;
 mod resumption;
 mod shares;
