@@ -115,6 +115,7 @@ fn converse(octets: &[u8]) {
                 | Action::Halt
                 | Action::CountDamage(_)
                 | Action::Resume(_)
+                | Action::Pair(_)
                 | Action::Repeat(_) => {}
                 Action::Close => closed = true,
             }

@@ -21,6 +21,7 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
+use romer_endpoint::tls::ChannelOptions;
 
 use super::telemetry::Telemetry;
 use super::traffic_control::TrafficControl;
@@ -64,6 +65,8 @@ pub struct MeasureOptions {
     pub stamp_only: bool,
     /// Authenticate the tests with this key, and speak only to responders that have it.
     pub key: Option<Arc<Key>>,
+    /// What protects the control channels.
+    pub channel: ChannelOptions,
     /// Which stamps.
     pub stamp: StampRequest,
     /// Code point of the probes.
@@ -122,7 +125,8 @@ pub struct MeasureOptions {
 }
 
 impl MeasureOptions {
-    /// Round trips of `streams`, with the best stamps, the usual waiting time and skew estimate, and nothing else that is stated.
+    /// Round trips of `streams` over plain control channels, with the best stamps, the usual waiting time and skew estimate, and nothing
+    /// else that is stated.
     pub fn new(streams: Vec<StreamOptions>, command: String, location: Location) -> Self {
         Self {
             streams,
@@ -130,6 +134,7 @@ impl MeasureOptions {
             family: Family::Any,
             stamp_only: false,
             key: None,
+            channel: ChannelOptions::Plain,
             stamp: StampRequest::Best,
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,

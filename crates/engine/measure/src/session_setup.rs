@@ -7,6 +7,7 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_endpoint::card::Cards;
 use romer_endpoint::damage::{DamageMonitor, WatchedProbes};
 use romer_endpoint::names::with_zone;
+use romer_endpoint::tls::PeerChannel;
 use romer_endpoint::{EndpointError, circumstances};
 use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
@@ -50,7 +51,7 @@ pub(super) fn addresses(
 /// Greets, opens and associates a stream to the first of `addresses` that answers. What is worth a line is added to `notes`.
 pub(super) fn prepare(
     options: &MeasureOptions,
-    cards: &Cards,
+    (cards, channel): (&Cards, &PeerChannel),
     stream: &StreamOptions,
     (way, number): (ProbeDirection, u16),
     addresses: &[SocketAddr],
@@ -58,7 +59,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared, EndpointError> {
     let plan = |address: &SocketAddr| Plan::new(options, cards, stream, way, *address);
     let Reached { plan, conversation } =
-        reaching::reach(options, stream, way, addresses.iter().map(plan), notes)?;
+        reaching::reach(options, stream, way, channel, addresses.iter().map(plan), notes)?;
     let Plan { address, local, card, traffic, schedule, payloads, floor } = plan;
     notes.extend(card.as_ref().and_then(|card| card.shortcoming()));
     let mut conversation = conversation;
@@ -69,6 +70,13 @@ pub(super) fn prepare(
     let target = with_port(address, test_port);
     let instead = (conversation.is_none() && !options.reflector_only())
         .then(|| MeasurementWarning::StampReflectorOnly { address: address.to_string(), port: test_port });
+    let unverified = conversation.as_ref().and_then(Conversation::unverified);
+    let unverified = unverified.map(|unverified| MeasurementWarning::ResponderNotVerified {
+        name: unverified.name.clone(),
+        fingerprint: unverified.fingerprint.to_string(),
+        saved: unverified.is_saved,
+    });
+    let at_start = instead.into_iter().chain(unverified).collect();
     let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));
@@ -143,7 +151,7 @@ pub(super) fn prepare(
         floor,
         manifest,
         conversation,
-        instead,
+        at_start,
         far_drops: 0,
         damage,
         far_damage: None,

@@ -50,11 +50,14 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
+use romer_endpoint::fingerprint::Fingerprint;
 use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_endpoint::names::with_zone;
 use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
+use romer_endpoint::tls::ResponderChannel;
+use romer_endpoint::tls::pairing::PairingNews;
 use romer_host::service_manager::InheritedSockets;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
@@ -104,6 +107,7 @@ pub struct Responder {
     in_kernel: Option<Arc<InKernel>>,
     key: Arc<CurrentKey>,
     in_packet: Option<Arc<InPacket>>,
+    channel: Arc<ResponderChannel>,
 }
 
 impl Responder {
@@ -122,6 +126,7 @@ impl Responder {
     /// [`EndpointError::Host`] where an address cannot be bound, or an inherited socket cannot be used.
     pub fn start_on(options: &RespondOptions, inherited: InheritedSockets) -> Result<Self, EndpointError> {
         let held = options.threads.prepare()?;
+        let channel = Arc::new(ResponderChannel::open(options.channel.clone())?);
         // Each conversation takes a descriptor; what the system does not give shows when they are used up.
         let _ = romer_host::descriptors::raise();
         let cards = Cards::default();
@@ -214,6 +219,7 @@ impl Responder {
                 watchdog: Arc::clone(&watchdog),
                 in_kernel: in_kernel.clone(),
                 key: Arc::clone(&key),
+                channel: Arc::clone(&channel),
             },
             ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
@@ -237,6 +243,7 @@ impl Responder {
             in_kernel,
             key,
             in_packet,
+            channel,
         };
         responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
         responder.threads.push(spawn(CONTROL, move || controlling.run())?);
@@ -268,6 +275,21 @@ impl Responder {
     /// The interfaces at which time stamps are written into packets.
     pub fn stamping_interfaces(&self) -> impl Iterator<Item = &str> {
         self.in_packet.iter().flat_map(|stamper| stamper.interfaces())
+    }
+
+    /// The fingerprint of the key that protects the control channel; `None` without TLS.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.channel.fingerprint()
+    }
+
+    /// Why that key is of this process alone; `None` if it is saved.
+    pub fn key_not_saved(&self) -> Option<&str> {
+        self.channel.key_not_saved()
+    }
+
+    /// What has happened to the pairing since this was called last. To be called every second or so.
+    pub fn take_pairing_news(&self) -> Vec<PairingNews> {
+        self.channel.pairing().map(|mut window| window.take_news()).unwrap_or_default()
     }
 
     /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.

@@ -37,8 +37,9 @@ pub(super) fn identity(files: &TlsFiles) -> Result<Identity, EndpointError> {
     let chain = certificates(certificate, CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_slice(&private)
         .map_err(|error| files::invalid(key, KEY, error.to_string()))?;
-    Identity::new(chain, key)
-        .ok_or_else(|| files::invalid(certificate, CERTIFICATE, "it has no certificate of X.509 version 3".into()))
+    Identity::new(chain, key).ok_or_else(|| {
+        files::invalid(certificate, CERTIFICATE, "it has no certificate of X.509 version 3".into())
+    })
 }
 
 /// The certificates in `path`, one at the least.

@@ -119,13 +119,13 @@ impl Initiator {
                 (builder, Some(Mutex::new(KnownPeers::of_user()?)))
             }
         };
-        let mut config = builder
-            .with_client_auth_cert(chain.clone(), key.clone_key())
-            .map_err(|error| refused(&error))?;
+        let mut config =
+            builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(|error| refused(&error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = known.is_none();
-        let own = certificates::presented(Some(chain.as_slice())).ok_or_else(|| refused(&"it has no certificate"))?;
+        let own = certificates::presented(Some(chain.as_slice()))
+            .ok_or_else(|| refused(&"it has no certificate"))?;
         Ok(Self { config: Arc::new(config), own, known })
     }
 }

@@ -57,7 +57,8 @@ pub(super) fn read(
         mend: remedy,
         content: false,
     };
-    let unreadable = |error: io::Error| environment(error.to_string(), "name a file that you may read".into());
+    let unreadable =
+        |error: io::Error| environment(error.to_string(), "name a file that you may read".into());
     // Looked at before it is opened: opening a pipe would wait for its other end.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(environment("it is not a regular file".into(), "name a file in PEM".into()));
@@ -75,7 +76,8 @@ pub(super) fn read(
         ));
     }
     let length = metadata.len().min(LONGEST);
-    let mut octets = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1)));
+    let mut octets =
+        Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1)));
     file.take(LONGEST + 1).read_to_end(&mut octets).map_err(unreadable)?;
     if u64::try_from(octets.len()).unwrap_or(u64::MAX) > LONGEST {
         return Err(invalid(path, what, format!("it has more than {LONGEST} octets")));

@@ -109,10 +109,11 @@ fn save(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     // Complete before it has its name: whoever finds the file can read all of it.
     let own = folder.join(format!(".{FILE}.{}", to_hex(&random::<8>())));
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
-        file.write_all(text)?;
-        file.sync_all()
-    });
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
+            file.write_all(text)?;
+            file.sync_all()
+        });
     let linked = written.and_then(|()| match std::fs::hard_link(&own, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
@@ -133,9 +134,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("new/romer");
         let made: Vec<Fingerprint> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| Identity::in_folder(&state).unwrap().fingerprint()))
-                .collect();
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| Identity::in_folder(&state).unwrap().fingerprint())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(made.windows(2).all(|two| two[0] == two[1]), "{made:?}");

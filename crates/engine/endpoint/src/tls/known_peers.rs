@@ -88,7 +88,8 @@ impl KnownPeers {
         let peers = parse(&String::from_utf8_lossy(&text)).map_err(|line| EndpointError::TlsFile {
             what: WHAT,
             place: format!("{}:{line}", path.display()),
-            why: "a line has a name, a fingerprint (sha256: and 64 hexadecimal digits) and perhaps paired".into(),
+            why: "a line has a name, a fingerprint (sha256: and 64 hexadecimal digits) and perhaps paired"
+                .into(),
             mend: "correct or remove the line".into(),
             content: true,
         })?;
@@ -116,7 +117,8 @@ impl KnownPeers {
     /// # Errors
     /// The system's, or [`io::ErrorKind::NotFound`] without a folder.
     pub fn insert(&mut self, peer: KnownPeer) -> io::Result<()> {
-        let saved = self.path.as_deref().map_or(Err(io::ErrorKind::NotFound.into()), |path| save(path, &peer));
+        let saved =
+            self.path.as_deref().map_or(Err(io::ErrorKind::NotFound.into()), |path| save(path, &peer));
         self.peers.retain(|other| other.name != peer.name);
         self.peers.push(peer);
         saved
@@ -147,7 +149,8 @@ fn peer(line: &str) -> Option<KnownPeer> {
 /// Writes `peer` into the file at `path`. Other processes may write theirs at the same time.
 fn save(path: &Path, peer: &KnownPeer) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let options = |file: &Path| OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file);
+    let options =
+        |file: &Path| OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file);
     // The file itself is replaced, so that its lock would be of the one before.
     let lock: File = options(&folder.join(format!(".{FILE}.lock")))?;
     lock.lock()?;
@@ -160,10 +163,11 @@ fn save(path: &Path, peer: &KnownPeer) -> io::Result<()> {
     text.push_str(&peer.line());
     text.push('\n');
     let own = folder.join(format!(".{FILE}.{}", to_hex(&random::<8>())));
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
     let renamed = written.and_then(|()| fs::rename(&own, path));
     if renamed.is_err() {
         let _ = fs::remove_file(&own);
@@ -193,7 +197,9 @@ mod tests {
         fs::write(folder.path().join(FILE), "# of the laboratory\n\n").unwrap();
         let mut known = KnownPeers::in_folder(folder.path()).unwrap();
         assert_eq!(known.get("far.example"), None);
-        for one in [peer("far.example", '1', false), peer("192.0.2.1", '2', true), peer("far.example", '3', true)] {
+        for one in
+            [peer("far.example", '1', false), peer("192.0.2.1", '2', true), peer("far.example", '3', true)]
+        {
             known.insert(one).unwrap();
         }
         let again = KnownPeers::in_folder(folder.path()).unwrap();

@@ -181,8 +181,12 @@ pub struct PairingWindow {
 impl PairingWindow {
     /// Shows the first code.
     pub fn open() -> Self {
-        let mut window =
-            Self { stage: Stage::Closed, codes_left: MOST_CODES, closes: Instant::now() + OPEN, news: Vec::new() };
+        let mut window = Self {
+            stage: Stage::Closed,
+            codes_left: MOST_CODES,
+            closes: Instant::now() + OPEN,
+            news: Vec::new(),
+        };
         window.show();
         window
     }
@@ -223,16 +227,16 @@ impl PairingWindow {
         match secret.and_then(|secret| Proofs::new(&secret)) {
             Some(proofs) => Ok((to_hex(&own), proofs)),
             None => {
-                self.fail();
+                self.fail(address);
                 Err(PairingRefusal::Invalid)
             }
         }
     }
 
-    /// The attempt has failed: another code is shown.
-    pub fn fail(&mut self) {
-        if let Stage::Attempted { by, .. } = &self.stage {
-            self.news.push(PairingNews::Failed(by.clone()));
+    /// The attempt of the initiator at `address` has failed: another code is shown.
+    pub fn fail(&mut self, address: &str) {
+        if matches!(&self.stage, Stage::Attempted { by, .. } if by == address) {
+            self.news.push(PairingNews::Failed(address.to_owned()));
             self.show();
         }
     }
@@ -256,7 +260,10 @@ impl PairingWindow {
     /// What has happened since this was called last: to be called every second or so.
     pub fn take_news(&mut self) -> Vec<PairingNews> {
         match &self.stage {
-            Stage::Attempted { since, .. } if since.elapsed() >= ATTEMPT => self.fail(),
+            Stage::Attempted { since, by } if since.elapsed() >= ATTEMPT => {
+                let by = by.clone();
+                self.fail(&by);
+            }
             Stage::Open(_) if Instant::now() >= self.closes => {
                 self.stage = Stage::Closed;
                 self.news.push(PairingNews::Closed);
@@ -276,7 +283,10 @@ mod tests {
     /// The code that a window shows.
     fn shown(window: &mut PairingWindow) -> PairingCode {
         let news = window.take_news();
-        let code = news.iter().rev().find_map(|news| if let PairingNews::Code(code) = news { Some(*code) } else { None });
+        let code = news
+            .iter()
+            .rev()
+            .find_map(|news| if let PairingNews::Code(code) = news { Some(*code) } else { None });
         code.unwrap_or_else(|| panic!("{news:?}"))
     }
 
@@ -309,7 +319,8 @@ mod tests {
             let (_, share) = InitiatorShare::begin(code, &CONNECTION);
             assert!(window.begin("192.0.2.1", &CONNECTION, &share).is_ok());
             assert_eq!(window.begin("192.0.2.2", &CONNECTION, &share).unwrap_err(), PairingRefusal::Busy);
-            window.fail();
+            window.fail("192.0.2.2");
+            window.fail("192.0.2.1");
             let news = window.take_news();
             assert_eq!(news[0], PairingNews::Failed("192.0.2.1".into()));
             match &news[1] {

@@ -272,8 +272,8 @@ impl Decoder {
 mod tests {
     use super::super::{
         Associated, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
-        Events, Granted, PairProof, PairShare, Progress, Proof, ProtocolError, Received, RefusalCode, Refused, Request, Resume,
-        Resumed, ServerHello, SessionTotals,
+        Events, Granted, PairProof, PairShare, Progress, Proof, ProtocolError, Received, RefusalCode,
+        Refused, Request, Resume, Resumed, ServerHello, SessionTotals,
     };
     use super::*;
     use proptest::prelude::*;

@@ -89,8 +89,8 @@ pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
     Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, DAMAGE, Damaged,
     Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY,
-    PORT, PairProof, PairShare, Progress, Proof, ProtocolError, RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed,
-    SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex, unhex,
+    PORT, PairProof, PairShare, Progress, Proof, ProtocolError, RESUME, Received, RefusalCode, Refused,
+    Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex, unhex,
 };
 pub use resuming::Inbox;
 pub use server::{AbortReason, Action, Limits, Others, PairStep, Server, Session};

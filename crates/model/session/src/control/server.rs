@@ -309,11 +309,7 @@ impl Server {
         match self.state {
             State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
             State::Requesting if self.told_count > 0 => Some(self.connected + TELLING),
-            State::Greeting
-            | State::Proving
-            | State::Pairing
-            | State::Requesting
-            | State::Resuming => {
+            State::Greeting | State::Proving | State::Pairing | State::Requesting | State::Resuming => {
                 Some(self.connected + self.limits.handshake)
             }
             State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
@@ -404,9 +400,11 @@ impl Server {
         actions: &mut Vec<Action>,
     ) {
         match (&self.state, message) {
+            (State::Greeting, Message::PairShare(share)) if self.may_pair() => {
+                self.pair(PairStep::Share(share), actions);
+            }
             (State::Greeting, _) if self.refusal.is_some() => self.refuse(actions),
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
-            (State::Greeting, Message::PairShare(share)) => self.pair(PairStep::Share(share), actions),
             (State::Pairing, Message::PairProof(proof)) => self.pair(PairStep::Proof(proof), actions),
             (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),

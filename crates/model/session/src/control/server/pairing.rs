@@ -18,6 +18,11 @@ impl Server {
         self.refusal = Some(reason);
     }
 
+    /// Whether it may be the connection of a pairing: who is not paired is refused everything else.
+    pub(super) fn may_pair(&self) -> bool {
+        self.refusal.is_none_or(|reason| reason == ComplaintCode::NotPaired)
+    }
+
     pub(super) fn refuse(&mut self, actions: &mut Vec<Action>) {
         let reason = self.refusal.unwrap_or(ComplaintCode::Unprotected);
         let why = match reason {
@@ -83,13 +88,17 @@ mod tests {
     /// A connection that is refused gets the reason as its only answer, and is not counted as one without a request.
     #[test]
     fn refused_connections_hear_why() {
-        for (message, reason) in
-            [(hello(), ComplaintCode::Unprotected), (share(), ComplaintCode::NotPaired), (Message::Stop, ComplaintCode::NotPaired)]
-        {
+        for (message, reason) in [
+            (hello(), ComplaintCode::Unprotected),
+            (share(), ComplaintCode::Unprotected),
+            (Message::Stop, ComplaintCode::NotPaired),
+        ] {
             let mut server = server();
             server.refuse_connection(reason);
             let actions = say(&mut server, &message);
-            let [Action::Send(Message::Complaint(complaint)), Action::Close] = &actions[..] else { panic!("{actions:?}") };
+            let [Action::Send(Message::Complaint(complaint)), Action::Close] = &actions[..] else {
+                panic!("{actions:?}")
+            };
             assert_eq!(complaint.code, reason);
             assert!(server.is_over() && server.fruitless().is_none());
         }
@@ -109,6 +118,10 @@ mod tests {
         let actions = server.on_paired(Ok(Message::PairProof(proof.clone())));
         assert_eq!(actions, [Action::Send(Message::PairProof(proof.clone())), Action::Close]);
         assert!(server.is_over() && server.on_paired(Ok(share())).is_empty());
+
+        let mut server = self::server();
+        server.refuse_connection(ComplaintCode::NotPaired);
+        assert!(matches!(&say(&mut server, &share())[..], [Action::Pair(_)]), "who is not paired may be");
 
         let mut server = self::server();
         let early = say(&mut server, &Message::PairProof(proof));

@@ -1,0 +1,71 @@
+//! The protection of control connections, and the pairing over them.
+
+use romer_endpoint::byte_stream::Protection;
+use romer_endpoint::tls::ChannelRefusal;
+use romer_endpoint::tls::pairing::PairingRefusal;
+use romer_session::control::{ComplaintCode, Message, PairProof, PairShare, PairStep};
+
+use super::ControlThread;
+
+impl ControlThread {
+    /// Refuses the conversation over connection `index`, of which something has come, if what protects it is not enough.
+    pub(super) fn check_channel(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if std::mem::replace(&mut connection.is_checked, true) {
+            return;
+        }
+        let Some(stream) = &connection.stream else { return };
+        let admitted = self.links.channel.admit(stream.protection(), connection.peer, connection.home);
+        let reason = match admitted {
+            Ok(()) => return,
+            Err(ChannelRefusal::Unprotected) => ComplaintCode::Unprotected,
+            Err(ChannelRefusal::NotPaired) => ComplaintCode::NotPaired,
+        };
+        connection.server.refuse_connection(reason);
+    }
+
+    /// Answers a step of a pairing.
+    pub(super) fn pair(&mut self, index: usize, step: &PairStep) {
+        let answer = self.try_pair(index, step);
+        let actions = self.connections[index].server.on_paired(answer);
+        self.carry_out(index, actions);
+    }
+
+    fn try_pair(&mut self, index: usize, step: &PairStep) -> Result<Message, String> {
+        let connection = &mut self.connections[index];
+        let address = connection.peer.to_string();
+        let protection = connection.stream.as_ref().map(|stream| stream.protection());
+        let Some(Protection::Tls { peer: Some(fingerprint), exported }) = protection else {
+            return Err("pairing needs a TLS connection and a key of the initiator".into());
+        };
+        let channel = &self.links.channel;
+        let Some(mut window) = channel.pairing() else { return Err(words(PairingRefusal::Closed)) };
+        match step {
+            PairStep::Share(PairShare { share }) => {
+                let (share, proofs) = window.begin(&address, &exported, share).map_err(words)?;
+                connection.pairing = Some(proofs);
+                Ok(Message::PairShare(PairShare { share }))
+            }
+            PairStep::Proof(PairProof { proof }) => {
+                let proofs = connection.pairing.take().filter(|proofs| proofs.verifies_initiator(proof));
+                let Some(proofs) = proofs.filter(|_| window.succeed(&address)) else {
+                    window.fail(&address);
+                    return Err("the code is wrong or no longer valid".into());
+                };
+                let is_saved = channel.remember_paired(connection.peer, fingerprint);
+                window.report(&address, fingerprint, is_saved);
+                Ok(Message::PairProof(PairProof { proof: proofs.of_responder() }))
+            }
+        }
+    }
+}
+
+/// Why there is no attempt, in words.
+fn words(refusal: PairingRefusal) -> String {
+    match refusal {
+        PairingRefusal::Closed => "it shows no pairing code",
+        PairingRefusal::Busy => "another host is being paired with it",
+        PairingRefusal::Invalid => "the share is invalid",
+    }
+    .into()
+}
