@@ -311,6 +311,9 @@ impl Conversation {
         let mut conversation = Self { from, channel, unverified, ..Self::over(address, stream, local) };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
         conversation.be_welcomed(key)?;
+        if let Some(first_contact) = &mut conversation.unverified {
+            conversation.channel.remember(first_contact);
+        }
         Ok(conversation)
     }
 

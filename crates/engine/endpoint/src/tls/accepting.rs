@@ -258,3 +258,167 @@ impl ByteStream for AcceptedStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use tempfile::TempDir;
+
+    use super::super::connecting::{Channel, ChannelOptions, PeerChannel};
+    use super::super::identity;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
+    /// A responder with these options and TLS, and an initiator of the same user.
+    fn ends(options: ResponderChannelOptions) -> (TempDir, ResponderChannel, PeerChannel) {
+        let folder = tempfile::tempdir().unwrap();
+        Identity::in_folder(folder.path()).unwrap();
+        let file = Some(folder.path().join(identity::FILE));
+        let files = TlsFiles { key: file.clone(), certificate: file, authority: None };
+        let channel = Channel::new(ChannelOptions::Tls(files.clone()));
+        let responder = ResponderChannel::open(ResponderChannelOptions { tls: Some(files), ..options });
+        (folder, responder.unwrap(), channel.to(&"localhost".parse().unwrap()))
+    }
+
+    fn connection() -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        [near, listener.accept().unwrap().0]
+    }
+
+    /// Reads `length` octets. Gives them, and how often some were left that the descriptor does not show.
+    fn read(stream: &mut dyn ByteStream, length: usize) -> (Vec<u8>, usize) {
+        let (mut content, mut buffer, mut left) = (Vec::new(), [0; 2_048], 0);
+        while content.len() < length {
+            match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => content.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => panic!("{error}"),
+            }
+            left += usize::from(stream.has_unread());
+        }
+        (content, left)
+    }
+
+    /// Content passes in both directions, whatever the size of a read, and both ends have the same key material.
+    #[test]
+    fn content_passes() {
+        let (_folder, responder, initiator) = ends(ResponderChannelOptions::default());
+        let content: Vec<u8> = (0..100_000_u32).flat_map(u32::to_be_bytes).collect();
+        let [near, far] = connection();
+        std::thread::scope(|scope| {
+            let near = scope.spawn(|| {
+                let (mut stream, unverified) = initiator.protect(near, PATIENCE).unwrap();
+                assert_eq!(unverified, None, "the key of the same user");
+                stream.set_patience(Some(PATIENCE)).unwrap();
+                stream.write_all(&content).and_then(|()| stream.flush()).unwrap();
+                let (answer, _) = read(&mut stream, content.len());
+                assert!(answer == content);
+                stream.protection()
+            });
+            let mut stream = responder.accept(far);
+            stream.set_patience(Some(PATIENCE)).unwrap();
+            let (heard, left) = read(&mut *stream, content.len());
+            assert!(heard == content && left > 0);
+            stream.write_all(&content).and_then(|()| stream.flush()).unwrap();
+            let Protection::Tls { peer, exported } = stream.protection() else { panic!("{stream:?}") };
+            assert_eq!(peer, responder.fingerprint());
+            let own = near.join().unwrap();
+            assert!(
+                matches!(own, Protection::Tls { exported: other, .. } if other == exported && other != [0; 32])
+            );
+            assert_eq!(stream.read(&mut [0; 9]).unwrap(), 0, "the end is seen");
+        });
+    }
+
+    /// A connection without a first octet, and a handshake that does not go on, hold up nobody.
+    #[test]
+    fn incomplete_handshakes_do_not_block() {
+        let (_folder, responder, _) = ends(ResponderChannelOptions::default());
+        let [mut near, far] = connection();
+        let mut stream = responder.accept(far);
+        stream.set_patience(None).unwrap();
+        let mut read = || stream.read(&mut [0; 9]).map_err(|error| error.kind());
+        assert_eq!(read(), Err(io::ErrorKind::WouldBlock));
+        near.write_all(&[HANDSHAKE_RECORD, 3, 1, 0]).unwrap();
+        let kind = loop {
+            match read() {
+                Err(io::ErrorKind::Interrupted) => {}
+                other => break other,
+            }
+        };
+        assert_eq!(kind, Err(io::ErrorKind::WouldBlock));
+        drop(near);
+        assert_eq!(loop_until_end(&mut read), Ok(0));
+    }
+
+    /// What `read` gives that is neither to be repeated nor to be waited for.
+    fn loop_until_end(
+        read: &mut impl FnMut() -> Result<usize, io::ErrorKind>,
+    ) -> Result<usize, io::ErrorKind> {
+        loop {
+            match read() {
+                Err(io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => std::thread::yield_now(),
+                other => return other,
+            }
+        }
+    }
+
+    /// Records without end that have no content are given up.
+    #[test]
+    fn fruitless_records_are_given_up() {
+        let (_folder, responder, _) = ends(ResponderChannelOptions::default());
+        let [mut near, far] = connection();
+        let mut stream = responder.accept(far);
+        stream.set_patience(Some(PATIENCE)).unwrap();
+        let writing = std::thread::spawn(move || {
+            // A handshake message of 65,535 octets that never ends, in records.
+            let record = [&[HANDSHAKE_RECORD, 3, 1, 0, 0xff][..], &[1, 0, 0xff, 0xff], &[0; 251]].concat();
+            while near.write_all(&record).is_ok() {}
+        });
+        let ended = loop {
+            match stream.read(&mut [0; 9]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        assert_eq!(ended.map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
+        drop(stream);
+        writing.join().unwrap();
+    }
+
+    /// Plain connections of other hosts need consent; with `paired_only`, only known keys are served, also of this host.
+    #[test]
+    fn admission_follows_the_table() {
+        let tls = |peer| Protection::Tls { peer, exported: [1; 32] };
+        let (unprotected, not_paired) = (Err(ChannelRefusal::Unprotected), Err(ChannelRefusal::NotPaired));
+        let of = |accepts_plain, paired_only| ResponderChannelOptions {
+            accepts_plain,
+            paired_only,
+            ..Default::default()
+        };
+        let strict = ends(of(false, false));
+        let lax = ends(of(true, false));
+        let paired = ends(of(false, true));
+        let own = paired.1.fingerprint();
+        for (ends, protection, peer, admitted) in [
+            (&strict, Protection::Plain, THERE, unprotected),
+            (&strict, Protection::Plain, HERE, Ok(())),
+            (&strict, Protection::Plain, IpAddr::from([127, 0, 0, 1]), Ok(())),
+            (&strict, tls(None), THERE, Ok(())),
+            (&lax, Protection::Plain, THERE, Ok(())),
+            (&lax, tls(None), THERE, Ok(())),
+            (&paired, Protection::Plain, HERE, unprotected),
+            (&paired, tls(None), THERE, not_paired),
+            (&paired, tls(strict.1.fingerprint()), THERE, not_paired),
+            (&paired, tls(own), THERE, Ok(())),
+        ] {
+            assert_eq!(ends.1.admit(protection, peer, Some(HERE)), admitted, "{protection:?} {peer}");
+        }
+    }
+}

@@ -58,7 +58,7 @@ pub struct Unverified {
     pub name: String,
     /// The fingerprint of its key.
     pub fingerprint: Fingerprint,
-    /// Whether its key is saved, so that a later change is detected.
+    /// Whether its key is saved ([`PeerChannel::remember`]), so that a later change is detected.
     pub is_saved: bool,
 }
 
@@ -157,7 +157,8 @@ impl PeerChannel {
         self.channel.options != ChannelOptions::Plain
     }
 
-    /// Protects `tcp`, a connection to this responder, within `patience`, and verifies the responder's identity.
+    /// Protects `tcp`, a connection to this responder, within `patience`, and verifies the responder's identity. At the first contact
+    /// nothing can verify it.
     ///
     /// # Errors
     /// [`ChannelError`].
@@ -174,11 +175,10 @@ impl PeerChannel {
             // Whoever has the key of this user is this user, on this machine or on another one with a copy of it.
             return Ok((stream, None));
         }
-        let mut known = lock(known);
+        let known = lock(known);
         let Some(peer) = known.get(&self.name) else {
-            let (name, fingerprint) = (self.name.clone(), presented);
-            let saved = known.insert(KnownPeer { name: name.clone(), fingerprint, is_paired: false });
-            return Ok((stream, Some(Unverified { name, fingerprint, is_saved: saved.is_ok() })));
+            let unverified = Unverified { name: self.name.clone(), fingerprint: presented, is_saved: false };
+            return Ok((stream, Some(unverified)));
         };
         if peer.fingerprint == presented {
             return Ok((stream, None));
@@ -194,6 +194,16 @@ impl PeerChannel {
                 known.place()
             ),
         })
+    }
+
+    /// Remembers a responder with which this was the first contact, so that another key is refused from now on.
+    pub fn remember(&self, first_contact: &mut Unverified) {
+        let Ok(initiator) = self.open() else { return };
+        if let Some(known) = &initiator.known {
+            let Unverified { name, fingerprint, .. } = first_contact.clone();
+            let saved = lock(known).insert(KnownPeer { name, fingerprint, is_paired: false });
+            first_contact.is_saved = saved.is_ok();
+        }
     }
 
     /// Protects `tcp`, whoever answers there: pairing verifies that. Gives the fingerprint of the responder's key.
