@@ -116,6 +116,7 @@ fn converse(octets: &[u8]) {
                 | Action::CountDamage(_)
                 | Action::Resume(_)
                 | Action::Pair(_)
+                | Action::Authenticate
                 | Action::Repeat(_) => {}
                 Action::Close => closed = true,
             }

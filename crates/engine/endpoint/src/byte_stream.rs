@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::fingerprint::Fingerprint;
 
 /// What protects a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
     /// Nothing.
     Plain,
@@ -18,7 +18,19 @@ pub enum Protection {
         peer: Option<Fingerprint>,
         /// Key material that both ends of this connection have, and nobody else (RFC 8446 section 7.5).
         exported: [u8; 32],
+        /// More of it, for the test packets of the session that the connection grants.
+        probe_key: [u8; 32],
     },
+}
+
+impl std::fmt::Debug for Protection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Plain => f.write_str("Plain"),
+            // No key is shown.
+            Self::Tls { peer, .. } => f.debug_struct("Tls").field("peer", peer).finish_non_exhaustive(),
+        }
+    }
 }
 
 /// Octets in both directions, in order and complete: TCP, or TLS over TCP. Whoever waits for it waits for its descriptor.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_endpoint::EndpointError;
-use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::byte_stream::{ByteStream, Protection};
 use romer_endpoint::circumstances::{clock_identity, random};
 use romer_endpoint::host_events::far_words;
 use romer_endpoint::names::with_zone;
@@ -20,9 +20,9 @@ use romer_report::event::protocol_fault;
 use romer_report::warning::Text as _;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, ClientHello, CodecError, ComplaintCode, Damaged, Decoder, FEATURES, Granted, Inbox,
-    KEEP_ALIVE, LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest,
-    SILENCE, ServerHello, SessionTotals, VERSION, hex, possession, unhex,
+    AUTHENTICATE, Challenge, ClientHello, CodecError, ComplaintCode, Damaged, Decoder, FEATURES, Granted,
+    Inbox, KEEP_ALIVE, LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume,
+    ReverseStreamRequest, SILENCE, ServerHello, SessionTotals, VERSION, hex, possession, unhex,
 };
 use romer_units::Duration;
 use romer_wire::stamp::Key;
@@ -413,6 +413,32 @@ impl Conversation {
             }),
             Ok(_) => Err(self.odd()),
             Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Asks that the probes of the session are authenticated by key material of the connection. Gives the key.
+    pub(super) fn authenticate(&mut self) -> Result<Key, EndpointError> {
+        let refused = |why: String| EndpointError::Refused {
+            address: with_zone(self.address),
+            why,
+            mend: "measure without --authenticate, or with a key file at both ends".into(),
+        };
+        let key = match self.stream.protection() {
+            Protection::Tls { probe_key, .. } => Key::new(&probe_key).ok(),
+            Protection::Plain => None,
+        };
+        let key = key.filter(|_| self.welcome.has(AUTHENTICATE));
+        let key = key.ok_or_else(|| refused("it has no keys of the control channel".into()))?;
+        self.say(&Message::Authenticate).map_err(|error| self.lost(&error))?;
+        loop {
+            return match self.hear(ANSWER) {
+                Ok(Some(Message::Authenticate)) => Ok(key),
+                Ok(Some(Message::Complaint(complaint))) => Err(refused(far_words(&complaint.message))),
+                // Something happened there just now.
+                Ok(Some(Message::Events(_))) => continue,
+                Ok(_) => Err(self.odd()),
+                Err(error) => Err(self.lost(&error)),
+            };
         }
     }
 

@@ -67,6 +67,8 @@ pub struct MeasureOptions {
     pub key: Option<Arc<Key>>,
     /// What protects the control channels.
     pub channel: ChannelOptions,
+    /// Authenticate the tests with key material of the control channel, which must be protected by TLS then.
+    pub authenticate: bool,
     /// Which stamps.
     pub stamp: StampRequest,
     /// Code point of the probes.
@@ -135,6 +137,7 @@ impl MeasureOptions {
             stamp_only: false,
             key: None,
             channel: ChannelOptions::Plain,
+            authenticate: false,
             stamp: StampRequest::Best,
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
@@ -176,11 +179,16 @@ impl MeasureOptions {
         self.stamp == StampRequest::InPacket
     }
 
+    /// Whether the tests are authenticated.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.authenticate || self.key.is_some()
+    }
+
     /// What a reflected probe holds.
     pub(super) fn content(&self) -> ProbeContent {
         if self.has_in_packet_stamps() {
             ProbeContent::InPacketStamps
-        } else if self.key.is_some() {
+        } else if self.is_authenticated() {
             ProbeContent::Authenticated
         } else {
             ProbeContent::Plain
@@ -287,7 +295,9 @@ pub(super) fn schedule_of(
     let natural = content.natural();
     let special = match content {
         ProbeContent::Plain => None,
-        ProbeContent::Authenticated => Some(("an authenticated probe does not fit", "--key-file")),
+        ProbeContent::Authenticated => {
+            Some(("an authenticated probe does not fit", "--key-file or --authenticate"))
+        }
         ProbeContent::InPacketStamps => Some(("in-packet time stamps do not fit", "--stamp in-packet")),
     };
     let too_small = !way.is_one_way() && asked.is_some_and(|payload| payload < natural);

@@ -85,7 +85,15 @@ pub(super) fn prepare(
     let longest = longest.unwrap_or(Duration::MAX);
     let pattern = options.count_damage.then(|| Pattern::new(u32::from_be_bytes(circumstances::random())));
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
+    let mut key = options.key.clone();
     if conversation.is_none() {
+        if options.authenticate {
+            return Err(EndpointError::Unreachable {
+                address: with_zone(address),
+                why: "no romer responder answers there, and --authenticate needs its control channel".into(),
+                mend: "start `romer respond` there, or measure without --authenticate",
+            });
+        }
         relate_clocks(options, &mut manifest, address)?;
     }
     if let Some(conversation) = &mut conversation {
@@ -123,6 +131,9 @@ pub(super) fn prepare(
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
+        if options.authenticate && !way.is_one_way() {
+            key = Some(Arc::new(conversation.authenticate()?));
+        }
         if let Some(pattern) = pattern.filter(|_| conversation.welcome.has(control::DAMAGE)) {
             conversation.send(&control::Message::CountDamage(control::CountDamage { tag: pattern.tag() }));
         }
@@ -132,7 +143,7 @@ pub(super) fn prepare(
     let shared = Arc::new(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
             .by_interface(options.interface.clone())
-            .with_key(options.key.clone())
+            .with_key(key)
             .with_in_packet_stamps(options.has_in_packet_stamps())
             .with_card(card)
             .with_pattern(pattern),
@@ -308,11 +319,11 @@ fn manifest(
     let payload = rounded(payloads.mean);
     let TrafficControl { service, priority, .. } = options.traffic_control;
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
-    let protocol = if options.direction.is_one_way() && options.key.is_some() {
+    let protocol = if options.direction.is_one_way() && options.is_authenticated() {
         "romer's compact one-way probe, authenticated"
     } else if options.direction.is_one_way() {
         "romer's compact one-way probe"
-    } else if options.key.is_some() {
+    } else if options.is_authenticated() {
         "STAMP (RFC 8762), authenticated"
     } else if options.has_in_packet_stamps() {
         "STAMP (RFC 8762), unauthenticated, with in-packet time stamps"

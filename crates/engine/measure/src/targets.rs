@@ -5,7 +5,7 @@ use romer_bpf::stamper::PacketStamper;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::host_events::ip_no_pmtu_disc;
-use romer_endpoint::tls::{Channel, PeerChannel};
+use romer_endpoint::tls::{Channel, ChannelOptions, PeerChannel};
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::{MOST_STREAMS, Stream};
@@ -89,7 +89,7 @@ fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
     let channel = Channel::new(options.channel.clone());
     side_by_side("romer-prepare", options.streams.len(), |place| {
         let stream = &options.streams[place];
-        let common = (cards, &channel.to(&stream.target));
+        let common = (cards, &channel.to(&stream.target).protected_here(options.authenticate));
         one(options, common, stream, u16::try_from(place).unwrap_or(u16::MAX))
     })
 }
@@ -187,6 +187,13 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \
              reflect; leave one of them out"
+                .into(),
+        ));
+    }
+    if options.authenticate && (options.reflector_only() || options.channel == ChannelOptions::Plain) {
+        return Err(EndpointError::Usage(
+            "options cannot be combined (--authenticate; --stamp-only or --insecure): the keys are those of the TLS control channel; \
+             leave one of them out"
                 .into(),
         ));
     }

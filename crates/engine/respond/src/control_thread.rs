@@ -399,6 +399,7 @@ impl ControlThread {
                 Action::Repeat(frames) => self.connections[index].outbox.extend(&frames),
                 Action::Resume(resume) => self.resume(index, &resume),
                 Action::Pair(step) => self.pair(index, &step),
+                Action::Authenticate => self.authenticate(index),
                 Action::Open(session) => self.open(index, session),
                 Action::Start => self.start_sending(index),
                 Action::CountDamage(tag) => self.count_damage(index, tag),

@@ -178,6 +178,30 @@ fn pairing_verifies_both_ends() {
     end(responder);
 }
 
+/// Probes are authenticated by keys of the control channel, without key files.
+#[test]
+fn channels_give_keys() {
+    let (lab, users) = (Lab::path(), Users::new());
+    let _responder = users.respond(&lab, "far", &[]);
+    for direction in ["round-trip", "both"] {
+        let measured =
+            users.measure(&lab, "near", &["--authenticate", "--direction", direction]).with_code(0);
+        let document = measured.document();
+        let protocol = document["traffic"]["protocol"].as_str().unwrap();
+        assert!(protocol.ends_with("authenticated"), "{protocol}");
+        for way in ["forward", "reverse"] {
+            assert_eq!(document[way]["packets"]["received"], 3, "{document:#}");
+        }
+    }
+    let small = users.measure(&lab, "near", &["--authenticate", "--size", "64"]).with_code(2);
+    assert!(
+        small.stderr.contains("an authenticated probe does not fit; use at least 112 bytes"),
+        "{small:?}"
+    );
+    let plain = users.measure(&lab, "near", &["--authenticate", "--insecure"]).with_code(2);
+    assert!(plain.stderr.contains("--insecure"), "{plain:?}");
+}
+
 /// Another implementation completes a handshake of TLS 1.3, and none of TLS 1.2.
 #[test]
 fn only_tls13_is_spoken() {

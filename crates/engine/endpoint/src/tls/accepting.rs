@@ -326,7 +326,10 @@ mod tests {
             let (heard, left) = read(&mut *stream, content.len());
             assert!(heard == content && left > 0);
             stream.write_all(&content).and_then(|()| stream.flush()).unwrap();
-            let Protection::Tls { peer, exported } = stream.protection() else { panic!("{stream:?}") };
+            let Protection::Tls { peer, exported, probe_key } = stream.protection() else {
+                panic!("{stream:?}")
+            };
+            assert_ne!(exported, probe_key);
             assert_eq!(peer, responder.fingerprint());
             let own = near.join().unwrap();
             assert!(
@@ -395,7 +398,7 @@ mod tests {
     /// Plain connections of other hosts need consent; with `paired_only`, only known keys are served, also of this host.
     #[test]
     fn admission_follows_the_table() {
-        let tls = |peer| Protection::Tls { peer, exported: [1; 32] };
+        let tls = |peer| Protection::Tls { peer, exported: [1; 32], probe_key: [2; 32] };
         let (unprotected, not_paired) = (Err(ChannelRefusal::Unprotected), Err(ChannelRefusal::NotPaired));
         let of = |accepts_plain, paired_only| ResponderChannelOptions {
             accepts_plain,

@@ -15,8 +15,9 @@ use crate::fingerprint::Fingerprint;
 
 /// The name of the control protocol within TLS (RFC 7301).
 pub(super) const PROTOCOL: &[u8] = b"romer";
-/// The label of the exported key material (RFC 8446 section 7.5).
+/// The labels of the exported key material (RFC 8446 section 7.5): of the conversation, and of test packets.
 pub(super) const EXPORT_LABEL: &[u8] = b"EXPORTER-romer-control";
+pub(super) const PROBE_LABEL: &[u8] = b"EXPORTER-romer-probes";
 /// What a file of the own certificate and of the authorities is.
 const CERTIFICATE: &str = "certificate (--tls-cert)";
 const AUTHORITY: &str = "certificates of the authorities (--tls-ca)";

@@ -86,7 +86,8 @@ impl Channel {
 
     /// To `target`.
     pub fn to(self: &Arc<Self>, target: &Target) -> PeerChannel {
-        PeerChannel { channel: Arc::clone(self), name: peer_name(target), host: target.host.clone() }
+        let (name, host) = (peer_name(target), target.host.clone());
+        PeerChannel { channel: Arc::clone(self), name, host, always: false }
     }
 
     fn initiator(&self, files: &TlsFiles) -> Result<Arc<Initiator>, EndpointError> {
@@ -136,20 +137,28 @@ pub struct PeerChannel {
     channel: Arc<Channel>,
     name: String,
     host: String,
+    /// Whether connections on one host are protected, too.
+    always: bool,
 }
 
 impl PeerChannel {
     /// Without protection.
     pub fn plain() -> Self {
         let channel = Channel::new(ChannelOptions::Plain);
-        Self { channel, name: String::new(), host: String::new() }
+        Self { channel, name: String::new(), host: String::new(), always: false }
+    }
+
+    /// The same, with protection between two ends on one host, too, if `always`.
+    #[must_use]
+    pub fn protected_here(self, always: bool) -> Self {
+        Self { always, ..self }
     }
 
     /// Whether a connection to `peer` from `local` is to be protected. Between two ends on one host it need not be.
     pub fn is_protected(&self, peer: SocketAddr, local: Option<IpAddr>) -> bool {
         let peer = peer.ip().to_canonical();
         let is_here = peer.is_loopback() || local.is_some_and(|local| local.to_canonical() == peer);
-        self.has_tls() && !is_here
+        self.has_tls() && (self.always || !is_here)
     }
 
     /// Whether connections may be protected at all.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use rustls::Connection;
 
-use super::certificates::{EXPORT_LABEL, presented};
+use super::certificates::{EXPORT_LABEL, PROBE_LABEL, presented};
 use crate::byte_stream::Protection;
 use crate::circumstances::random;
 
@@ -126,8 +126,11 @@ impl TlsSession {
     /// What protects the connection.
     pub(super) fn protection(&self) -> Protection {
         let peer = presented(self.connection.peer_certificates());
-        let exported = self.connection.export_keying_material([0; 32], EXPORT_LABEL, None);
-        Protection::Tls { peer, exported: exported.unwrap_or_else(|_| random()) }
+        // What cannot be exported is a number that the other end does not have.
+        let [exported, probe_key] = [EXPORT_LABEL, PROBE_LABEL].map(|label| {
+            self.connection.export_keying_material([0; 32], label, None).unwrap_or_else(|_| random())
+        });
+        Protection::Tls { peer, exported, probe_key }
     }
 }
 

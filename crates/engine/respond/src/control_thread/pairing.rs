@@ -1,11 +1,16 @@
-//! The protection of control connections, and the pairing over them.
+//! The protection of control connections, and what takes keys from it.
+
+use std::sync::Arc;
 
 use romer_endpoint::byte_stream::Protection;
 use romer_endpoint::tls::ChannelRefusal;
 use romer_endpoint::tls::pairing::PairingRefusal;
-use romer_session::control::{ComplaintCode, Message, PairProof, PairShare, PairStep};
+use romer_session::control::{Action, ComplaintCode, Message, PairProof, PairShare, PairStep, ProtocolError};
+use romer_wire::pattern::Carrier;
+use romer_wire::stamp::Key;
 
 use super::ControlThread;
+use crate::messages::Command;
 
 impl ControlThread {
     /// Refuses the conversation over connection `index`, of which something has come, if what protects it is not enough.
@@ -24,6 +29,32 @@ impl ControlThread {
         connection.server.refuse_connection(reason);
     }
 
+    /// Has the probes of a session of round trips authenticated by key material of its connection, which the answer confirms.
+    pub(super) fn authenticate(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let protection = connection.stream.as_ref().map(|stream| stream.protection());
+        let key = match protection {
+            Some(Protection::Tls { probe_key, .. }) if connection.key.is_none() => Key::new(&probe_key).ok(),
+            _ => None,
+        };
+        let session = connection.session.as_mut();
+        let session = session.filter(|session| session.damage.carrier == Some(Carrier::Stamp));
+        let answer = match (key, session) {
+            (Some(key), Some(session)) => {
+                session.damage.carrier = Some(Carrier::AuthenticatedStamp);
+                let session = session.number;
+                self.order(Command::Authenticate { session, key: Arc::new(key) });
+                Message::Authenticate
+            }
+            _ => {
+                let message =
+                    "only round trips over TLS, without a key file, have a key of the connection".into();
+                Message::Complaint(ProtocolError { code: ComplaintCode::State, message })
+            }
+        };
+        self.carry_out(index, vec![Action::Send(answer)]);
+    }
+
     /// Answers a step of a pairing.
     pub(super) fn pair(&mut self, index: usize, step: &PairStep) {
         let answer = self.try_pair(index, step);
@@ -35,7 +66,7 @@ impl ControlThread {
         let connection = &mut self.connections[index];
         let address = connection.peer.to_string();
         let protection = connection.stream.as_ref().map(|stream| stream.protection());
-        let Some(Protection::Tls { peer: Some(fingerprint), exported }) = protection else {
+        let Some(Protection::Tls { peer: Some(fingerprint), exported, .. }) = protection else {
             return Err("pairing needs a TLS connection and a key of the initiator".into());
         };
         let channel = &self.links.channel;

@@ -38,6 +38,7 @@ const CARDS: u8 = 22;
 const FETCH: u8 = 23;
 const COUNT_DAMAGE: u8 = 48;
 const DAMAGED: u8 = 49;
+const AUTHENTICATE: u8 = 50;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 const PAIR_SHARE: u8 = 34;
@@ -119,6 +120,7 @@ impl Message {
             }
             Self::CountDamage(body) => json(COUNT_DAMAGE, body, out),
             Self::Damaged(body) => json(DAMAGED, body, out),
+            Self::Authenticate => out.push(AUTHENTICATE),
             Self::PairShare(body) => json(PAIR_SHARE, body, out),
             Self::PairProof(body) => json(PAIR_PROOF, body, out),
             Self::Unknown(_) => {
@@ -174,6 +176,7 @@ impl Message {
             ),
             COUNT_DAMAGE => Self::CountDamage(unjson(kind, body)?),
             DAMAGED => Self::Damaged(unjson(kind, body)?),
+            AUTHENTICATE => Self::Authenticate,
             PAIR_SHARE => Self::PairShare(unjson(kind, body)?),
             PAIR_PROOF => Self::PairProof(unjson(kind, body)?),
             unknown => Self::Unknown(unknown),
@@ -338,6 +341,7 @@ mod tests {
             ]),
             Message::End(SessionTotals { received: 3, ..SessionTotals::default() }),
             Message::Complaint(ProtocolError { code: ComplaintCode::State, message: "no".into() }),
+            Message::Authenticate,
             Message::PairShare(PairShare { share: "41".repeat(33) }),
             Message::PairProof(PairProof { proof: "00".repeat(16) }),
             Message::Start,

@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 7] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD, DAMAGE];
+pub const FEATURES: [&str; 8] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD, DAMAGE, AUTHENTICATE];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
@@ -31,6 +31,8 @@ pub const FETCH: &str = "fetch";
 /// A session outlives its connection to its last word: the responder keeps that, and answers questions, until the sender
 /// hangs up.
 pub const LAST_WORD: &str = "last-word";
+/// Round-trip probes of a session are authenticated by key material of its connection, if that is requested.
+pub const AUTHENTICATE: &str = "authenticate";
 /// Damaged probes are counted if that is requested.
 pub const DAMAGE: &str = "damage";
 /// Of a responder alone: it has such stamps to give, because a network card of its takes them.
@@ -445,6 +447,8 @@ pub enum Message {
     CountDamage(CountDamage),
     /// Damaged probes that arrived at the responder.
     Damaged(Damaged),
+    /// The probes of the session are to be authenticated by key material of the connection; the answer is the same.
+    Authenticate,
     /// The share of one end in a pairing.
     PairShare(PairShare),
     /// One end has the pairing code.

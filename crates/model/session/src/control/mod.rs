@@ -68,6 +68,9 @@
 //!                           <-  pair-proof | complaint (why)
 //! ```
 //!
+//! The sender of a session of round trips may ask over a protected connection, before its association, that its probes are
+//! authenticated by key material of that connection (`authenticate`, answered by the same).
+//!
 //! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
 //! sending.
 //!
@@ -87,10 +90,11 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, DAMAGE, Damaged,
-    Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY,
-    PORT, PairProof, PairShare, Progress, Proof, ProtocolError, RESUME, Received, RefusalCode, Refused,
-    Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex, unhex,
+    AUTHENTICATE, Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage,
+    DAMAGE, Damaged, Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message,
+    Moved, ONE_WAY, PORT, PairProof, PairShare, Progress, Proof, ProtocolError, RESUME, Received,
+    RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex,
+    unhex,
 };
 pub use resuming::Inbox;
 pub use server::{AbortReason, Action, Limits, Others, PairStep, Server, Session};

@@ -71,6 +71,8 @@ pub enum Action {
     /// A session is to go on over this connection: find whose secret this shows ([`Server::is_shown`]) and let it
     /// [`Server::resume`], or else [`Server::refuse_resumption`].
     Resume(Resume),
+    /// Authenticate the probes of the session by key material of the connection, and answer with [`Message::Authenticate`], or complain.
+    Authenticate,
     /// The sender asks to be paired: answer by [`Server::on_paired`].
     Pair(PairStep),
     /// Write these frames, which were written to a connection that is no more.
@@ -464,6 +466,7 @@ impl Server {
             ) => {
                 actions.push(Action::CountDamage(tag));
             }
+            (State::Associating { .. }, Message::Authenticate) => actions.push(Action::Authenticate),
             (State::Associating { .. } | State::Running { .. }, Message::Fetch) => {
                 actions.extend(self.drain());
             }
