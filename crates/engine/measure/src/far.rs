@@ -418,8 +418,9 @@ impl Conversation {
 
     /// Asks that the probes of the session are authenticated by key material of the connection. Gives the key.
     pub(super) fn authenticate(&mut self) -> Result<Key, EndpointError> {
+        let address = with_zone(self.address);
         let refused = |why: String| EndpointError::Refused {
-            address: with_zone(self.address),
+            address: address.clone(),
             why,
             mend: "measure without --authenticate, or with a key file at both ends".into(),
         };
