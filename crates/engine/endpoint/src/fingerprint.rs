@@ -18,7 +18,7 @@ pub struct Fingerprint([u8; LENGTH]);
 
 impl Fingerprint {
     /// The fingerprint of the key in `certificate`; `None` if that is no certificate of X.509 version 3.
-    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+    pub fn from_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let parsed = ParsedCertificate::try_from(certificate).ok()?;
         Some(Self(Sha256::digest(parsed.subject_public_key_info().as_ref()).into()))
     }

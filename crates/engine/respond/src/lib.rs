@@ -114,7 +114,8 @@ impl Responder {
     /// Opens the sockets and starts the threads.
     ///
     /// # Errors
-    /// [`EndpointError::Host`] where an address cannot be bound.
+    /// [`EndpointError::Host`] where an address cannot be bound, [`EndpointError::TlsFile`] where the keys of the control channel cannot be
+    /// used.
     pub fn start(options: &RespondOptions) -> Result<Self, EndpointError> {
         Self::start_on(options, InheritedSockets::default())
     }
@@ -126,7 +127,6 @@ impl Responder {
     /// [`EndpointError::Host`] where an address cannot be bound, or an inherited socket cannot be used.
     pub fn start_on(options: &RespondOptions, inherited: InheritedSockets) -> Result<Self, EndpointError> {
         let held = options.threads.prepare()?;
-        let channel = Arc::new(ResponderChannel::open(options.channel.clone())?);
         // Each conversation takes a descriptor; what the system does not give shows when they are used up.
         let _ = romer_host::descriptors::raise();
         let cards = Cards::default();
@@ -153,6 +153,8 @@ impl Responder {
         } else {
             inherited.listeners
         };
+        // Only now: a responder that cannot start makes no key.
+        let channel = Arc::new(ResponderChannel::open(options.channel.clone())?);
         let in_kernel = options.in_kernel.then(|| InKernel::start(options, &test_addresses)).transpose()?;
         let in_kernel = in_kernel.map(Arc::new);
         let in_packet = options.in_packet.then(|| InPacket::start(&test_addresses, &options.in_packet_ports));

@@ -106,7 +106,7 @@ pub(crate) struct RespondArgs {
     #[arg(long, help_heading = CHANNEL, conflicts_with = "tls_ca")]
     pub(crate) pair: bool,
     /// Answer only initiators that are paired with this responder; test packets are answered as without it
-    #[arg(long, help_heading = CHANNEL, conflicts_with_all = ["insecure", "tls_ca"])]
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, conflicts_with_all = ["insecure", "tls_ca"])]
     pub(crate) paired_only: bool,
     #[command(flatten)]
     pub(crate) channel: ChannelArgs,

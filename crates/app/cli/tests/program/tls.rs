@@ -328,10 +328,13 @@ fn unusable_files_are_named() {
     let _responder = users.respond(&lab, "far", &[]);
     let refused = users.measure(&lab, "near", &["--tls-ca", path]).with_code(3);
     assert!(refused.stderr.contains("it has no certificate; name a file in PEM"), "{refused:?}");
-    let mut command = Command::new(PROGRAM);
-    let readable =
-        process::run(command.args(["respond", "--tls-key", path, "--tls-cert", path])).with_code(4);
+    let respond = |options: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]).args(options);
+        process::run(&mut command)
+    };
+    let readable = respond(&["--tls-key", path, "--tls-cert", path]).with_code(4);
     assert!(readable.stderr.contains("it needs 0600: chmod 600 "), "{readable:?}");
-    let lonely = process::run(Command::new(PROGRAM).args(["respond", "--tls-key", path])).with_code(2);
+    let lonely = respond(&["--tls-key", path]).with_code(2);
     assert!(lonely.stderr.contains("--tls-cert"), "{lonely:?}");
 }

@@ -74,5 +74,5 @@ pub(super) fn refused(files: &TlsFiles, error: &dyn std::fmt::Display) -> Endpoi
 
 /// The fingerprint of the first of the certificates that the other end presented.
 pub(super) fn presented(chain: Option<&[CertificateDer<'_>]>) -> Option<Fingerprint> {
-    chain?.first().and_then(Fingerprint::of_certificate)
+    chain?.first().and_then(Fingerprint::from_certificate)
 }

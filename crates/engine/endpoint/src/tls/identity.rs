@@ -32,7 +32,7 @@ pub struct Identity {
 impl Identity {
     /// The identity of a certificate, which others follow up to an authority, and its key. `None` if the first is no certificate.
     pub(super) fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Option<Self> {
-        let fingerprint = chain.first().and_then(Fingerprint::of_certificate)?;
+        let fingerprint = chain.first().and_then(Fingerprint::from_certificate)?;
         Some(Self { chain, key, fingerprint, unsaved: None })
     }
 

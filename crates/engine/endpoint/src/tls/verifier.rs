@@ -21,7 +21,7 @@ impl AnyKey {
     }
 
     fn check(certificate: &CertificateDer<'_>) -> Result<(), Error> {
-        let known = Fingerprint::of_certificate(certificate);
+        let known = Fingerprint::from_certificate(certificate);
         known.map(|_| ()).ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))
     }
 
