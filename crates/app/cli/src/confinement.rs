@@ -180,7 +180,8 @@ pub(crate) fn of_emulation(arguments: &EmulateArgs) -> Option<Needs> {
         }
     }
     if arguments.follow.target.is_some() {
-        // Each period is measured anew, with the keys and the known peers.
+        // Each period is measured anew, with the keys and the known peers, which may be the first ones.
+        let _ = state_folder().map(std::fs::create_dir_all);
         write.extend(state());
         if samples.out.is_none() {
             write.push(std::env::temp_dir());

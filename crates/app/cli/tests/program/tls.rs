@@ -1,7 +1,7 @@
 //! The protection of the control channel, and pairing.
 
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -324,6 +324,7 @@ fn unusable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("some.pem");
     fs::write(&file, "nothing").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
     let _responder = users.respond(&lab, "far", &[]);
     let refused = users.measure(&lab, "near", &["--tls-ca", path]).with_code(3);
