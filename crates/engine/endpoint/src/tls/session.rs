@@ -117,10 +117,12 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Says that nothing more will come.
+    /// Says that nothing more will come, if the handshake is complete.
     pub(super) fn close(&mut self, tcp: &mut TcpStream) {
-        self.connection.send_close_notify();
-        let _ = self.send(tcp);
+        if !self.is_handshaking() {
+            self.connection.send_close_notify();
+            let _ = self.send(tcp);
+        }
     }
 
     /// What protects the connection.
