@@ -210,8 +210,12 @@ impl PeerChannel {
         let Ok(initiator) = self.open() else { return };
         if let Some(known) = &initiator.known {
             let Unverified { name, fingerprint, .. } = first_contact.clone();
-            let saved = lock(known).insert(KnownPeer { name, fingerprint, is_paired: false });
-            first_contact.is_saved = saved.is_ok();
+            let mut known = lock(known);
+            // Another connection of this run may have been the first.
+            if known.get(&name).is_none() {
+                let saved = known.insert(KnownPeer { name, fingerprint, is_paired: false });
+                first_contact.is_saved = saved.is_ok();
+            }
         }
     }
 
@@ -299,8 +303,8 @@ fn lock(known: &Mutex<KnownPeers>) -> MutexGuard<'_, KnownPeers> {
 fn failed(error: io::Error) -> ChannelError {
     match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(fault)) => ChannelError::Untrusted {
-            why: format!("the authorities of --tls-ca do not confirm its certificate: {fault}"),
-            mend: "give it a certificate for this name (--tls-cert), or add its authority to --tls-ca".into(),
+            why: format!("its certificate is refused: {fault}"),
+            mend: "give it a certificate for this name by an authority of --tls-ca".into(),
         },
         Some(other) => ChannelError::Foreign(format!("it does not speak TLS 1.3 of romer: {other}")),
         None if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
