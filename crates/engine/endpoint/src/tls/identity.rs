@@ -15,7 +15,7 @@ use crate::EndpointError;
 use crate::circumstances::random;
 use crate::fingerprint::{Fingerprint, to_hex};
 
-/// The file of the key and its certificate, in the folder of [`files::state_folder`].
+/// The file of the key and its certificate, in the folder of [`super::state_folder`].
 pub const FILE: &str = "identity.pem";
 /// What that file is, in errors.
 const WHAT: &str = "key of this host";

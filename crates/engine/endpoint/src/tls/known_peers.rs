@@ -21,7 +21,7 @@ use crate::circumstances::random;
 use crate::fingerprint::{Fingerprint, to_hex};
 use crate::names::Target;
 
-/// The file, in the folder of [`files::state_folder`].
+/// The file, in the folder of [`super::state_folder`].
 pub const FILE: &str = "known_peers";
 /// What that file is, in errors.
 const WHAT: &str = "known peers";
