@@ -27,8 +27,8 @@ use romer_session::control::{
 use romer_units::Duration;
 use romer_wire::stamp::Key;
 
-pub(super) use self::absent::Absent;
-use self::absent::HUNG_UP;
+use self::error::HUNG_UP;
+pub(super) use self::error::{Absent, INVALID_ANSWER};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
 const CONNECT: StdDuration = StdDuration::from_secs(3);
@@ -800,6 +800,6 @@ fn without_errno(error: &io::Error) -> String {
     ConnectionError(error).to_string()
 }
 
-mod absent;
+mod error;
 #[cfg(test)]
 mod tests;

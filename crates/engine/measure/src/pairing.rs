@@ -13,7 +13,7 @@ use romer_endpoint::tls::{Channel, ChannelOptions, PeerChannel, TlsFiles};
 use romer_host::stream::Origin;
 use romer_session::control::{ComplaintCode, Decoder, Message, PORT, PairProof, PairShare};
 
-use super::far::Absent;
+use super::far::{Absent, INVALID_ANSWER};
 
 /// How long a connection, the handshake, and each answer may take.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
@@ -93,17 +93,16 @@ fn exchange(
     let (state, share) = InitiatorShare::begin(code, &exported);
     let answer =
         ask(&mut *stream, &mut decoder, &Message::PairShare(PairShare { share })).map_err(untrusted)?;
-    let Message::PairShare(PairShare { share }) = answer else { return Err(untrusted(UNEXPECTED.into())) };
-    let proofs = state.finish(&share).ok_or_else(|| untrusted(UNEXPECTED.into()))?;
+    let Message::PairShare(PairShare { share }) = answer else {
+        return Err(untrusted(INVALID_ANSWER.into()));
+    };
+    let proofs = state.finish(&share).ok_or_else(|| untrusted(INVALID_ANSWER.into()))?;
     let proof = Message::PairProof(PairProof { proof: proofs.of_initiator() });
     match ask(&mut *stream, &mut decoder, &proof).map_err(untrusted)? {
         Message::PairProof(PairProof { proof }) if proofs.verifies_responder(&proof) => Ok(()),
         _ => Err(untrusted("it does not prove that it has the code".into())),
     }
 }
-
-/// What is said of an answer that is none.
-const UNEXPECTED: &str = "its answer is invalid";
 
 /// Says `message`. Gives the answer, or in words why there is none.
 fn ask(stream: &mut dyn ByteStream, decoder: &mut Decoder, message: &Message) -> Result<Message, String> {
@@ -125,7 +124,7 @@ fn ask(stream: &mut dyn ByteStream, decoder: &mut Decoder, message: &Message) ->
             }
             Ok(Some(message)) => return Ok(message),
             Ok(None) if heard < MOST_OCTETS => {}
-            Ok(None) | Err(_) => return Err(UNEXPECTED.into()),
+            Ok(None) | Err(_) => return Err(INVALID_ANSWER.into()),
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

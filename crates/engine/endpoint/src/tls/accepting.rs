@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use romer_session::control::ConnectionRefusal;
 use rustls::server::{ServerConfig, ServerConnection, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
@@ -41,15 +42,6 @@ impl Default for ResponderChannelOptions {
     fn default() -> Self {
         Self { tls: None, accepts_plain: true, paired_only: false, pairs: false }
     }
-}
-
-/// Why a connection is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChannelRefusal {
-    /// It is not protected.
-    Unprotected,
-    /// Its initiator is not paired with this responder.
-    NotPaired,
 }
 
 /// The protection of a responder's control channel.
@@ -106,18 +98,18 @@ impl ResponderChannel {
         protection: Protection,
         peer: IpAddr,
         home: Option<IpAddr>,
-    ) -> Result<(), ChannelRefusal> {
+    ) -> Result<(), ConnectionRefusal> {
         let is_here = peer.is_loopback() || home == Some(peer);
         let is_paired = |fingerprint: Option<Fingerprint>| {
             let tls = self.tls.as_ref().zip(fingerprint);
             tls.is_some_and(|(tls, peer)| peer == tls.own || tls.known().is_paired(peer))
         };
         match protection {
-            Protection::Plain if self.options.paired_only => Err(ChannelRefusal::Unprotected),
+            Protection::Plain if self.options.paired_only => Err(ConnectionRefusal::Unprotected),
             Protection::Plain if is_here || self.options.accepts_plain => Ok(()),
-            Protection::Plain => Err(ChannelRefusal::Unprotected),
+            Protection::Plain => Err(ConnectionRefusal::Unprotected),
             Protection::Tls { peer, .. } if self.options.paired_only && !is_paired(peer) => {
-                Err(ChannelRefusal::NotPaired)
+                Err(ConnectionRefusal::NotPaired)
             }
             Protection::Tls { .. } => Ok(()),
         }
@@ -399,7 +391,8 @@ mod tests {
     #[test]
     fn admission_follows_the_table() {
         let tls = |peer| Protection::Tls { peer, exported: [1; 32], probe_key: [2; 32] };
-        let (unprotected, not_paired) = (Err(ChannelRefusal::Unprotected), Err(ChannelRefusal::NotPaired));
+        let (unprotected, not_paired) =
+            (Err(ConnectionRefusal::Unprotected), Err(ConnectionRefusal::NotPaired));
         let of = |accepts_plain, paired_only| ResponderChannelOptions {
             accepts_plain,
             paired_only,

@@ -8,6 +8,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use super::error::{AUTHORITIES, CERTIFICATE, KEY, NO_CERTIFICATE, NO_VERSION_3};
 use super::files::{self, TlsFiles};
 use super::identity::Identity;
 use crate::EndpointError;
@@ -18,11 +19,6 @@ pub(super) const PROTOCOL: &[u8] = b"romer";
 /// The labels of the exported key material (RFC 8446 section 7.5): of the conversation, and of test packets.
 pub(super) const EXPORT_LABEL: &[u8] = b"EXPORTER-romer-control";
 pub(super) const PROBE_LABEL: &[u8] = b"EXPORTER-romer-probes";
-/// What a file of the own certificate and of the authorities is.
-const CERTIFICATE: &str = "certificate (--tls-cert)";
-const AUTHORITY: &str = "certificates of the authorities (--tls-ca)";
-const KEY: &str = "private key (--tls-key)";
-
 /// The cryptography of all connections.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -38,9 +34,7 @@ pub(super) fn identity(files: &TlsFiles) -> Result<Identity, EndpointError> {
     let chain = certificates(certificate, CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_slice(&private)
         .map_err(|error| files::invalid(key, KEY, error.to_string()))?;
-    Identity::new(chain, key).ok_or_else(|| {
-        files::invalid(certificate, CERTIFICATE, "it has no certificate of X.509 version 3".into())
-    })
+    Identity::new(chain, key).ok_or_else(|| files::invalid(certificate, CERTIFICATE, NO_VERSION_3.into()))
 }
 
 /// The certificates in `path`, one at the least.
@@ -48,7 +42,7 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
     let text = files::read(path, what, false)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match all {
-        Ok(all) if all.is_empty() => Err(files::invalid(path, what, "it has no certificate".into())),
+        Ok(all) if all.is_empty() => Err(files::invalid(path, what, NO_CERTIFICATE.into())),
         Ok(all) => Ok(all),
         Err(error) => Err(files::invalid(path, what, error.to_string())),
     }
@@ -60,8 +54,8 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
 /// [`EndpointError::TlsFile`].
 pub(super) fn authorities(path: &Path) -> Result<Arc<RootCertStore>, EndpointError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, AUTHORITY)? {
-        roots.add(certificate).map_err(|error| files::invalid(path, AUTHORITY, error.to_string()))?;
+    for certificate in certificates(path, AUTHORITIES)? {
+        roots.add(certificate).map_err(|error| files::invalid(path, AUTHORITIES, error.to_string()))?;
     }
     Ok(Arc::new(roots))
 }

@@ -11,6 +11,7 @@ use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
 
 use super::certificates::{self, PROTOCOL, provider};
+use super::error::{ChannelError, KNOWN_PEERS, NO_CERTIFICATE, failed};
 use super::files::TlsFiles;
 use super::identity::Identity;
 use super::known_peers::{KnownPeer, KnownPeers, peer_name};
@@ -29,26 +30,6 @@ pub enum ChannelOptions {
     Plain,
     /// By TLS 1.3, except with a responder on this host.
     Tls(TlsFiles),
-}
-
-/// Why a connection is not protected.
-#[derive(Debug)]
-pub enum ChannelError {
-    /// The connection failed.
-    Io(io::Error),
-    /// The other end closed the connection before the handshake was complete.
-    Closed,
-    /// The other end does not speak TLS 1.3.
-    Foreign(String),
-    /// Its identity is not the expected one.
-    Untrusted {
-        /// Why not.
-        why: String,
-        /// What to do.
-        mend: String,
-    },
-    /// The key or the known peers of this end cannot be used.
-    Own(EndpointError),
 }
 
 /// A responder whose identity nothing has verified: this was the first contact with it.
@@ -125,8 +106,7 @@ impl Initiator {
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = known.is_none();
-        let own = certificates::presented(Some(chain.as_slice()))
-            .ok_or_else(|| refused(&"it has no certificate"))?;
+        let own = certificates::presented(Some(chain.as_slice())).ok_or_else(|| refused(&NO_CERTIFICATE))?;
         Ok(Self { config: Arc::new(config), own, known })
     }
 }
@@ -244,7 +224,7 @@ impl PeerChannel {
         let mut known = lock(known);
         let peer = KnownPeer { name: self.name.clone(), fingerprint, is_paired: true };
         known.insert(peer).map_err(|error| EndpointError::TlsFile {
-            what: "known peers",
+            what: KNOWN_PEERS,
             place: known.place(),
             why: error.to_string(),
             mend: "set XDG_STATE_HOME to a folder that you may write".into(),
@@ -297,31 +277,6 @@ impl PeerChannel {
 
 fn lock(known: &Mutex<KnownPeers>) -> MutexGuard<'_, KnownPeers> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What an error in the handshake means.
-fn failed(error: io::Error) -> ChannelError {
-    match tls_error(&error) {
-        Some(rustls::Error::InvalidCertificate(fault)) => ChannelError::Untrusted {
-            why: format!("its certificate is refused: {fault}"),
-            mend: "give it a certificate for this name by an authority of --tls-ca".into(),
-        },
-        Some(other) => ChannelError::Foreign(format!("it does not speak TLS 1.3 of romer: {other}")),
-        None if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
-            ChannelError::Closed
-        }
-        None => ChannelError::Io(error),
-    }
-}
-
-/// The fault of TLS that an error of a [`ByteStream`] reports; `None` if the connection failed for another reason.
-fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
-    error.get_ref()?.downcast_ref()
-}
-
-/// Why a protected connection ended, if the other end refused this end's certificate or one end broke TLS.
-pub fn tls_fault(error: &io::Error) -> Option<String> {
-    tls_error(error).map(ToString::to_string)
 }
 
 /// A connection that is protected by TLS 1.3.

@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
+use super::error::{IDENTITY, NO_FOLDER, NO_VERSION_3};
 use super::files;
 use crate::EndpointError;
 use crate::circumstances::random;
@@ -17,8 +18,6 @@ use crate::fingerprint::{Fingerprint, to_hex};
 
 /// The file of the key and its certificate, in the folder of [`super::state_folder`].
 pub const FILE: &str = "identity.pem";
-/// What that file is, in errors.
-const WHAT: &str = "key of this host";
 
 /// A key with its certificates.
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl Identity {
     pub fn of_user() -> Result<Self, EndpointError> {
         match files::state_folder() {
             Some(folder) => Self::in_folder(&folder),
-            None => Self::unsaved("neither HOME nor XDG_STATE_HOME is set".into()),
+            None => Self::unsaved(NO_FOLDER.into()),
         }
     }
 
@@ -59,7 +58,7 @@ impl Identity {
                 return Self::unsaved(format!("{}: {error}", path.display()));
             }
         }
-        Self::parse(&files::read(&path, WHAT, true)?, &path)
+        Self::parse(&files::read(&path, IDENTITY, true)?, &path)
     }
 
     /// One of this process alone, for the reason `why`.
@@ -69,12 +68,12 @@ impl Identity {
     }
 
     fn parse(text: &[u8], path: &Path) -> Result<Self, EndpointError> {
-        let invalid = |why: String| files::invalid(path, WHAT, why);
+        let invalid = |why: String| files::invalid(path, IDENTITY, why);
         let key = PrivateKeyDer::from_pem_slice(text).map_err(|error| invalid(error.to_string()))?;
         let chain: Vec<_> = CertificateDer::pem_slice_iter(text)
             .collect::<Result<_, _>>()
             .map_err(|error| invalid(error.to_string()))?;
-        Self::new(chain, key).ok_or_else(|| invalid("it has no certificate of X.509 version 3".into()))
+        Self::new(chain, key).ok_or_else(|| invalid(NO_VERSION_3.into()))
     }
 
     /// The fingerprint of its key.
@@ -90,7 +89,7 @@ impl Identity {
 
 /// A new key and its certificate, in PEM.
 fn generate() -> Result<Zeroizing<Vec<u8>>, EndpointError> {
-    let failed = |error: rcgen::Error| files::invalid(Path::new(FILE), WHAT, error.to_string());
+    let failed = |error: rcgen::Error| files::invalid(Path::new(FILE), IDENTITY, error.to_string());
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
     let mut parameters = CertificateParams::default();
     let mut name = DistinguishedName::new();

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use romer_session::control::PORT;
 
+use super::error::KNOWN_PEERS;
 use super::files;
 use crate::EndpointError;
 use crate::circumstances::random;
@@ -23,8 +24,6 @@ use crate::names::Target;
 
 /// The file, in the folder of [`super::state_folder`].
 pub const FILE: &str = "known_peers";
-/// What that file is, in errors.
-const WHAT: &str = "known peers";
 /// The third word of a line.
 const PAIRED: &str = "paired";
 
@@ -84,9 +83,9 @@ impl KnownPeers {
         if !path.exists() {
             return Ok(Self { path: Some(path), peers: Vec::new() });
         }
-        let text = files::read(&path, WHAT, false)?;
+        let text = files::read(&path, KNOWN_PEERS, false)?;
         let peers = parse(&String::from_utf8_lossy(&text)).map_err(|line| EndpointError::TlsFile {
-            what: WHAT,
+            what: KNOWN_PEERS,
             place: format!("{}:{line}", path.display()),
             why: "a line has a name, a fingerprint (sha256: and 64 hexadecimal digits) and perhaps paired"
                 .into(),

@@ -8,6 +8,7 @@
 mod accepting;
 mod certificates;
 mod connecting;
+mod error;
 mod files;
 pub mod identity;
 pub mod known_peers;
@@ -15,6 +16,7 @@ pub mod pairing;
 mod session;
 mod verifier;
 
-pub use accepting::{AcceptedStream, ChannelRefusal, ResponderChannel, ResponderChannelOptions};
-pub use connecting::{Channel, ChannelError, ChannelOptions, PeerChannel, TlsStream, Unverified, tls_fault};
+pub use accepting::{AcceptedStream, ResponderChannel, ResponderChannelOptions};
+pub use connecting::{Channel, ChannelOptions, PeerChannel, TlsStream, Unverified};
+pub use error::{ChannelError, NoProbeKey, tls_fault};
 pub use files::{TlsFiles, state_folder};

@@ -152,13 +152,16 @@ pub enum PairingNews {
 }
 
 /// Why an attempt is refused before it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairingRefusal {
     /// No code is shown.
+    #[error("it shows no pairing code")]
     Closed,
     /// Another attempt is not over.
+    #[error("another host is being paired with it")]
     Busy,
     /// The share is invalid.
+    #[error("the share is invalid")]
     Invalid,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use romer_endpoint::byte_stream::Protection;
-use romer_endpoint::tls::ChannelRefusal;
+use romer_endpoint::tls::NoProbeKey;
 use romer_endpoint::tls::pairing::PairingRefusal;
 use romer_session::control::{Action, ComplaintCode, Message, PairProof, PairShare, PairStep, ProtocolError};
 use romer_wire::pattern::Carrier;
@@ -21,12 +21,9 @@ impl ControlThread {
         }
         let Some(stream) = &connection.stream else { return };
         let admitted = self.links.channel.admit(stream.protection(), connection.peer, connection.home);
-        let reason = match admitted {
-            Ok(()) => return,
-            Err(ChannelRefusal::Unprotected) => ComplaintCode::Unprotected,
-            Err(ChannelRefusal::NotPaired) => ComplaintCode::NotPaired,
-        };
-        connection.server.refuse_connection(reason);
+        if let Err(reason) = admitted {
+            connection.server.refuse_connection(reason);
+        }
     }
 
     /// Has the probes of a session of round trips authenticated by key material of its connection, which the answer confirms.
@@ -46,11 +43,10 @@ impl ControlThread {
                 self.order(Command::Authenticate { session, key: Arc::new(key) });
                 Message::Authenticate
             }
-            _ => {
-                let message =
-                    "only round trips over TLS, without a key file, have a key of the connection".into();
-                Message::Complaint(ProtocolError { code: ComplaintCode::State, message })
-            }
+            _ => Message::Complaint(ProtocolError {
+                code: ComplaintCode::State,
+                message: NoProbeKey.to_string(),
+            }),
         };
         self.carry_out(index, vec![Action::Send(answer)]);
     }
@@ -70,10 +66,11 @@ impl ControlThread {
             return Err("pairing needs a TLS connection and a key of the initiator".into());
         };
         let channel = &self.links.channel;
-        let Some(mut window) = channel.pairing() else { return Err(words(PairingRefusal::Closed)) };
+        let Some(mut window) = channel.pairing() else { return Err(PairingRefusal::Closed.to_string()) };
         match step {
             PairStep::Share(PairShare { share }) => {
-                let (share, proofs) = window.begin(&address, &exported, share).map_err(words)?;
+                let (share, proofs) =
+                    window.begin(&address, &exported, share).map_err(|refusal| refusal.to_string())?;
                 connection.pairing = Some(proofs);
                 Ok(Message::PairShare(PairShare { share }))
             }
@@ -89,14 +86,4 @@ impl ControlThread {
             }
         }
     }
-}
-
-/// Why there is no attempt, in words.
-fn words(refusal: PairingRefusal) -> String {
-    match refusal {
-        PairingRefusal::Closed => "it shows no pairing code",
-        PairingRefusal::Busy => "another host is being paired with it",
-        PairingRefusal::Invalid => "the share is invalid",
-    }
-    .into()
 }

@@ -9,6 +9,7 @@ use romer_record::refusal::Refusal;
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
+use thiserror::Error;
 
 use super::stream::ReverseStreamRequest;
 
@@ -388,6 +389,26 @@ pub enum ComplaintCode {
     NotPaired,
     /// The pairing has failed.
     Pairing,
+}
+
+/// Why a responder answers nothing over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConnectionRefusal {
+    /// It is not protected.
+    #[error("the responder answers TLS connections only")]
+    Unprotected,
+    /// Its sender is not paired with the responder.
+    #[error("the responder answers paired initiators only")]
+    NotPaired,
+}
+
+/// What a sender says to be paired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairStep {
+    /// Its share.
+    Share(PairShare),
+    /// Its proof.
+    Proof(PairProof),
 }
 
 /// One frame of the control channel.

@@ -90,12 +90,12 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
-    AUTHENTICATE, Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage,
-    DAMAGE, Damaged, Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message,
-    Moved, ONE_WAY, PORT, PairProof, PairShare, Progress, Proof, ProtocolError, RESUME, Received,
-    RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex,
-    unhex,
+    AUTHENTICATE, Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, ConnectionRefusal,
+    CountDamage, DAMAGE, Damaged, Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE,
+    LAST_WORD, Message, Moved, ONE_WAY, PORT, PairProof, PairShare, PairStep, Progress, Proof, ProtocolError,
+    RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals,
+    TRACE, VERSION, hex, unhex,
 };
 pub use resuming::Inbox;
-pub use server::{AbortReason, Action, Limits, Others, PairStep, Server, Session};
+pub use server::{AbortReason, Action, Limits, Others, Server, Session};
 pub use stream::ReverseStreamRequest;

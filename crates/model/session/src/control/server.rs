@@ -12,15 +12,14 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use super::codec::{CodecError, Decoder, LONGEST_FRAME};
 use super::granting::refusal;
 use super::message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
-    Events, Granted, LAST_WORD, Message, Moved, Progress, ProtocolError, RESUME, Request, Resume, SILENCE,
-    ServerHello, SessionTotals, VERSION, hex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, ConnectionRefusal, CountDamage,
+    Damaged, Departed, Events, Granted, LAST_WORD, Message, Moved, PairStep, Progress, ProtocolError, RESUME,
+    Request, Resume, SILENCE, ServerHello, SessionTotals, VERSION, hex,
 };
 use super::resuming::Kept;
 use crate::association::Token;
 pub use fruitless::AbortReason;
 pub use limits::{Limits, Others};
-pub use pairing::PairStep;
 use proving::Lock;
 
 /// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
@@ -136,7 +135,7 @@ pub struct Server {
     lock: Option<Lock>,
     proof_refused: bool,
     /// Why nothing but that is answered.
-    refusal: Option<ComplaintCode>,
+    refusal: Option<ConnectionRefusal>,
     /// Octets that came before the session was granted, and what was wrong up to now.
     octets: usize,
     faults: u32,

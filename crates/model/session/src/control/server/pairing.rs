@@ -1,36 +1,27 @@
 //! Conversations that are refused for their connection, and those that pair.
 
-use super::super::message::{ComplaintCode, Message, PairProof, PairShare};
+use super::super::message::{ComplaintCode, ConnectionRefusal, Message, PairStep};
 use super::{Action, Server, State, complain};
-
-/// What a sender says to be paired.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PairStep {
-    /// Its share.
-    Share(PairShare),
-    /// Its proof.
-    Proof(PairProof),
-}
 
 impl Server {
     /// The conversation is refused for this reason, whatever is said first.
-    pub const fn refuse_connection(&mut self, reason: ComplaintCode) {
+    pub const fn refuse_connection(&mut self, reason: ConnectionRefusal) {
         self.refusal = Some(reason);
     }
 
     /// Whether it may be the connection of a pairing: who is not paired is refused everything else.
     pub(super) fn may_pair(&self) -> bool {
-        self.refusal.is_none_or(|reason| reason == ComplaintCode::NotPaired)
+        self.refusal.is_none_or(|reason| reason == ConnectionRefusal::NotPaired)
     }
 
     pub(super) fn refuse(&mut self, actions: &mut Vec<Action>) {
-        let reason = self.refusal.unwrap_or(ComplaintCode::Unprotected);
-        let why = match reason {
-            ComplaintCode::NotPaired => "the responder answers paired initiators only",
-            _ => "the responder answers TLS connections only",
+        let reason = self.refusal.unwrap_or(ConnectionRefusal::Unprotected);
+        let code = match reason {
+            ConnectionRefusal::Unprotected => ComplaintCode::Unprotected,
+            ConnectionRefusal::NotPaired => ComplaintCode::NotPaired,
         };
         self.answered = true;
-        actions.push(complain(reason, why.into()));
+        actions.push(complain(code, reason.to_string()));
         self.close(actions);
     }
 
@@ -59,7 +50,7 @@ impl Server {
 mod tests {
     use romer_units::{Monotonic, Timestamp};
 
-    use super::super::super::{ClientHello, ClockIdentity, ServerHello, VERSION};
+    use super::super::super::{ClientHello, ClockIdentity, PairProof, PairShare, ServerHello, VERSION};
     use super::super::Limits;
     use super::*;
 
@@ -88,10 +79,10 @@ mod tests {
     /// A connection that is refused gets the reason as its only answer, and is not counted as one without a request.
     #[test]
     fn refused_connections_hear_why() {
-        for (message, reason) in [
-            (hello(), ComplaintCode::Unprotected),
-            (share(), ComplaintCode::Unprotected),
-            (Message::Stop, ComplaintCode::NotPaired),
+        for (message, reason, code) in [
+            (hello(), ConnectionRefusal::Unprotected, ComplaintCode::Unprotected),
+            (share(), ConnectionRefusal::Unprotected, ComplaintCode::Unprotected),
+            (Message::Stop, ConnectionRefusal::NotPaired, ComplaintCode::NotPaired),
         ] {
             let mut server = server();
             server.refuse_connection(reason);
@@ -99,7 +90,7 @@ mod tests {
             let [Action::Send(Message::Complaint(complaint)), Action::Close] = &actions[..] else {
                 panic!("{actions:?}")
             };
-            assert_eq!(complaint.code, reason);
+            assert_eq!(complaint.code, code);
             assert!(server.is_over() && server.fruitless().is_none());
         }
     }
@@ -120,7 +111,7 @@ mod tests {
         assert!(server.is_over() && server.on_paired(Ok(share())).is_empty());
 
         let mut server = self::server();
-        server.refuse_connection(ComplaintCode::NotPaired);
+        server.refuse_connection(ConnectionRefusal::NotPaired);
         assert!(matches!(&say(&mut server, &share())[..], [Action::Pair(_)]), "who is not paired may be");
 
         let mut server = self::server();

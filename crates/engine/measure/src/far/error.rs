@@ -16,6 +16,9 @@ use crate::router_report;
 /// What a far end may mean that hangs up before its welcome.
 pub(super) const HUNG_UP: &str = "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no romer";
 
+/// What is said of an answer that is none.
+pub(crate) const INVALID_ANSWER: &str = "its answer is invalid";
+
 /// Why there is no romer at the far end.
 #[derive(Debug)]
 pub(crate) enum Absent {
