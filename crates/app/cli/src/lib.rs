@@ -33,6 +33,7 @@ mod ndjson;
 mod noise;
 mod options_page;
 mod output;
+mod pair;
 mod progress;
 mod qtcp;
 mod repeat;
@@ -96,6 +97,7 @@ fn invoke() -> ExitCode {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Respond(arguments) => respond::run(&arguments),
+        Command::Pair(arguments) => pair::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

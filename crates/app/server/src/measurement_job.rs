@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::names::Target;
+use romer_endpoint::tls::{ChannelOptions, TlsFiles};
 use romer_host::clock::rfc3339;
 use romer_measure::{MeasureOptions, MeasurementOutcome, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
@@ -365,6 +366,7 @@ fn options(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Pr
     Ok(MeasureOptions {
         direction: asked.direction,
         stamp_only: asked.stamp_only,
+        channel: ChannelOptions::Tls(TlsFiles::default()),
         stamp: asked.stamp,
         dscp: field::<Dscp>("dscp", asked.dscp.as_ref())?.unwrap_or_default(),
         route: true,

@@ -18,6 +18,7 @@ mod manual;
 mod measure;
 mod model;
 mod noise;
+mod pair;
 mod parse;
 mod qtcp;
 mod report;
@@ -51,6 +52,7 @@ pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{ChecksumCoverage, DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
 pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
+pub(crate) use pair::PairArgs;
 pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
@@ -98,6 +100,8 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the responder of romer measure
     Respond(Box<RespondArgs>),
+    /// Pair this host with a responder, by a code that it shows
+    Pair(PairArgs),
     /// Measure to many targets at regular intervals, from a file
     Agent(AgentArgs),
     /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures

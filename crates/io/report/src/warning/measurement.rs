@@ -29,6 +29,13 @@ impl Text for Warning {
             Self::StampReflectorOnly { address, port } => {
                 format!("no romer answered at {address} (TCP): the reflector at UDP port {port} of that host is measured")
             }
+            Self::ResponderNotVerified { name, fingerprint, saved } => {
+                let known = if *saved { "its key is saved" } else { "its key could not be saved" };
+                format!(
+                    "the identity of the responder {name} was not verified: this was the first contact, and {known} ({fingerprint}); \
+                     `romer pair` verifies it"
+                )
+            }
             Self::NoResponderLog { numbering } => no_responder_log(*numbering),
             Self::LossesByReplyNumber(losses) => reply_losses(losses),
             Self::ResponderLogIncomplete { one_way, gaps } => {
