@@ -1,0 +1,1 @@
+//! The hash on which every choice depends.
