@@ -1,5 +1,7 @@
 //! The difference of two plans.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,11 +40,68 @@ pub struct PlanDiff {
     pub retention_changed: bool,
 }
 
+impl PlanDiff {
+    /// Whether nothing changes besides the revision.
+    pub fn is_empty(&self) -> bool {
+        let names = [
+            &self.agents_added,
+            &self.agents_removed,
+            &self.agents_changed,
+            &self.traffic_added,
+            &self.traffic_removed,
+            &self.traffic_changed,
+        ];
+        names.into_iter().all(Vec::is_empty)
+            && self.pairs_added.is_empty()
+            && self.pairs_removed.is_empty()
+            && !self.limits_changed
+            && !self.retention_changed
+    }
+}
+
 /// The difference from an old plan to a new one, with their pairs of a day.
 ///
 /// # Errors
 /// [`ExpandError`] of either plan.
 pub fn diff(old: &Plan, new: &Plan, day: Day) -> Result<PlanDiff, ExpandError> {
-    let _ = (old.expand(day)?, new.expand(day)?);
-    Ok(PlanDiff { from_revision: old.revision, to_revision: new.revision, day, ..PlanDiff::default() })
+    let [before, after] = [old, new].map(|plan| {
+        plan.expand(day).map(|expansion| expansion.pairs.into_iter().collect::<BTreeSet<Pair>>())
+    });
+    let (before, after) = (before?, after?);
+    let agents = changes(&old.agents, &new.agents);
+    let traffic = changes(&old.traffic, &new.traffic);
+    Ok(PlanDiff {
+        from_revision: old.revision,
+        to_revision: new.revision,
+        day,
+        agents_added: agents.added,
+        agents_removed: agents.removed,
+        agents_changed: agents.changed,
+        traffic_added: traffic.added,
+        traffic_removed: traffic.removed,
+        traffic_changed: traffic.changed,
+        pairs_added: after.difference(&before).cloned().collect(),
+        pairs_removed: before.difference(&after).cloned().collect(),
+        limits_changed: old.limits != new.limits,
+        retention_changed: old.retention != new.retention,
+    })
+}
+
+/// Names of what is added, removed and changed.
+struct Changes {
+    added: Vec<Token>,
+    removed: Vec<Token>,
+    changed: Vec<Token>,
+}
+
+fn changes<T: PartialEq>(old: &BTreeMap<Token, T>, new: &BTreeMap<Token, T>) -> Changes {
+    let missing = |from: &BTreeMap<Token, T>, in_other: &BTreeMap<Token, T>| {
+        from.keys().filter(|name| !in_other.contains_key(*name)).cloned().collect()
+    };
+    let differs = |(name, value): &(&Token, &T)| new.get(*name).is_some_and(|other| other != *value);
+    Changes {
+        added: missing(new, old),
+        removed: missing(old, new),
+        changed: old.iter().filter(differs).map(|(name, _)| name.clone()).collect(),
+    }
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod diff;
+mod hash;
 pub mod mesh_clock;
 pub mod messages;
 pub mod plan;

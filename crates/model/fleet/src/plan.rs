@@ -3,10 +3,9 @@
 //! - `read`: the plan in TOML, with line and column in errors.
 //! - `expand`: from the plan to the pairs and to the plan of each agent.
 //! - `levels`: the choice of pairs in large groups.
-//! - `hash`: the hash on which every choice depends.
 
 mod expand;
-mod hash;
+
 mod levels;
 mod read;
 
@@ -241,7 +240,7 @@ pub struct Target {
 pub enum ExpandError {
     /// A group names an agent that the plan does not have.
     #[error(
-        "unknown agent (group {group}): the plan has no agent {agent}; add [agent.{agent}] or remove it from the group"
+        "unknown agent (group {group}): no site has the agent {agent}; add it to [site.NAME.agents] or remove it from the group"
     )]
     UnknownAgent {
         /// The group.

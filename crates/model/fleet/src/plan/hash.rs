@@ -1,1 +1,0 @@
-//! The hash on which every choice depends.
