@@ -10,12 +10,26 @@
 //!
 //! It computes no correction of single loops.
 
-use std::collections::BTreeMap;
+mod constraints;
+mod least_squares;
+mod offset_bound;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::constraints::{Constraint, Constraints};
 use crate::token::Token;
+
+pub use offset_bound::{ClockLimits, offset_bound};
+
+/// Parts per billion of a whole.
+const PPB: f64 = 1e9;
+/// Units of rates in the computation.
+const RATE_UNITS: f64 = 1e12;
+/// A clock does not run backwards: the least rate whose logarithm is used.
+const LEAST_RATE: f64 = -0.999_999;
 
 /// Bounds of the offset between two clocks at a moment that is common to all pairs of a mesh.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +60,7 @@ pub struct RateBound {
 pub struct MeshClocks {
     /// The clocks by agent.
     pub clocks: BTreeMap<Token, AgentClock>,
-    /// Contradictions. The pairs that they name are left out of the estimates.
+    /// Contradictions. Each names the pair that is left out of the estimates.
     pub findings: Vec<MeshFinding>,
 }
 
@@ -105,6 +119,79 @@ pub enum MeshFinding {
 ///
 /// Several bounds of one pair all apply. The result does not depend on the order of the bounds.
 pub fn clocks(bounds: &[PairBound]) -> MeshClocks {
-    let _ = bounds;
-    MeshClocks::default()
+    let names: BTreeSet<&Token> = bounds.iter().flat_map(|bound| [&bound.a, &bound.b]).collect();
+    let names: Vec<&Token> = names.into_iter().collect();
+    let numbers: BTreeMap<&Token, usize> =
+        names.iter().enumerate().map(|(number, name)| (*name, number)).collect();
+    let (mut offsets, mut rates) = (Constraints::default(), Constraints::default());
+    for bound in bounds.iter().filter(|bound| bound.a != bound.b) {
+        let (Some(a), Some(b)) = (numbers.get(&bound.a), numbers.get(&bound.b)) else { continue };
+        offsets.add(*a, *b, bound.low_ns, bound.high_ns);
+        if let Some(rate) = bound.rate {
+            rates.add(*a, *b, rate_units(rate.low_ppb, f64::floor), rate_units(rate.high_ppb, f64::ceil));
+        }
+    }
+    let name = |number: usize| names.get(number).copied().cloned();
+    let named = |numbers: &[usize]| numbers.iter().filter_map(|number| name(*number)).collect::<Vec<_>>();
+    let mut findings = Vec::new();
+    for contradiction in offsets.make_consistent(names.len()) {
+        let [Some(one), Some(other)] = contradiction.left_out.map(name) else { continue };
+        findings.push(MeshFinding::OffsetsDisagree {
+            agents: named(&contradiction.nodes),
+            excess_ns: limited(contradiction.excess),
+            left_out: [one, other],
+        });
+    }
+    for contradiction in rates.make_consistent(names.len()) {
+        let [Some(one), Some(other)] = contradiction.left_out.map(name) else { continue };
+        findings.push(MeshFinding::RatesDisagree {
+            agents: named(&contradiction.nodes),
+            excess_ppb: rate_ppb(contradiction.excess),
+            left_out: [one, other],
+        });
+    }
+    let solved = |constraints: &Constraints| {
+        let ranges = constraints.ranges(names.len());
+        let pairs: Vec<Constraint> = constraints.iter().collect();
+        let estimates = least_squares::estimate(&pairs, &ranges);
+        ranges.into_iter().zip(estimates)
+    };
+    let mut clocks = BTreeMap::new();
+    for (number, ((offset, estimate), (rate, rate_estimate))) in
+        solved(&offsets).zip(solved(&rates)).enumerate()
+    {
+        let (Some(agent), Some(reference)) = (name(number), name(offset.root)) else { continue };
+        // Relative to another reference a rate would mislead.
+        let rate = (rate.root == offset.root).then(|| ClockRate {
+            low_ppb: rate_ppb(rate.low),
+            high_ppb: rate_ppb(rate.high),
+            rate_ppb: rate_ppb(rate_estimate),
+        });
+        let (low_ns, high_ns, offset_ns) = (limited(offset.low), limited(offset.high), limited(estimate));
+        clocks.insert(agent, AgentClock { reference, low_ns, high_ns, offset_ns, rate });
+    }
+    MeshClocks { clocks, findings }
 }
+
+/// Rates in whole units of 1e-12, of the logarithm of the ratio of two clocks: ratios are multiplied along a path, and their logarithms
+/// added.
+fn rate_units(ppb: f64, round: fn(f64) -> f64) -> i64 {
+    let unit = (ppb / PPB).max(LEAST_RATE).ln_1p() * RATE_UNITS;
+    #[expect(clippy::cast_possible_truncation, reason = "the conversion saturates")]
+    let whole = round(unit) as i64;
+    whole
+}
+
+/// The rate of such units, parts per billion.
+fn rate_ppb(units: i128) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "rates have fewer than 2^53 units")]
+    let units = units as f64;
+    (units / RATE_UNITS).exp_m1() * PPB
+}
+
+fn limited(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests;

@@ -324,3 +324,6 @@ impl Shape {
         matches!(self, Self::Mesh { members, .. } if members.len() > MAX_FLAT_MESH)
     }
 }
+
+#[cfg(test)]
+mod tests;

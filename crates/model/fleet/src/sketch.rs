@@ -144,3 +144,70 @@ impl DelaySketch {
 const fn real(count: u64) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sketch(delays: &[i64]) -> DelaySketch {
+        let mut sketch = DelaySketch::default();
+        delays.iter().for_each(|delay| sketch.add(*delay));
+        sketch
+    }
+
+    /// An empty sketch has no quantiles, and no probability outside 0 to 1 has one.
+    #[test]
+    fn missing_quantiles_are_none() {
+        assert_eq!(sketch(&[]).quantile(0.5), None);
+        assert_eq!(sketch(&[1]).quantile(1.1), None);
+        assert_eq!(sketch(&[1]).quantile(f64::NAN), None);
+        assert_eq!(sketch(&[0]).quantile(0.5), Some(0.0));
+    }
+
+    /// The JSON form is a list of bins. A bin that is listed twice has both counts.
+    #[test]
+    fn json_lists_bins() {
+        let text = serde_json::to_string(&sketch(&[1, 1, 0, -1])).unwrap();
+        assert_eq!(text, r#"{"positive":[[0,2]],"zero":1,"negative":[[0,1]]}"#);
+        let twice: DelaySketch = serde_json::from_str(r#"{"positive":[[3,1],[3,2],[4,0]]}"#).unwrap();
+        assert_eq!(serde_json::to_string(&twice).unwrap(), r#"{"positive":[[3,3]]}"#);
+    }
+
+    /// Counts of hostile sketches do not overflow.
+    #[test]
+    fn huge_counts_saturate() {
+        let text = format!(r#"{{"positive":[[{},{}]],"negative":[[{},1]]}}"#, i32::MAX, u64::MAX, i32::MIN);
+        let mut sketch: DelaySketch = serde_json::from_str(&text).unwrap();
+        let other = sketch.clone();
+        sketch.merge(&other);
+        assert_eq!(sketch.count(), u64::MAX);
+        assert!(sketch.quantile(0.5).is_some());
+    }
+
+    proptest! {
+        /// A quantile differs from the value of its rank by at most the stated relative error, whatever the sign and the magnitude.
+        #[test]
+        fn quantiles_keep_their_error(
+            delays in prop::collection::vec(prop_oneof![-10_000_000_000_i64..10_000_000_000, -5_i64..5], 1..200),
+            p in 0.0_f64..=1.0,
+        ) {
+            let mut sorted = delays.clone();
+            sorted.sort_unstable();
+            let found = sketch(&delays).quantile(p).unwrap();
+            let rank = p * real(u64::try_from(sorted.len() - 1).unwrap());
+            let exact = (0..).zip(&sorted).take_while(|(place, _)| real(*place) <= rank).last().unwrap().1;
+            let error = (found - real(exact.unsigned_abs()).copysign(if *exact < 0 { -1.0 } else { 1.0 })).abs();
+            prop_assert!(error <= RELATIVE_ERROR * real(exact.unsigned_abs()) * (1.0 + 1e-9), "{found} {exact}");
+        }
+
+        /// The sketch of all values is the merged sketch of its parts.
+        #[test]
+        fn merging_is_exact(one in prop::collection::vec(any::<i64>(), 0..50), other in prop::collection::vec(any::<i64>(), 0..50)) {
+            let mut merged = sketch(&one);
+            merged.merge(&sketch(&other));
+            prop_assert_eq!(merged, sketch(&[one, other].concat()));
+        }
+    }
+}

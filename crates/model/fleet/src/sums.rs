@@ -403,8 +403,10 @@ impl PathHash {
     /// The hash of a path: of the addresses of its hops in their order, `None` for a hop that did not reply.
     pub fn of_hops(hops: &[Option<IpAddr>]) -> Self {
         const SILENT: &str = "*";
-        let words: Vec<String> =
-            hops.iter().map(|hop| hop.map_or_else(|| SILENT.to_owned(), |address| address.to_string())).collect();
+        let words: Vec<String> = hops
+            .iter()
+            .map(|hop| hop.map_or_else(|| SILENT.to_owned(), |address| address.to_string()))
+            .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Self(hash(&words))
     }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use romer_units::Duration;
 
-use crate::hash::hash;
 use super::levels::{Ends, Levels, ends};
 use super::{
     Agent, AgentPlan, ExpandError, Group, HEADER_BYTES, PLAN_SCHEMA, Pair, Plan, Shape, Target, Traffic,
 };
+use crate::hash::hash;
 use crate::time::Day;
 use crate::token::Token;
 

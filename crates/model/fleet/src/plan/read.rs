@@ -69,18 +69,8 @@ pub fn parse(text: &str, file: &str) -> Result<Plan, ScenarioError> {
     let retention = top.get("retention").map_or(Ok(Retention::default()), |item| read_retention(&item))?;
     let traffic = named(&top.need("traffic")?, read_traffic)?;
     let agents = read_sites(&top.need("site")?, limits)?;
-    let groups_item = top.need("group")?;
     let names = Names { agents: &agents, traffic: &traffic };
-    let groups = named(&groups_item, |item| read_group(item, &names))?;
-    for (item, what, is_empty) in [
-        (top.need("traffic")?, "traffic", traffic.is_empty()),
-        (groups_item, "group", groups.is_empty()),
-        (top.need("site")?, "site", agents.is_empty()),
-    ] {
-        if is_empty {
-            return Err(item.error(format!("is empty; write [{what}.NAME]")));
-        }
-    }
+    let groups = named(&top.need("group")?, |item| read_group(item, &names))?;
     top.finish()?;
     let groups = groups.into_iter().map(|(name, (traffic, shape))| Group { name, traffic, shape }).collect();
     Ok(Plan { schema, tenant, revision, limits, retention, traffic, agents, groups })
@@ -99,6 +89,9 @@ fn named<T>(item: &Item<'_>, mut read: impl FnMut(&Item<'_>) -> Read<T>) -> Read
         let name = Token::new(key.get_ref().as_ref())
             .map_err(|why| value.error(format!("has no valid name: {why}")))?;
         found.insert(name, read(&value)?);
+    }
+    if found.is_empty() {
+        return Err(item.error("is empty; write at least one table of this name"));
     }
     Ok(found)
 }
@@ -210,6 +203,9 @@ fn read_sites(item: &Item<'_>, limits: Limits) -> Read<BTreeMap<Token, Agent>> {
             agents.insert(name, read_agent(&value, &site, limits)?);
         }
         table.finish()?;
+    }
+    if agents.is_empty() {
+        return Err(item.error("has no agents; write [site.NAME.agents]"));
     }
     Ok(agents)
 }
