@@ -9,9 +9,14 @@ use crate::plan::{ExpandError, Pair, Plan};
 use crate::time::Day;
 use crate::token::Token;
 
+/// The name and version of the document.
+pub const PLAN_DIFF: &str = "romer/fleet-plan-diff/1";
+
 /// What changes from one plan to another on the same day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanDiff {
+    /// [`PLAN_DIFF`].
+    pub schema: String,
     /// Revision of the old plan.
     pub from_revision: u64,
     /// Revision of the new plan.
@@ -71,6 +76,7 @@ pub fn diff(old: &Plan, new: &Plan, day: Day) -> Result<PlanDiff, ExpandError> {
     let agents = changes(&old.agents, &new.agents);
     let traffic = changes(&old.traffic, &new.traffic);
     Ok(PlanDiff {
+        schema: PLAN_DIFF.into(),
         from_revision: old.revision,
         to_revision: new.revision,
         day,

@@ -2,12 +2,14 @@
 //!
 //! - `read`: the plan in TOML, with line and column in errors.
 //! - `expand`: from the plan to the pairs and to the plan of each agent.
+//! - `summary`: the loads of all agents.
 //! - `levels`: the choice of pairs in large groups.
 
 mod expand;
 
 mod levels;
 mod read;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +23,7 @@ use crate::token::Token;
 
 pub use expand::{Expansion, Load};
 pub use read::{MAX_PLAN_OCTETS, parse};
+pub use summary::{AgentSummary, PLAN_SUMMARY, PlanSummary};
 
 /// The version of plans that this release writes. It also reads the one before it.
 pub const PLAN_SCHEMA: u32 = 1;

@@ -9,6 +9,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("fleet-plan", schemars::schema_for!(plan::Plan)),
         ("fleet-agent-plan", schemars::schema_for!(plan::AgentPlan)),
+        ("fleet-plan-summary", schemars::schema_for!(plan::PlanSummary)),
         ("fleet-plan-diff", schemars::schema_for!(diff::PlanDiff)),
         ("fleet-rows", schemars::schema_for!(rows::BlobHeader)),
         ("fleet-sums", schemars::schema_for!(sums::MinuteSums)),

@@ -1,9 +1,11 @@
 //! Minutes and days, by which rows are shipped and targets chosen.
 
 use core::fmt;
+use core::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Nanoseconds of a minute.
 pub const NANOS_PER_MINUTE: i64 = 60_000_000_000;
@@ -69,6 +71,37 @@ impl Day {
     }
 }
 
+/// A text that is not a date.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{text:?} is not a date from 1970 to 9999; write it as 2026-11-30")]
+pub struct DayError {
+    /// The beginning of the text.
+    pub text: String,
+}
+
+impl FromStr for Day {
+    type Err = DayError;
+    /// Reads `2026-11-30`. Algorithm: as [`civil`](Self::civil), in the other direction.
+    fn from_str(text: &str) -> Result<Self, DayError> {
+        let wrong = || DayError { text: romer_units::excerpt(text, 40) };
+        let number = |part: Option<&str>| part.and_then(|part| part.parse::<i64>().ok()).ok_or_else(wrong);
+        let mut parts = text.splitn(3, '-');
+        let [year, month, day] = [(); 3].map(|()| number(parts.next()));
+        let (year, month, day) = (year?, month?, day?);
+        if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+            return Err(wrong());
+        }
+        let year_from_march = if month <= 2 { year - 1 } else { year };
+        let month_from_march = (month + 9) % 12;
+        let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+        let (era, year_of_era) = (year_from_march.div_euclid(400), year_from_march.rem_euclid(400));
+        let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        let found = Self(era * 146_097 + day_of_era - 719_468);
+        // Other forms of the same numbers, and days that a month does not have, are written differently.
+        if found.to_string() == text { Ok(found) } else { Err(wrong()) }
+    }
+}
+
 impl fmt::Display for Day {
     /// As `2026-11-30`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,6 +121,19 @@ mod tests {
             [(0, "1970-01-01"), (-1, "1969-12-31"), (11_016, "2000-02-29"), (20_787, "2026-11-30")]
         {
             assert_eq!(Day(day).to_string(), date);
+        }
+    }
+
+    /// Every day is read as it is written, and nothing else is a day.
+    #[test]
+    fn dates_are_read_back() {
+        for day in (0..100_000).step_by(7) {
+            assert_eq!(Day(day).to_string().parse(), Ok(Day(day)));
+        }
+        for text in
+            ["", "2026", "2026-2-01", "2026-02-30", "2026-13-01", "2025-02-29", "2026-11-30-1", "+2026-01-01"]
+        {
+            assert!(text.parse::<Day>().is_err(), "{text}");
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Token(#[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,64}$"))] String);
 
 /// A text that is not a [`Token`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{text:?} is not a name: a name has 1 to 64 letters (A to Z, a to z), digits, - and _")]
+#[error("{text:?} is not a name; write 1 to 64 letters (A to Z, a to z), digits, - and _")]
 pub struct TokenError {
     /// The beginning of the text.
     pub text: String,

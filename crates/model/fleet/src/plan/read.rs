@@ -79,7 +79,7 @@ pub fn parse(text: &str, file: &str) -> Result<Plan, ScenarioError> {
 /// A name.
 fn name_of(item: &Item<'_>) -> Read<Token> {
     let text = item.string("a name in quotes")?;
-    Token::new(text).map_err(|why| item.error(format!("is {why}")))
+    Token::new(text).map_err(|why| item.error(why.to_string()))
 }
 
 /// A table of names, each of whose values is read by `read`.
@@ -87,7 +87,7 @@ fn named<T>(item: &Item<'_>, mut read: impl FnMut(&Item<'_>) -> Read<T>) -> Read
     let mut found = BTreeMap::new();
     for (key, value) in item.table()?.entries() {
         let name = Token::new(key.get_ref().as_ref())
-            .map_err(|why| value.error(format!("has no valid name: {why}")))?;
+            .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
         found.insert(name, read(&value)?);
     }
     if found.is_empty() {
@@ -190,12 +190,12 @@ fn read_sites(item: &Item<'_>, limits: Limits) -> Read<BTreeMap<Token, Agent>> {
     let mut agents: BTreeMap<Token, Agent> = BTreeMap::new();
     for (key, value) in item.table()?.entries() {
         let site = Token::new(key.get_ref().as_ref())
-            .map_err(|why| value.error(format!("has no valid name: {why}")))?;
+            .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
         let mut table = value.table()?;
         let here = table.need("agents")?;
         for (key, value) in here.table()?.entries() {
             let name = Token::new(key.get_ref().as_ref())
-                .map_err(|why| value.error(format!("has no valid name: {why}")))?;
+                .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
             if let Some(other) = agents.get(&name) {
                 let why = format!("is also an agent of the site {}; use another name", other.site);
                 return Err(value.error(why));
@@ -358,7 +358,7 @@ fn unknown<'n>(
 ) -> String {
     let name = name.to_string();
     romer_scenario::nearest(&name, known.map(Token::as_str)).map_or_else(
-        || format!("is {name:?}, and the plan has no such {what}"),
+        || format!("is {name:?}, and the plan has no such {what}; add it, or use another name"),
         |near| format!("is {name:?}, and the plan has no such {what}; did you mean {near}?"),
     )
 }

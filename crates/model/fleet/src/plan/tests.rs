@@ -100,7 +100,7 @@ fn faults_have_places() {
     for (text, said) in [
         (String::new(), "the plan (p:1:1): has no tenant"),
         ("tenant = ".into(), "the plan (p:1:"),
-        ("tenant = \"a.b\"\n".into(), "tenant (p:1:10): is \"a.b\" is not a name"),
+        ("tenant = \"a.b\"\n".into(), "tenant (p:1:10): \"a.b\" is not a name; write"),
         ([HEAD, SITES, GROUP].concat(), "has no traffic"),
         ([HEAD, TRAFFIC, GROUP].concat(), "has no site"),
         ([HEAD, TRAFFIC, SITES].concat(), "has no group"),
