@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use romer_units::Duration;
 
 use super::levels::{Ends, Levels, ends};
-use super::{
+use super::types::{
     Agent, AgentPlan, ExpandError, Group, HEADER_BYTES, PLAN_SCHEMA, Pair, Plan, Shape, Target, Traffic,
 };
 use crate::hash::hash;
@@ -67,7 +67,19 @@ impl Load {
     }
 }
 
-pub(super) fn expand(plan: &Plan, day: Day) -> Result<Expansion, ExpandError> {
+impl Plan {
+    /// The pairs of the plan on a day, and what each agent does.
+    ///
+    /// The same plan and day give the same result on every host.
+    ///
+    /// # Errors
+    /// [`ExpandError`] for unknown names, pairs of an agent with itself, and an agent above its limits.
+    pub fn expand(&self, day: Day) -> Result<Expansion, ExpandError> {
+        expand(self, day)
+    }
+}
+
+fn expand(plan: &Plan, day: Day) -> Result<Expansion, ExpandError> {
     let mut all: BTreeSet<(Ends, &Token)> = BTreeSet::new();
     for group in &plan.groups {
         if !plan.traffic.contains_key(&group.traffic) {

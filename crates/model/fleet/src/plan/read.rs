@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use romer_scenario::ScenarioError;
 use romer_scenario::reader::{Item, Read, SourceText, TableReader};
 use romer_units::Duration;
+use thiserror::Error;
 use toml::de::DeValue;
 
-use super::{Agent, Group, Limits, OptionValue, PLAN_SCHEMA, Plan, Retention, Shape, Traffic};
+use super::types::{Agent, Group, Limits, OptionValue, PLAN_SCHEMA, Plan, Retention, Shape, Traffic};
 use crate::token::Token;
 
 /// The most octets of a plan in TOML: some hundred thousand agents.
@@ -78,7 +79,7 @@ pub fn parse(text: &str, file: &str) -> Result<Plan, ScenarioError> {
 
 /// A name.
 fn name_of(item: &Item<'_>) -> Read<Token> {
-    let text = item.string("a name in quotes")?;
+    let text = item.string("a name")?;
     Token::new(text).map_err(|why| item.error(why.to_string()))
 }
 
@@ -224,7 +225,7 @@ fn read_agent(item: &Item<'_>, site: &Token, limits: Limits) -> Read<Agent> {
 }
 
 fn address(item: &Item<'_>) -> Read<String> {
-    let text = item.string("an address in quotes: HOST, HOST:PORT or [IPV6]:PORT")?;
+    let text = item.string("HOST, HOST:PORT or [IPV6]:PORT")?;
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
     if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || !text.chars().all(is_plain) {
         let shown = romer_units::excerpt(text, 60);
@@ -297,7 +298,7 @@ impl Names<'_> {
     fn several(&self, item: &Item<'_>) -> Read<BTreeSet<Token>> {
         let mut found = BTreeSet::new();
         for one in item.list()? {
-            let text = one.string("the name of an agent, \"site:NAME\" or \"*\"")?;
+            let text = one.string("\"AGENT\", \"site:NAME\" or \"*\"")?;
             if text == EVERYONE {
                 found.extend(self.agents.keys().cloned());
             } else if let Some(site) = text.strip_prefix(SITE_PREFIX) {
@@ -350,15 +351,25 @@ impl Names<'_> {
     }
 }
 
+/// A name that the plan does not have.
+#[derive(Debug, Error)]
+enum UnknownName {
+    #[error("is {name:?}, and the plan has no such {what}; did you mean {near}?")]
+    Mistyped { name: String, what: &'static str, near: String },
+    #[error("is {name:?}, and the plan has no such {what}; add it, or use another name")]
+    Missing { name: String, what: &'static str },
+}
+
 /// That the plan does not have something, with the nearest name that it has.
 fn unknown<'n>(
-    what: &str,
+    what: &'static str,
     name: &(impl core::fmt::Display + ?Sized),
     known: impl Iterator<Item = &'n Token>,
 ) -> String {
     let name = name.to_string();
-    romer_scenario::nearest(&name, known.map(Token::as_str)).map_or_else(
-        || format!("is {name:?}, and the plan has no such {what}; add it, or use another name"),
-        |near| format!("is {name:?}, and the plan has no such {what}; did you mean {near}?"),
-    )
+    let near = romer_scenario::nearest(&name, known.map(Token::as_str)).map(str::to_owned);
+    match near {
+        Some(near) => UnknownName::Mistyped { name, what, near }.to_string(),
+        None => UnknownName::Missing { name, what }.to_string(),
+    }
 }

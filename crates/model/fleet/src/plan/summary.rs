@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Expansion, Limits, Plan};
+use super::expand::Expansion;
+use super::types::{Limits, Plan};
 use crate::time::Day;
 use crate::token::Token;
 
@@ -44,9 +45,9 @@ pub struct AgentSummary {
     pub pairs: usize,
     /// Pairs that it owns: it sends the probes.
     pub owned: usize,
-    /// Probes and replies a second, rounded up.
+    /// Probes and replies per second, rounded up.
     pub probes_per_second: u64,
-    /// Bytes a second, with headers, rounded up.
+    /// Bytes per second, with headers, rounded up.
     pub bytes_per_second: u64,
     /// Its limits.
     pub limits: Limits,
