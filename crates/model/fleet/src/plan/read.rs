@@ -307,7 +307,7 @@ impl Names<'_> {
                 if names.is_empty() {
                     let shown = romer_units::excerpt(site, 60);
                     return Err(one.error(unknown(
-                        "site with agents",
+                        "site",
                         &shown,
                         self.agents.values().map(|agent| &agent.site),
                     )));
