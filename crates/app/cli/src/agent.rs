@@ -71,6 +71,11 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
     Ok(worst)
 }
 
+/// The options of `romer measure` that a scheduled measurement may have, and whether each takes a value.
+pub(crate) fn measurement_options() -> Vec<(String, bool)> {
+    file::options()
+}
+
 /// Where runs are saved unless the file says so: the folder that the service manager made, or the user's.
 fn folder() -> Result<PathBuf, Failure> {
     let made = std::env::var("STATE_DIRECTORY").unwrap_or_default();

@@ -12,6 +12,7 @@ mod console;
 mod demo;
 mod doctor;
 mod emulate;
+mod fleet;
 mod help;
 mod lab;
 mod manual;
@@ -45,6 +46,9 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{
     DataPlane, EmulateArgs, FollowArgs, ImpairmentArgs, OfflineArgs, PortArgument, SampleArgs,
+};
+pub(crate) use fleet::{
+    FleetArgs, FleetCommand, PlanCheckArgs, PlanCommand, PlanDiffArgs, PlanOutputArgs, PlanShowArgs,
 };
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
@@ -104,6 +108,8 @@ pub(crate) enum Command {
     Pair(PairArgs),
     /// Measure to many targets at regular intervals, from a file
     Agent(AgentArgs),
+    /// Plan which hosts of a fleet measure each other
+    Fleet(FleetArgs),
     /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures
     Analyze(Box<AnalyzeArgs>),
     /// Compare two measurements, with confidence intervals
