@@ -208,7 +208,8 @@ impl PeerChannel {
         tcp: TcpStream,
         patience: Duration,
     ) -> Result<(TlsStream, Fingerprint), ChannelError> {
-        let stream = self.handshake(&self.open()?, tcp, patience)?;
+        let initiator = self.open()?;
+        let stream = self.handshake(&initiator, tcp, patience)?;
         let presented = stream.presented()?;
         Ok((stream, presented))
     }
