@@ -115,7 +115,7 @@ pub(crate) enum Command {
     /// Compare two measurements, with confidence intervals
     Compare(CompareArgs),
     /// Show or export a run: summary, HTML, JSON, CSV
-    Report(ReportArgs),
+    Report(Box<ReportArgs>),
     /// List, show and delete saved runs
     Runs(RunsArgs),
     /// Measure queuing delay as Qtcp does; convert and collate its files

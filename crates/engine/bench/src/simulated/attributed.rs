@@ -237,8 +237,8 @@ fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_
     // ... and all that there is where the device is sound.
     let document = swept(carries(1.0, 20), 1_000.0, accounted(9_000.0, 100));
     let trial = &document.trials[0];
-    let why = why(trial);
-    assert!(why.contains("device loss 0 to ") && why.contains("without being counted"), "{why}");
+    let reason = why(trial);
+    assert!(reason.contains("device loss 0 to ") && reason.contains("without being counted"), "{reason}");
     assert_eq!(trial.lost_by_device.map(|[least, _]| least), Some(0));
     // At a rate at which it was not tested nothing is known, however gross.
     for ledger in [Vec::new(), accounted(5_000.0, 0)] {

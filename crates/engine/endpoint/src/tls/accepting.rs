@@ -266,13 +266,13 @@ mod tests {
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
     /// A responder with these options and TLS, and an initiator of the same user.
-    fn ends(options: ResponderChannelOptions) -> (TempDir, ResponderChannel, PeerChannel) {
+    fn ends(options: &ResponderChannelOptions) -> (TempDir, ResponderChannel, PeerChannel) {
         let folder = tempfile::tempdir().unwrap();
         Identity::in_folder(folder.path()).unwrap();
         let file = Some(folder.path().join(identity::FILE));
         let files = TlsFiles { key: file.clone(), certificate: file, authority: None };
         let channel = Channel::new(ChannelOptions::Tls(files.clone()));
-        let responder = ResponderChannel::open(ResponderChannelOptions { tls: Some(files), ..options });
+        let responder = ResponderChannel::open(ResponderChannelOptions { tls: Some(files), ..options.clone() });
         (folder, responder.unwrap(), channel.to(&"localhost".parse().unwrap()))
     }
 
@@ -300,7 +300,7 @@ mod tests {
     /// Content passes in both directions, whatever the size of a read, and both ends have the same key material.
     #[test]
     fn content_passes() {
-        let (_folder, responder, initiator) = ends(ResponderChannelOptions::default());
+        let (_folder, responder, initiator) = ends(&ResponderChannelOptions::default());
         let content: Vec<u8> = (0..100_000_u32).flat_map(u32::to_be_bytes).collect();
         let [near, far] = connection();
         std::thread::scope(|scope| {
@@ -334,7 +334,7 @@ mod tests {
     /// A connection without a first octet, and a handshake that does not go on, hold up nobody.
     #[test]
     fn incomplete_handshakes_do_not_block() {
-        let (_folder, responder, _) = ends(ResponderChannelOptions::default());
+        let (_folder, responder, _) = ends(&ResponderChannelOptions::default());
         let [mut near, far] = connection();
         let mut stream = responder.accept(far);
         stream.set_patience(None).unwrap();
@@ -367,7 +367,7 @@ mod tests {
     /// Records without end that have no content are given up.
     #[test]
     fn fruitless_records_are_given_up() {
-        let (_folder, responder, _) = ends(ResponderChannelOptions::default());
+        let (_folder, responder, _) = ends(&ResponderChannelOptions::default());
         let [mut near, far] = connection();
         let mut stream = responder.accept(far);
         stream.set_patience(Some(PATIENCE)).unwrap();
@@ -398,9 +398,9 @@ mod tests {
             paired_only,
             ..Default::default()
         };
-        let strict = ends(of(false, false));
-        let lax = ends(of(true, false));
-        let paired = ends(of(false, true));
+        let strict = ends(&of(false, false));
+        let lax = ends(&of(true, false));
+        let paired = ends(&of(false, true));
         let own = paired.1.fingerprint();
         for (ends, protection, peer, admitted) in [
             (&strict, Protection::Plain, THERE, unprotected),

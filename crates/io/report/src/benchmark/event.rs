@@ -261,6 +261,8 @@ fn tester_limit(numbers: [u64; 2], causes: &[InvalidTrials], max_valid_pps: Opti
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::InvalidCause;
+
     use super::*;
 
     fn condition(state: PortState, command: Option<&str>) -> PortCondition {
