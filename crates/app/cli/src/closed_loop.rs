@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Target;
 use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, StreamOptions};
@@ -108,7 +109,8 @@ fn options(
 
 /// The part on the lab's first host: measures `target` by the plan of `run`, into `out`.
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
-    let options = plan(&PathRun::read(run, arguments.stream_number)?, target, out)?;
+    let plan = plan(&PathRun::read(run, arguments.stream_number)?, target, out)?;
+    let options = MeasureOptions { threads: ThreadOptions::in_lab(), ..plan };
     let interrupted = signals::interruption()?;
     exit_code(&with_progress(&arguments.output, false, &options, &interrupted, None)?.0)
 }

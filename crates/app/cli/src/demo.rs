@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Target;
 use romer_loop::{FAR, LabPath, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
@@ -212,6 +213,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         dscp: Dscp::EF,
         report: true,
         comment: Some("demonstration between two hosts on this machine".into()),
+        threads: ThreadOptions::in_lab(),
         ..MeasureOptions::new(streams, command, location)
     };
     let interrupted = signals::interruption()?;

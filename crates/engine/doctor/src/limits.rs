@@ -4,7 +4,9 @@ use std::path::Path;
 
 use romer_host::HostError;
 use romer_host::host_info::Capability;
-use romer_host::thread::{LockedMemory, Policy, PolicyError, lock_limit, realtime_limit, usable_cpus};
+use romer_host::thread::{
+    LockedMemory, Policy, PolicyError, RealTime, lock_limit, realtime_limit, usable_cpus,
+};
 use romer_record::document::DoctorFinding;
 use romer_units::Duration;
 
@@ -21,7 +23,7 @@ const SLOW_WAKE: Duration = Duration::from_micros(50);
 
 /// Tries a thread in real time.
 pub(crate) fn try_realtime() -> Result<(), PolicyError> {
-    Policy { cpu: None, realtime: true }.check()
+    Policy { cpu: None, realtime: RealTime::Required }.check()
 }
 
 /// What came of it means this.
