@@ -9,7 +9,8 @@ use romer_endpoint::names::Target;
 use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, StreamOptions};
 use romer_record::Exit;
-use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopVerdict};
+use romer_record::closed_loop::{ClosedLoop, LoopVerdict};
+use romer_record::warning::ComparisonWarning;
 use romer_report::escape;
 use romer_store::{Location, Runs};
 use romer_traffic::Trace;
@@ -146,9 +147,9 @@ fn close(
     output::write_json(arguments.output.json.as_deref(), &closed, arguments.output.force)?;
     match (arguments.limit, closed.verdict) {
         (None, _) | (Some(LoopLimit::Fidelity), LoopVerdict::Reproduced) => Ok(Exit::Success),
-        (Some(LoopLimit::Fidelity), verdict) => Err(Failure::with_exit(
+        (Some(LoopLimit::Fidelity), _) => Err(Failure::with_exit(
             Exit::LimitFailed,
-            format!("the limit failed (--limit fidelity): {}", failed(verdict, &closed.directions)),
+            format!("the limit failed (--limit fidelity): {}", failed(&closed)),
         )),
     }
 }
@@ -160,11 +161,19 @@ pub(crate) fn text(closed: &ClosedLoop, folder: &LoopFolder, color: Color) -> St
 }
 
 /// Why the limit on the verdict does not hold.
-fn failed(verdict: LoopVerdict, directions: &[LoopDirection]) -> String {
-    let those = directions.iter().filter(|direction| direction.verdict == verdict);
+fn failed(closed: &ClosedLoop) -> String {
+    let verdict = closed.verdict;
+    let those = closed.directions.iter().filter(|direction| direction.verdict == verdict);
     let names: Vec<&str> = those.map(|direction| direction.direction.as_str()).collect();
     let names = names.join(", ").replace('_', " ");
+    let is_late =
+        closed.warnings.iter().any(|warning| matches!(warning, ComparisonWarning::EmulatorLate { .. }));
     match verdict {
+        LoopVerdict::Undecided if is_late => {
+            format!(
+                "the emulator was late, which leaves the verdict open ({names}); repeat it on an idle machine"
+            )
+        }
         LoopVerdict::Undecided => format!("the run is too short for a verdict ({names}); measure longer"),
         LoopVerdict::Reproduced | LoopVerdict::NotReproduced => {
             format!("the emulation does not reproduce the path ({names}); see the figures marked \"differs\"")
