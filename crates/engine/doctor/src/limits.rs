@@ -37,7 +37,7 @@ pub(crate) fn realtime(
         Ok(()) => good(
             REALTIME,
             "Real-time scheduling (SCHED_FIFO) is available.",
-            "The sending thread uses it by default, with --realtime also the receiving threads.",
+            "The sending thread and the emulator use it by default, with --realtime also the receiving threads.",
         ),
         Err(error) => limited(
             REALTIME,
