@@ -324,8 +324,8 @@ fn skew_words(
 ) -> String {
     let ppm = |ppm: f64| format!("{ppm:+.3} ppm");
     let taken_out = match outcome.skew_ppm {
-        Some(skew) => format!("a skew of {} was taken out by -k {k}", ppm(skew)),
-        None => format!("no skew was taken out (-k {k})"),
+        Some(skew) => format!("a skew of {} was removed by -k {k}", ppm(skew)),
+        None => format!("no skew was removed (-k {k})"),
     };
     let own = clock.skew_ppm.map(|skew| if way == ProbeDirection::Reverse { -skew } else { skew });
     let own = match own {

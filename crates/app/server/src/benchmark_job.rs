@@ -13,7 +13,7 @@ use romer_record::benchmark::{
     Trial,
 };
 use romer_record::document;
-use romer_report::warning::Text as _;
+use romer_report::warning::Text;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use romer_units::Duration;
 use schemars::JsonSchema;
@@ -125,7 +125,7 @@ impl From<&Trial> for TrialPoint {
             lost: trial.lost,
             latency_median_ns: trial.latency_ns.median,
             latency_max_ns: trial.latency_ns.max,
-            invalid: trial.invalid.clone(),
+            invalid: trial.invalid.as_ref().map(Text::text),
         }
     }
 }
@@ -207,7 +207,7 @@ impl Plans {
             Problem::unprocessable("plan", text).about(error)
         };
         if planned.plan.len() > LONGEST_PLAN {
-            return Err(about(format!("the plan is longer than {LONGEST_PLAN} octets; shorten it"), None));
+            return Err(about(format!("the plan is longer than {LONGEST_PLAN} bytes; shorten it"), None));
         }
         (self.reader)(&planned.plan).map_err(|fault| about(fault.text, fault.place))
     }

@@ -5,6 +5,37 @@
 //!
 //! - `schedule`: the start times of a job.
 //! - `retention`: which runs are expired, and their removal.
+//!
+//! The options of this job fail, so that it sends nothing: the agent reports the error, and goes on with the next start.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! use romer_agent::{Agent, AgentEvent, Job, Report};
+//! use romer_endpoint::EndpointError;
+//! use romer_units::Duration;
+//!
+//! let job = Job::<EndpointError> {
+//!     name: "core".into(),
+//!     every: Duration::from_millis(10),
+//!     offset: Duration::ZERO,
+//!     keep: None,
+//!     folder: "runs/core".into(),
+//!     options: Box::new(|| Err(EndpointError::Usage("no target".into()))),
+//! };
+//! let failed = Arc::new(AtomicU64::new(0));
+//! let counted = Arc::clone(&failed);
+//! let report: Report<EndpointError> = Arc::new(move |_: &str, event: AgentEvent<EndpointError>| {
+//!     if let AgentEvent::Ended(run) = event {
+//!         counted.fetch_add(u64::from(run.is_err()), Ordering::Relaxed);
+//!     }
+//! });
+//! let agent = Agent::start(vec![job], Some(2), &report)?;
+//! assert!(agent.finish());
+//! assert_eq!(failed.load(Ordering::Relaxed), 2);
+//! # Ok::<(), EndpointError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod retention;

@@ -56,7 +56,6 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         altered: figures.altered,
         corrupted: figures.corrupted,
         invalid: record.invalid.clone(),
-        invalid_cause: record.cause,
         tester_limit_pps: record.limit_pps,
         device_unreachable: figures.outcome.device_unreachable,
         size_lost: record.size_lost,

@@ -7,6 +7,7 @@ use romer_method::campaign::{Campaign, Procedure};
 use romer_record::benchmark::{
     BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, BenchmarkResult, ForecastTrial,
 };
+use romer_report::warning::Text as _;
 use romer_units::Duration;
 
 use crate::design::{design, takes};
@@ -139,7 +140,7 @@ pub fn informative(document: &Benchmark) -> Informative {
             None => told.told += 1,
             Some(why) => {
                 told.device_unreachable += u64::from(trial.device_unreachable);
-                told.why.clone_from(why);
+                told.why = why.text();
             }
         }
     }

@@ -4,6 +4,7 @@
 //! held against the device only where it fails without that, too.
 
 use romer_record::benchmark::{DeviceOutages, Trial};
+use romer_report::benchmark::outages_words;
 use romer_units::Duration;
 
 use crate::numbers::real;
@@ -50,13 +51,7 @@ impl Outages {
 
     /// For how long it stood still.
     pub(crate) fn duration_words(&self) -> String {
-        let seconds = |nanos: i64| Duration::from_nanos(nanos).as_secs_f64();
-        let [sum, longest] = [self.found.sum_ns, self.found.longest_ns].map(seconds);
-        let times = match self.found.count {
-            1 => "once".into(),
-            count => format!("{count} times, longest {longest:.2} s"),
-        };
-        format!("the device or its host stalled for {sum:.2} s of {} ({times})", self.length.readable())
+        outages_words(&self.found, self.length.as_nanos())
     }
 
     fn words_of_before(&self) -> String {

@@ -9,7 +9,7 @@ use romer_host::ending::{self, Stage};
 use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{RemainingTrials, TrialRequest};
 use romer_record::benchmark::{
-    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEventKind, Device, InvalidCause, ResumedFrom,
+    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEventKind, Device, InvalidTrial, ResumedFrom,
     Trial,
 };
 use romer_units::Duration;
@@ -305,7 +305,7 @@ impl<B: TestBed> Running<'_, B> {
         let trial = trial(self.options, ask, record, at);
         let kept = CaseTrial { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial };
         if let Some(why) = undecided(self.options, &kept) {
-            record.invalidate(InvalidCause::DeviceStalled, why);
+            record.invalidate(why);
         }
     }
 
@@ -367,20 +367,14 @@ impl<B: TestBed> Running<'_, B> {
         if own.is_some() && attribution.tells(&self.options.procedure.criteria()) {
             return false;
         }
-        let [least, most] = attribution.device;
-        let so = own.map_or_else(
-            || "the tester may have lost them".into(),
-            |ratio| {
-                format!(
-                    "in the self-test at such rates up to {:.3} % were lost without being counted; device loss {least} to {most}",
-                    ratio * 100.0
-                )
-            },
-        );
-        let why = format!(
-            "{lost} frames missing at {asked:.0} frames/s, above the {proven:.0} frames/s of the self-test: {so}"
-        );
-        record.invalidate(InvalidCause::NotProven, why);
+        let lost_by_device = attribution.device;
+        record.invalidate(InvalidTrial::NotProven {
+            lost_frames: lost,
+            intended_pps: asked,
+            proven_pps: proven,
+            self_test_loss_ratio: own,
+            lost_by_device,
+        });
         true
     }
 

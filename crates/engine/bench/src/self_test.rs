@@ -23,6 +23,7 @@ use romer_record::benchmark::{
 };
 use romer_record::document::Summary;
 use romer_record::warning::BenchmarkWarning;
+use romer_report::warning::Text as _;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
@@ -207,7 +208,7 @@ fn prove(
 ) -> Result<(TesterEvidence, Vec<Trial>), BenchError> {
     if tester.probe(options, options.patience, stop)?.is_err() && !stop.load(Ordering::Acquire) {
         return Err(BenchError::Silent(format!(
-            "{} to {}): nothing came, and the self-test needs a link from one port to the other",
+            "{} to {}): nothing arrived; the self-test needs a link between the ports",
             options.tx, options.rx
         )));
     }
@@ -415,7 +416,7 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
         outcome.offered,
         outcome.intended,
         outcome.forwarded,
-        record.invalid.as_ref().map_or(String::new(), |why| format!(" ({why})"))
+        record.invalid.as_ref().map_or(String::new(), |why| format!(" ({})", why.text()))
     );
     let (values, near, words, off) = match test.gap {
         None => (figures.latency.clone(), true, latency_words(&figures.latency), None),

@@ -15,6 +15,7 @@ use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, PortState, SelfTest, Trial};
 use romer_record::warning::{BenchmarkWarning, Warning as _};
+use romer_report::warning::Text;
 use romer_sim::device::{Device, Given, Stalls};
 use romer_units::random::{RandomStream, Seed};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
@@ -441,6 +442,11 @@ fn value(document: &Benchmark, quantity: &str) -> f64 {
     found.and_then(|result| result.mean).unwrap_or_else(|| panic!("no {quantity}: {:#?}", document.results))
 }
 
+/// Why a trial is invalid, as text; empty if it is valid.
+fn why(trial: &Trial) -> String {
+    trial.invalid.as_ref().map(Text::text).unwrap_or_default()
+}
+
 fn broken(document: &Benchmark) -> Vec<&str> {
     document.verdicts.iter().filter(|one| one.passed == Some(false)).map(|one| one.subject.as_str()).collect()
 }
@@ -625,7 +631,8 @@ fn the_testers_standstill_is_not_the_devices_loss() {
     let still = vec![(1, 50_000_000..80_000_000)];
     let bed = Simulated { stands_still: still, ..Simulated::with(carries(0.9, 20)) };
     let document = run(&sweep(&[0.2, 0.3, 0.4]), bed);
-    let bad: Vec<&str> = document.trials.iter().filter_map(|trial| trial.invalid.as_deref()).collect();
+    let invalid = document.trials.iter().filter(|trial| trial.invalid.is_some());
+    let bad: Vec<String> = invalid.map(why).collect();
     assert_eq!((bad.len(), document.trials.len()), (1, 4), "{bad:?}");
     assert!(bad[0].contains("stalled"), "{bad:?}");
     for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
@@ -659,7 +666,7 @@ fn the_testers_overload_is_never_the_devices_loss() {
         &BenchOptions { streams: vec![small], ..sweep(&[0.8]) },
         Simulated { loses_above: 6_000.0, ..lossy },
     );
-    let why = document.trials[0].invalid.as_deref().unwrap_or_default();
+    let why = why(&document.trials[0]);
     assert!(why.contains("at 11905 frames/s"), "{why}");
     assert_eq!(crate::informative(&document).told, 0, "nothing was proved at that rate");
     // Without the test it would have been taken for the device's.

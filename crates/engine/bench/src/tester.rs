@@ -15,7 +15,7 @@ use romer_method::{Frames, TrialRequest};
 use romer_port::{
     HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, query_link,
 };
-use romer_record::benchmark::{Gaps, InvalidCause, PortState};
+use romer_record::benchmark::{Gaps, InvalidTrial, PortRefusal, PortState, TesterStall, UncertainLoss};
 use romer_units::Duration;
 use romer_units::random::RandomStream;
 use romer_wire::ethernet::MacAddress;
@@ -426,21 +426,15 @@ fn drain(sent: &SendLog, count: &AtomicU64, [time, more]: [Duration; 2], stop: &
     }
 }
 
-/// That a port would not send any more, in words.
-fn refusal(port: &PortName, stopped: Stopped, frames: &Frames) -> String {
-    let why = match stopped {
-        Stopped::Busy => "it was busy",
-        Stopped::Oversize => "they are longer than it takes",
-        Stopped::Down => "it was down",
+/// That a port would not send any more.
+fn refusal(port: &PortName, stopped: Stopped, frames: &Frames) -> InvalidTrial {
+    let refusal = match stopped {
+        Stopped::Busy => PortRefusal::Busy,
+        Stopped::Oversize => PortRefusal::Oversize,
+        Stopped::Down => PortRefusal::Down,
     };
-    let reason = format!("the sending port {port} refused frames: {why}");
-    let is_long = frames.size().is_some_and(|size| size.octets() > LONGEST_USUAL);
-    if matches!(stopped, Stopped::Busy) && is_long {
-        return format!(
-            "{reason} (a virtual link refuses what is longer than its other end's MTU: look at the device's)"
-        );
-    }
-    reason
+    let long_frames = frames.size().is_some_and(|size| size.octets() > LONGEST_USUAL);
+    InvalidTrial::PortRefused { port: port.to_string(), refusal, long_frames }
 }
 
 /// What a trial comes to.
@@ -486,42 +480,42 @@ pub(crate) fn record(
     let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let falls_short = share(missed, intended) > MOST_UNSENT;
-    let sent_words = format!("it sent {offered} of {intended} frames");
+    let stalled = |effect| Some(InvalidTrial::TesterStalled { effect });
     let invalid = if let Some(stopped) = sent.stopped {
-        Some((InvalidCause::PortRefused, refusal(&options.tx, stopped, &ask.frames)))
+        Some(refusal(&options.tx, stopped, &ask.frames))
     } else if falls_short && limit_pps < figures.intended.pps * KEEPS_UP {
-        let why = format!("tester too slow: {sent_words}, at {limit_pps:.0} frames/s");
-        Some((InvalidCause::TesterSlow, why))
+        Some(InvalidTrial::TesterSlow { sent_frames: offered, due_frames: intended, sent_pps: limit_pps })
     } else if let Some(late) = late {
-        Some((InvalidCause::TesterStalled, late))
+        stalled(late)
     } else if falls_short {
-        let why = format!("tester stalled for {}: {sent_words}", sent.punctuality.away);
-        Some((InvalidCause::TesterStalled, why))
+        let stalled_ns = sent.punctuality.away.as_nanos();
+        stalled(TesterStall::Unsent { stalled_ns, sent_frames: offered, due_frames: intended })
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
-        let dropped = attribution.unread > attribution.stall_affected_lost;
-        let cause = if dropped { InvalidCause::TesterDropped } else { InvalidCause::TesterStalled };
-        Some((cause, words_of(&attribution, sent.punctuality.longest_away)))
+        let loss = uncertain(&attribution, sent.punctuality.longest_away);
+        if attribution.unread > attribution.stall_affected_lost {
+            Some(InvalidTrial::TesterDropped { loss })
+        } else {
+            stalled(TesterStall::Loss { loss })
+        }
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
-        let why = format!(
-            "the end of the burst was sent late: the device had to buffer up to {short:.0} of its {} frames less",
-            outcome.offered
-        );
-        Some((InvalidCause::TesterStalled, why))
+        stalled(TesterStall::ShortBurst {
+            unbuffered_frames: short.min(real(outcome.offered)),
+            burst_frames: outcome.offered,
+        })
     } else if clock_set {
-        Some((InvalidCause::ClockSet, "the host's clock was set during the trial".into()))
+        Some(InvalidTrial::ClockSet)
     } else {
         None
     };
     outcome.tester_failed = invalid.is_some();
-    let (cause, invalid) = invalid.unzip();
-    let limit_pps = (cause == Some(InvalidCause::TesterSlow)).then_some(limit_pps);
+    let is_slow = matches!(invalid, Some(InvalidTrial::TesterSlow { .. }));
+    let limit_pps = is_slow.then_some(limit_pps);
     outcome.tester_share = share_of_limit(limit_pps, figures.intended.pps);
     TrialRecord {
         unseen: Duration::ZERO,
         capture: None,
         unsent,
         invalid,
-        cause,
         limit_pps,
         longest_catch_up: sent.punctuality.longest_catch_up,
         gaps: Gaps {
@@ -561,18 +555,15 @@ fn is_of_the_reset(ask: &TrialRequest, figures: &Figures) -> bool {
 /// That stalls of the tester put it so far behind its schedule that its load was not the one that was asked for: in any trial by more
 /// than [`MOST_BEHIND`]; in one that is judged by more than its loss, which is shared out, by a tenth of it and many frames at once.
 /// The device that is reset may take the link away.
-fn too_late(options: &BenchOptions, ask: &TrialRequest, sent: &SendLog) -> Option<String> {
+fn too_late(options: &BenchOptions, ask: &TrialRequest, sent: &SendLog) -> Option<TesterStall> {
     let Punctuality { longest_away: behind, longest_catch_up: at_once, .. } = sent.punctuality;
     let by_loss = !options.procedure.criteria().is_empty() || ask.purpose == TrialRequest::BURST;
     let share = behind.as_secs_f64() / ask.length().as_secs_f64().max(1e-9);
     let relative = !by_loss && share > MOST_STILL && at_once > FEW_AT_ONCE;
-    (ask.purpose != TrialRequest::RESET && (relative || behind > MOST_BEHIND)).then(|| {
-        format!(
-            "tester stalled {} in a trial of {}, and then sent a burst of up to {at_once} frames: the load differs from the \
-             intended one",
-            behind.rounded(),
-            ask.length().readable()
-        )
+    (ask.purpose != TrialRequest::RESET && (relative || behind > MOST_BEHIND)).then(|| TesterStall::Burst {
+        stalled_ns: behind.as_nanos(),
+        trial_ns: ask.length().as_nanos(),
+        burst_frames: at_once,
     })
 }
 
@@ -589,33 +580,17 @@ fn short_of(sent: &SendLog, length: Duration) -> f64 {
     short.fold(f64::INFINITY, f64::min)
 }
 
-/// Why a loss may be the tester's own.
-fn words_of(loss: &Attribution, longest_away: Duration) -> String {
-    let mut parts = Vec::new();
-    if loss.unread > 0 {
-        parts.push(format!("the tester dropped up to {} itself", loss.unread));
+/// A loss that may be the tester's own.
+fn uncertain(loss: &Attribution, longest_away: Duration) -> UncertainLoss {
+    UncertainLoss {
+        sent_frames: loss.offered,
+        lost_frames: loss.lost,
+        dropped_frames: loss.unread,
+        stall_affected: loss.stall_affected,
+        stall_affected_lost: loss.stall_affected_lost,
+        stalled_ns: longest_away.as_nanos(),
+        lost_by_device: loss.device,
     }
-    if loss.stall_affected_lost > 0 {
-        parts.push(format!(
-            "{} were among the {} sent in or after bursts caused by stalls of up to {}",
-            loss.stall_affected_lost,
-            loss.stall_affected,
-            longest_away.rounded()
-        ));
-    }
-    if parts.is_empty() {
-        parts.push(format!(
-            "none was sent in a burst, but stalls of up to {} put {} of {} frames in or after bursts: too few others \
-             remain to measure the loss of the device",
-            longest_away.rounded(), loss.stall_affected, loss.offered
-        ));
-    }
-    let [least, most] = loss.device;
-    format!(
-        "tester stalled or dropped frames: of {} missing frames, {}; device loss {least} to {most}",
-        loss.lost,
-        parts.join(", and ")
-    )
 }
 
 fn gaps_between(left: &[SentFrame]) -> Vec<i64> {
@@ -660,8 +635,9 @@ const fn nanos(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::InvalidCause;
+
     use super::*;
-    use romer_units::FrameSize;
 
     /// A tester that sent a tenth of the frames was too slow, unless it was stalled for nine tenths of the time.
     #[test]
@@ -686,7 +662,8 @@ mod tests {
                 ..SendLog::default()
             };
             let record = record(&options, &ask, Duration::ZERO, false, sent, ReceiveLog::default());
-            (record.cause.unwrap(), record.limit_pps.map(f64::round), record.figures.outcome.tester_share)
+            let cause = record.invalid.as_ref().map(InvalidTrial::cause).unwrap();
+            (cause, record.limit_pps.map(f64::round), record.figures.outcome.tester_share)
         };
         let (cause, limit, share) = of(0);
         assert_eq!((cause, limit), (InvalidCause::TesterSlow, Some(338.0)));
@@ -694,16 +671,5 @@ mod tests {
         // It can send 1,688 frames a second.
         assert_eq!(of(1_000).1, Some(1_688.0));
         assert_eq!(of(1_160), (InvalidCause::TesterStalled, None, None));
-    }
-
-    #[test]
-    fn a_link_that_refuses_long_frames_has_the_mtu_of_its_other_end_named() {
-        let words = |stopped, octets| {
-            let frames = Frames::Size(FrameSize::new(octets).unwrap());
-            refusal(&"A/t0".parse().unwrap(), stopped, &frames)
-        };
-        assert_eq!(words(Stopped::Busy, 1_518), "the sending port A/t0 refused frames: it was busy");
-        assert!(words(Stopped::Busy, 9_018).ends_with("its other end's MTU: look at the device's)"));
-        assert_eq!(words(Stopped::Down, 9_018), "the sending port A/t0 refused frames: it was down");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_method::analysis::Figures;
 use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
-use romer_record::benchmark::{Gaps, InvalidCause, RequestedLoad, Trial};
+use romer_record::benchmark::{DeviceAbsence, Gaps, InvalidTrial, RequestedLoad, Trial};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
@@ -31,9 +31,7 @@ pub(crate) struct TrialRecord {
     /// Frames that were due and were not sent.
     pub(crate) unsent: u64,
     /// Why it tells nothing of the device.
-    pub(crate) invalid: Option<String>,
-    /// Of which kind that is.
-    pub(crate) cause: Option<InvalidCause>,
+    pub(crate) invalid: Option<InvalidTrial>,
     /// Frames a second that the tester could offer, where it was too slow.
     pub(crate) limit_pps: Option<f64>,
     /// Most frames given at once to make up for lost time.
@@ -64,20 +62,20 @@ pub(crate) struct TrialRecord {
 
 impl TrialRecord {
     /// Makes it one that tells nothing of the device.
-    pub(crate) fn invalidate(&mut self, cause: InvalidCause, why: String) {
-        (self.invalid, self.cause) = (Some(why), Some(cause));
+    pub(crate) fn invalidate(&mut self, why: InvalidTrial) {
+        self.invalid = Some(why);
         self.figures.outcome.tester_failed = true;
     }
 
     /// Makes it one that tells nothing, because the device was away.
-    pub(crate) fn away(&mut self, why: String) {
-        self.invalidate(InvalidCause::DeviceUnreachable, why);
+    pub(crate) fn away(&mut self, absence: DeviceAbsence) {
+        self.invalidate(InvalidTrial::DeviceUnreachable { absence });
         self.figures.outcome.device_unreachable = true;
     }
 
     /// Whether the tester was too slow for the trial.
     pub(crate) fn is_slow(&self) -> bool {
-        self.cause == Some(InvalidCause::TesterSlow)
+        matches!(self.invalid, Some(InvalidTrial::TesterSlow { .. }))
     }
 }
 

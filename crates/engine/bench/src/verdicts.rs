@@ -3,7 +3,7 @@
 use romer_method::priority::{
     ClassLoad, Discipline, SchedulerFault, by_chance, evaluate, inversions, pitfalls,
 };
-use romer_record::benchmark::{Judgement, Trial};
+use romer_record::benchmark::{InvalidTrial, Judgement, Trial};
 
 use crate::classes::{TOLERANCE, classes, discipline_text};
 use crate::expected_drops::{expected_drops, to_be_carried};
@@ -46,14 +46,13 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[CaseTrial]) -> Vec<Judgem
 }
 
 /// Why a trial decides nothing of what the device is held to, where it does not because it stood still.
-pub(crate) fn undecided(options: &BenchOptions, kept: &CaseTrial) -> Option<String> {
+pub(crate) fn undecided(options: &BenchOptions, kept: &CaseTrial) -> Option<InvalidTrial> {
     let stood = Outages::from_trial(&kept.trial, 0);
     let all = policing(options, &kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
-    let open = all.filter(|one| one.passed.is_none()).count();
-    (open > 0).then(|| {
-        let claims = if open == 1 { "a claim is".into() } else { format!("{open} claims are") };
-        format!("{}, which may be why {claims} not met", stood.duration_words())
-    })
+    let claims = all.filter(|one| one.passed.is_none()).count() as u64;
+    let outages = kept.trial.outages.unwrap_or_default();
+    let trial_ns = kept.trial.duration_ns;
+    (claims > 0).then_some(InvalidTrial::DeviceStalled { outages, trial_ns, claims })
 }
 
 /// How many trials of the same were made before this one in which the device stood still and was not away.

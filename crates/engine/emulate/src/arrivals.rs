@@ -104,7 +104,7 @@ pub fn read_arrivals(path: &Path, reader: impl BufRead) -> Result<Arrivals, Emul
         }
         number += 1;
         if found == LineEnd::TooLong || line.len() > LONGEST_LINE {
-            return Err(content(format!("line {number} is longer than {LONGEST_LINE} octets; write {FORM}")));
+            return Err(content(format!("line {number} is longer than {LONGEST_LINE} bytes; write {FORM}")));
         }
         let text = std::str::from_utf8(&line).map_err(|_| {
             let or = if number == 1 { ", and the file is no capture (pcap, pcapng)" } else { "" };
@@ -168,7 +168,7 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
         other => return Err(format!("has the port {:?}; write a or b", shown(other))),
     };
     let size = size.parse::<u32>().ok().filter(|size| SIZES.contains(size)).ok_or_else(|| {
-        format!("has the size {:?}; write octets from {} to {}", shown(size), SIZES.start(), SIZES.end())
+        format!("has the size {:?}; write bytes from {} to {}", shown(size), SIZES.start(), SIZES.end())
     })?;
     Ok(Arrival::new(time, port, size))
 }

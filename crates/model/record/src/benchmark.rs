@@ -14,11 +14,11 @@ mod invalid;
 mod self_test;
 
 pub use event::{
-    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, PortState, ResumedFrom,
-    SilentSize, SilentStream, StallEffect, TrialOutage,
+    BenchmarkEvent, BenchmarkEventKind, DeviceOutages, InvalidTrials, LinkRecovery, PortCondition, PortState,
+    ResumedFrom, SilentSize, SilentStream, StallEffect, TrialOutage,
 };
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
-pub use invalid::InvalidCause;
+pub use invalid::{DeviceAbsence, InvalidCause, InvalidTrial, PortRefusal, TesterStall, UncertainLoss};
 pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
 
 /// The name of the benchmark document's schema.
@@ -266,11 +266,8 @@ pub struct Trial {
     /// also count as lost, and belong to no stream.
     #[serde(default)]
     pub corrupted: u64,
-    /// Reason why the trial is invalid, as text; `null` if it is valid.
-    pub invalid: Option<String>,
-    /// Kind of this reason; `null` if the trial is valid, or if the document is from an older version.
-    #[serde(default)]
-    pub invalid_cause: Option<InvalidCause>,
+    /// Reason why the trial is invalid; `null` if it is valid.
+    pub invalid: Option<InvalidTrial>,
     /// Highest rate that the tester could send, frames per second, if below the requested rate; else `null`.
     #[serde(default)]
     pub tester_limit_pps: Option<f64>,
@@ -384,21 +381,6 @@ pub struct Gaps {
     pub share: Option<f64>,
     /// Longest gap, nanoseconds.
     pub longest_ns: Option<i64>,
-}
-
-/// Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
-/// them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
-/// frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceOutages {
-    /// Number of outages.
-    pub count: u64,
-    /// Total duration of the outages, nanoseconds.
-    pub sum_ns: i64,
-    /// Duration of the longest outage, nanoseconds.
-    pub longest_ns: i64,
-    /// Frames sent during the outages that did not arrive.
-    pub lost: u64,
 }
 
 /// Decisions of a policer on the frames of a trial, compared with a token bucket.

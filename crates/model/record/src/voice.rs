@@ -215,8 +215,10 @@ impl FromStr for Codec {
             let bits = match rate.map(str::parse::<Rate>).transpose() {
                 Ok(None) => codec.own,
                 Ok(Some(Rate::Bits(bits))) => bits,
-                Ok(Some(Rate::Packets(_))) => return Err(format!("{:?} has no rate in bits", shown(text))),
-                Err(error) => return Err(error.to_string()),
+                Ok(Some(Rate::Packets(_))) | Err(_) => {
+                    let example = Rate::Bits(codec.own);
+                    return Err(format!("{:?} has no rate in bits; write {base}:{example}", shown(text)));
+                }
             };
             let values = codec.published.iter().find(|(rate, ..)| *rate == bits);
             return Ok(Self {

@@ -100,7 +100,7 @@ fn calibration_packets_that_cannot_be_are_said_and_the_log_is_normalised_all_the
     std::fs::write(name("run.csv"), format!("sequence,size,sent_ns,received_ns\n{table}")).unwrap();
     for (more, told) in [
         (&["-c", "500"][..], "500 calibration packets are stated, and it has 100"),
-        (&["-c", "50", "-k", "0"], "no effect on the skew: with -k 0"),
+        (&["-c", "50", "-k", "0"], "are not used: with -k 0"),
     ] {
         let mut report = romer(["report", "--force", "--qtcp"]);
         let said = process::run(report.arg(name("q")).args(more).arg(name("run.csv"))).with_code(0).stderr;

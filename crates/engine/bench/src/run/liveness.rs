@@ -6,7 +6,7 @@ use romer_host::clock::monotonic_now;
 use romer_method::TrialRequest;
 use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
 use romer_record::benchmark::{
-    BenchmarkEventKind, InvalidCause, LinkRecovery, PortCondition, StallEffect, TrialOutage,
+    BenchmarkEventKind, DeviceAbsence, InvalidTrial, LinkRecovery, PortCondition, StallEffect, TrialOutage,
 };
 use romer_units::Duration;
 
@@ -210,8 +210,7 @@ impl<B: TestBed> Running<'_, B> {
         outage: TrialOutage,
     ) -> Result<(), BenchError> {
         self.event(BenchmarkEventKind::DeviceAway { from_ns: Some(silence.from.as_nanos()), outage })?;
-        let length = silence.length.as_secs_f64();
-        record.away(format!("the device forwarded nothing for {length:.1} s of the trial"));
+        record.away(DeviceAbsence::Silence { length_ns: silence.length.as_nanos() });
         self.case = None;
         Ok(())
     }
@@ -250,14 +249,15 @@ impl<B: TestBed> Running<'_, B> {
     ) -> Result<(), BenchError> {
         // What happens to the tester's ports on this host says nothing of the device.
         if let Some(fault) = self.bed.port_fault(self.options).filter(|fault| fault.state.is_of_host()) {
-            record.invalidate(InvalidCause::PortDown, fault.to_string());
+            let (port, after) = (fault.port.to_string(), Some(fault.state));
+            record.invalidate(InvalidTrial::PortDown { port, after });
             return Ok(());
         }
         if let Some(port) = &record.switched_off {
-            let why = format!("the tester's port {port} was switched off on this host during the trial");
+            let port = port.to_string();
             // That the trial is repeated is told by its cause alone.
-            self.event(BenchmarkEventKind::PortDownInTrial { invalid: why.clone() })?;
-            record.invalidate(InvalidCause::PortDown, why);
+            self.event(BenchmarkEventKind::PortDownInTrial { port: port.clone() })?;
+            record.invalidate(InvalidTrial::PortDown { port, after: None });
             self.case = None;
             return Ok(());
         }
@@ -281,7 +281,7 @@ impl<B: TestBed> Running<'_, B> {
                 from_ns: refused.map(Duration::as_nanos),
                 outage: TrialOutage::LinkLost { port: port.to_string(), link },
             })?;
-            record.away(format!("the link of {port} was lost during the trial"));
+            record.away(DeviceAbsence::LinkLost { port: port.to_string() });
             // Of one that forwarded again within the trial, it is told for how long it did not.
             let gone = tail.map(|tail| tail.from).or(refused).filter(|_| !is_back);
             self.gone_since = gone.map(|from| at + from.as_nanos());
@@ -346,7 +346,7 @@ impl<B: TestBed> Running<'_, B> {
         if probed.is_err() && !self.stop.load(Ordering::Acquire) {
             let from_ns = Some(from.as_nanos());
             self.event(BenchmarkEventKind::DeviceAway { from_ns, outage: TrialOutage::NotEnded })?;
-            record.away("the device stopped forwarding during the trial".into());
+            record.away(DeviceAbsence::NotEnded);
             self.gone_since = Some(at + from.as_nanos());
             self.case = None;
             return Ok(());

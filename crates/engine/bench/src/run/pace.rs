@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrials};
+use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrial, InvalidTrials};
 use romer_units::Duration;
 
 use crate::trial::TrialRecord;
@@ -35,7 +35,7 @@ impl Pacing {
     pub(super) fn ends(&mut self, forecast: Duration, took: Duration, record: &TrialRecord) {
         self.forecast += forecast;
         self.spent += took - std::mem::take(&mut self.proving);
-        match record.cause {
+        match record.invalid.as_ref().map(InvalidTrial::cause) {
             Some(InvalidCause::DeviceUnreachable | InvalidCause::DeviceStalled) => {}
             Some(cause) => *self.silent.entry(cause).or_default() += 1,
             None => {

@@ -1,7 +1,7 @@
 //! Whose loss it is: a tester that is starved before a sound device, a device that is overloaded before a sound tester, and
 //! both at once.
 
-use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrials};
+use romer_record::benchmark::{BenchmarkEventKind, InvalidCause, InvalidTrial, InvalidTrials};
 use romer_record::warning::BenchmarkWarning;
 
 use super::*;
@@ -47,7 +47,7 @@ fn a_load_that_left_at_once_after_a_long_standstill_is_not_the_one_asked_for() {
         run(asked, Simulated { stands_still: still, ..Simulated::with(carries(1.0, 10_000)) })
     };
     let document = stood(150, &sweep(&[0.5]));
-    let why = document.trials[0].invalid.as_deref().unwrap_or_default();
+    let why = why(&document.trials[0]);
     assert!(why.starts_with("tester stalled ") && why.contains(" in a trial of 1 s"), "{why}");
     assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
     let greatest = document.trials.last().unwrap().latency_ns.max.unwrap();
@@ -67,7 +67,7 @@ fn what_the_tester_dropped_unread_is_not_charged_to_the_device() {
     let trial = &document.trials[0];
     assert!(trial.lost > 400 && trial.lost == trial.tester_drops, "{trial:#?}");
     assert_eq!((trial.lost_by_tester, trial.lost_by_device), (trial.lost, Some([0, 0])));
-    let why = trial.invalid.as_deref().unwrap_or_default();
+    let why = why(trial);
     assert!(why.contains("itself; device loss 0 to 0"), "{why}");
     assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
 }
@@ -140,7 +140,7 @@ fn of_a_starved_tester_and_a_losing_device_the_devices_part_has_an_interval() {
     }
     assert_eq!(outside, 0);
     let worst = document.trials.iter().max_by_key(|trial| trial.lost).unwrap();
-    assert!(worst.lost_by_tester > 100 && worst.invalid.as_ref().is_some_and(|why| why.contains("stall")));
+    assert!(worst.lost_by_tester > 100 && why(worst).contains("stall"));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_burst_whose_end_leaves_late_proves_no_buffer() {
     };
     // The last 50 ms of it leave 50 ms after its end: what is before them is a burst of 422 frames less.
     let late = still(450, 550);
-    assert!(late.invalid.as_deref().is_some_and(|why| why.contains("sent late")), "{late:?}");
+    assert!(why(&late).contains("sent late"), "{late:?}");
     // In the middle it has to hold as much when that was made up for, and does.
     let middle = still(200, 250);
     assert_eq!((middle.lost, middle.invalid), (0, None));
@@ -237,14 +237,14 @@ fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_
     // ... and all that there is where the device is sound.
     let document = swept(carries(1.0, 20), 1_000.0, accounted(9_000.0, 100));
     let trial = &document.trials[0];
-    let why = trial.invalid.as_deref().unwrap_or_default();
-    assert!(why.contains("device loss 0 to ") && why.contains("without being counted"), "{why}");
+    let reason = why(trial);
+    assert!(reason.contains("device loss 0 to ") && reason.contains("without being counted"), "{reason}");
     assert_eq!(trial.lost_by_device.map(|[least, _]| least), Some(0));
     // At a rate at which it was not tested nothing is known, however gross.
     for ledger in [Vec::new(), accounted(5_000.0, 0)] {
         let document = swept(carries(0.4, 20), all, ledger);
         let trial = &document.trials[0];
-        assert!(trial.invalid.as_deref().is_some_and(|why| why.ends_with("the tester may have lost them")));
+        assert!(why(trial).ends_with("the tester may have lost them"));
         assert_eq!(trial.lost_by_device.map(|[least, _]| least), Some(0));
     }
     // A search knows the device's limit then, which lies above the proved rate.
@@ -267,7 +267,7 @@ fn lateness_alone_invalidates() {
         run(&BenchOptions { procedure: procedure.clone(), ..sweep(&[]) }, bed)
     };
     let late = behind(600);
-    let why = late.trials[0].invalid.as_deref().unwrap_or_default();
+    let why = why(&late.trials[0]);
     assert!(why.starts_with("tester stalled ") && late.trials.len() == 3, "{why}");
     assert!(behind(400).trials.iter().all(|trial| trial.invalid.is_none()));
 }
@@ -284,7 +284,8 @@ fn sweep_ends_early_at_the_testers_limit() {
     let causes = vec![InvalidTrials { cause: InvalidCause::TesterStalled, trials: 6 }];
     let limit = BenchmarkEventKind::TesterLimit { invalid: 6, trials: 6, causes, max_valid_pps: None };
     assert_eq!(document.events.last().map(|event| &event.kind), Some(&limit));
-    assert!(document.trials.iter().all(|trial| trial.invalid_cause == Some(InvalidCause::TesterStalled)));
+    let stalled = |trial: &Trial| matches!(trial.invalid, Some(InvalidTrial::TesterStalled { .. }));
+    assert!(document.trials.iter().all(stalled));
 }
 
 /// Where the tester stands still in every trial, one search goes down to the least load, and no other search follows.

@@ -145,7 +145,7 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let once = Simulated { absent, ..Simulated::with(strict(None)) };
     let document = of_classes(Discipline::Strict, once);
     assert_eq!((document.trials.len(), known(&document)), (2, vec![Some(true); 3]), "{document:#?}");
-    let why = document.trials[0].invalid.as_deref().unwrap();
+    let why = why(&document.trials[0]);
     assert!(why.starts_with("the device or its host stalled for 0.2"), "{why}");
     assert!(why.contains(" s of 1 s (once), which may be why"), "{why}");
     assert_eq!(codes(&document), ["device-stalled", "trial-repeated"], "{:?}", document.events);

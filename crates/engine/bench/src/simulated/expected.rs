@@ -36,7 +36,7 @@ fn declared_drop_holds() {
         document.outliers
     );
     for trial in &document.trials {
-        assert_eq!((trial.lost, trial.invalid.as_deref()), (0, None));
+        assert_eq!((trial.lost, &trial.invalid), (0, &None));
         let [offered, forwarded] = [trial.offered.frames, trial.forwarded.frames];
         let dropped = trial.per_stream[1].lost;
         assert!(dropped > 100 && offered == forwarded + dropped, "{offered} {forwarded} {dropped}");

@@ -42,6 +42,18 @@ impl ByteStream for Breaking {
     }
 }
 
+/// A token of a plain connection to `address`.
+fn resume_token(address: SocketAddr, heard: u64, most: u64) -> ResumeToken {
+    ResumeToken {
+        address,
+        from: Origin::default(),
+        channel: PeerChannel::plain(),
+        secret: [1; 16],
+        heard,
+        most,
+    }
+}
+
 /// A connection over which the same frame comes again and again, up to so many octets.
 #[derive(Debug)]
 struct Repeating {
@@ -174,7 +186,7 @@ fn flooded_resumptions_are_given_up() {
             let flood = UNKNOWN.repeat(1 << 12);
             while stream.write_all(&flood).is_ok() {}
         });
-        let way_on = ResumeToken { address, from: Origin::default(), secret: [1; 16], heard: 0, most: 0 };
+        let way_on = resume_token(address, 0, 0);
         let absent = Conversation::resume(&way_on, None, StdDuration::ZERO).unwrap_err();
         assert!(absent.why() == protocol_fault(ProtocolFault::TooMuch) && !absent.may_pass(), "{absent:?}");
     });
@@ -370,8 +382,7 @@ fn impossible_resumptions() {
                 stream.write_all(&bytes).unwrap();
                 let _ = stream.read(&mut [0; 4_096]);
             });
-            let way_on =
-                ResumeToken { address, from: Origin::default(), secret: [1; 16], heard: 3, most: 10 };
+            let way_on = resume_token(address, 3, 10);
             Conversation::resume(&way_on, None, StdDuration::ZERO)
         });
         match resumed {

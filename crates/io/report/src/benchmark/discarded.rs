@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_record::benchmark::{Benchmark, BenchmarkEvent, BenchmarkEventKind, InvalidCause, Trial};
 
-use super::event::invalid_cause;
+use super::invalid::invalid_cause;
 use crate::number::counted;
 
 /// The number of discarded trials, their causes, and how many of them were repeated. `None` if none was discarded.
@@ -12,10 +12,8 @@ pub fn discarded(document: &Benchmark) -> Option<String> {
     let (mut causes, mut repeated) = (BTreeMap::new(), 0_u64);
     let mut trials = document.trials.iter().peekable();
     while let Some(trial) = trials.next() {
-        if trial.invalid.is_none() {
-            continue;
-        }
-        *causes.entry(trial.invalid_cause).or_insert(0_u64) += 1;
+        let Some(invalid) = &trial.invalid else { continue };
+        *causes.entry(invalid.cause()).or_insert(0_u64) += 1;
         repeated += u64::from(trials.peek().is_some_and(|next| is_same(trial, next)));
     }
     let all: u64 = causes.values().sum();
@@ -25,12 +23,11 @@ pub fn discarded(document: &Benchmark) -> Option<String> {
     })
 }
 
-fn causes_text(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
-    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", invalid_cause);
+fn causes_text(causes: &BTreeMap<InvalidCause, u64>) -> String {
     if let [cause] = &causes.keys().collect::<Vec<_>>()[..] {
-        return name(cause).into();
+        return invalid_cause(**cause).into();
     }
-    let each = causes.iter().map(|(cause, count)| format!("{} {count}", name(cause)));
+    let each = causes.iter().map(|(cause, count)| format!("{} {count}", invalid_cause(*cause)));
     each.collect::<Vec<_>>().join(", ")
 }
 
@@ -54,36 +51,34 @@ pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::InvalidTrial;
+
     use super::*;
 
     /// Discarded trials are reported in one line, with number and causes.
     #[test]
     fn discarded_trials_are_one_line() {
-        let trial = |repeat, cause: Option<InvalidCause>| Trial {
-            repeat,
-            invalid: cause.map(|cause| invalid_cause(cause).into()),
-            invalid_cause: cause,
-            ..Trial::default()
-        };
-        let [stalled, dropped] = [InvalidCause::TesterStalled, InvalidCause::TesterDropped].map(Some);
-        let trials = [(0, stalled), (0, None), (1, stalled), (1, dropped), (1, None), (2, dropped)];
-        let trials = trials.into_iter().map(|(repeat, cause)| trial(repeat, cause)).collect();
+        let trial = |(repeat, invalid)| Trial { repeat, invalid, ..Trial::default() };
+        let slow = || Some(InvalidTrial::TesterSlow { sent_frames: 1, due_frames: 2, sent_pps: 1.0 });
+        let set = || Some(InvalidTrial::ClockSet);
+        let trials = [(0, slow()), (0, None), (1, slow()), (1, set()), (1, None), (2, set())];
+        let trials = trials.into_iter().map(trial).collect();
         let events_of = [
-            BenchmarkEventKind::TrialRepeated { invalid: String::new() },
+            BenchmarkEventKind::TrialRepeated { invalid: InvalidTrial::ClockSet },
             BenchmarkEventKind::ClockSet,
-            BenchmarkEventKind::TesterOverloaded { invalid: String::new() },
-            BenchmarkEventKind::PortDownInTrial { invalid: String::new() },
+            BenchmarkEventKind::TesterOverloaded { invalid: InvalidTrial::ClockSet },
+            BenchmarkEventKind::PortDownInTrial { port: "a".into() },
         ];
         let events_of = events_of.map(|kind| BenchmarkEvent { at_ns: 0, kind }).into();
         let document = Benchmark { trials, events: events_of, ..Benchmark::default() };
         assert_eq!(
             discarded(&document).as_deref(),
-            Some("4 of 6 trials discarded (tester stalled 2, tester dropped frames 2); 3 repeated")
+            Some("4 of 6 trials discarded (tester too slow 2, clock set 2); 3 repeated")
         );
         let told: Vec<&BenchmarkEventKind> = events(&document).map(|event| &event.kind).collect();
         assert_eq!(
             told,
-            [&BenchmarkEventKind::ClockSet, &BenchmarkEventKind::PortDownInTrial { invalid: String::new() }]
+            [&BenchmarkEventKind::ClockSet, &BenchmarkEventKind::PortDownInTrial { port: "a".into() }]
         );
     }
 }

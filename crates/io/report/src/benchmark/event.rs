@@ -1,11 +1,12 @@
 //! The events of a benchmark as text.
 
 use romer_record::benchmark::{
-    BenchmarkEvent, BenchmarkEventKind, InvalidCause, InvalidTrials, LinkRecovery, PortCondition, PortState,
-    ResumedFrom, SilentSize, SilentStream, StallEffect, TrialOutage,
+    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, PortState, ResumedFrom,
+    SilentSize, SilentStream, StallEffect, TrialOutage,
 };
 use romer_units::Duration;
 
+use super::invalid::{invalid_cause, switched_off};
 use crate::sentence::Text;
 
 impl Text for BenchmarkEvent {
@@ -37,9 +38,11 @@ impl Text for BenchmarkEventKind {
             Self::DeviceStalled { from_ns, length_ns, frames, effect } => {
                 stalled([*from_ns, *length_ns], *frames, effect)
             }
-            Self::DeviceUnsteady { invalid } => format!("trial discarded (inconclusive): {invalid}"),
+            Self::DeviceUnsteady { invalid } => {
+                format!("trial discarded (inconclusive): {}", invalid.text())
+            }
             Self::TesterOverloaded { invalid } => {
-                format!("trial discarded because of the tester (inconclusive): {invalid}")
+                format!("trial discarded because of the tester (inconclusive): {}", invalid.text())
             }
             Self::LinkLost { port, link, unsent_frames } => {
                 let and_so = match unsent_frames {
@@ -54,10 +57,10 @@ impl Text for BenchmarkEventKind {
             Self::StreamBack { stream } => format!("stream {stream}: its frames arrive again"),
             Self::SizeSilent(silent) => size_silent(silent),
             Self::PortDown { port } => format!("{}; waiting for it", port.text()),
-            Self::PortDownInTrial { invalid } => format!("a trial is invalid: {invalid}"),
+            Self::PortDownInTrial { port } => format!("a trial is invalid: {}", switched_off(port)),
             Self::PortUp { port } => format!("the tester's port {port} is up again"),
             Self::PortGone { port } => format!("{}; {}", port.text(), port_remedy(port)),
-            Self::TrialRepeated { invalid } => format!("trial repeated (inconclusive): {invalid}"),
+            Self::TrialRepeated { invalid } => format!("trial repeated (inconclusive): {}", invalid.text()),
             Self::TesterLimit { invalid, trials, causes, max_valid_pps } => {
                 tester_limit([*invalid, *trials], causes, *max_valid_pps)
             }
@@ -104,21 +107,6 @@ pub fn port_remedy(port: &PortCondition) -> String {
         PortState::NoCarrier => "connect it, and check that its other end is up".into(),
         PortState::Renamed { .. } => format!("restore its name with `{command}`"),
         PortState::Gone => format!("`{command}` lists the interfaces"),
-    }
-}
-
-/// The cause of an invalid trial in a few words, for lists.
-pub const fn invalid_cause(cause: InvalidCause) -> &'static str {
-    match cause {
-        InvalidCause::TesterStalled => "tester stalled",
-        InvalidCause::TesterDropped => "tester dropped frames",
-        InvalidCause::TesterSlow => "tester too slow",
-        InvalidCause::NotProven => "rate above the self-test",
-        InvalidCause::PortRefused => "port refused frames",
-        InvalidCause::PortDown => "port down",
-        InvalidCause::ClockSet => "clock set",
-        InvalidCause::DeviceUnreachable => "device stopped forwarding",
-        InvalidCause::DeviceStalled => "device stalled",
     }
 }
 
@@ -273,6 +261,8 @@ fn tester_limit(numbers: [u64; 2], causes: &[InvalidTrials], max_valid_pps: Opti
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::InvalidCause;
+
     use super::*;
 
     fn condition(state: PortState, command: Option<&str>) -> PortCondition {

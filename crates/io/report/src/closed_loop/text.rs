@@ -126,7 +126,7 @@ pub(super) fn words(verdict: LoopVerdict, figures: &[LoopFigure]) -> String {
             )
         }
         LoopVerdict::Undecided if figures.iter().all(|figure| figure.result.is_none()) => {
-            "undecided: no figure is known of both runs".into()
+            "undecided: no figure is known for both runs".into()
         }
         LoopVerdict::Undecided => {
             let late = list(&is_late);

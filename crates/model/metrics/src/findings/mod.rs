@@ -144,6 +144,8 @@ fn of_way(
     let (steps, repeating) = periodic_plateaus::steps(&series, &found);
     found.extend(repeating);
     found.extend(steps::changes(&series, singletons, steps));
+    // The search for repeated losses takes as much memory again.
+    drop(series);
     found.extend(duplicate_bursts::bursts(singletons));
     found.extend(losses(singletons));
     found.extend(coalescing::coalesced(singletons));

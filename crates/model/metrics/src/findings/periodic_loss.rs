@@ -32,18 +32,22 @@ pub(super) fn losses(
     if rows.len() < FEWEST || !rows.iter().any(|(_, is_lost)| *is_lost) {
         return Vec::new();
     }
-    let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
-    let middle = gaps.len() / 2;
-    let interval = *gaps.select_nth_unstable(middle).1;
-    let begins = |place: usize| rows[place].1 && !(place > 0 && rows[place - 1].1);
+    let interval = {
+        let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
+        let middle = gaps.len() / 2;
+        *gaps.select_nth_unstable(middle).1
+    };
+    let at = rows.iter().map(|(at, _)| at.saturating_sub(first).value()).collect();
+    let is_lost: Vec<bool> = rows.into_iter().map(|(_, is_lost)| is_lost).collect();
+    let begins = |place: usize| is_lost[place] && !(place > 0 && is_lost[place - 1]);
     let series = DelaySeries {
-        at: rows.iter().map(|(at, _)| at.saturating_sub(first).value()).collect(),
-        delay: (0..rows.len()).map(|place| f64::from(u8::from(begins(place)))).collect(),
+        at,
+        delay: (0..is_lost.len()).map(|place| f64::from(u8::from(begins(place)))).collect(),
         interval: interval.value(),
         ..DelaySeries::default()
     };
     let each = repeated(&series).into_iter().map(|found| {
-        let length = |hit: &usize| rows[*hit..].iter().take_while(|(_, is_lost)| *is_lost).count();
+        let length = |hit: &usize| is_lost[*hit..].iter().take_while(|lost| **lost).count();
         let packets: usize = found.hits.iter().map(length).sum();
         UndirectedFinding {
             at: None,

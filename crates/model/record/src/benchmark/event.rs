@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::invalid::InvalidCause;
+use super::invalid::{InvalidCause, InvalidTrial};
 
 /// An event during a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +134,21 @@ pub enum StallEffect {
     },
 }
 
+/// Outages of the device in a trial. Long: at least 0.1 s in which at least 50 frames were sent and none of
+/// them arrived, or nothing arrived. Short, up to five: at least 1 % of the trial in which at least ten
+/// frames were sent and nothing arrived, and at least five times the transmission time of the largest frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceOutages {
+    /// Number of outages.
+    pub count: u64,
+    /// Total duration of the outages, nanoseconds.
+    pub sum_ns: i64,
+    /// Duration of the longest outage, nanoseconds.
+    pub longest_ns: i64,
+    /// Frames sent during the outages that did not arrive.
+    pub lost: u64,
+}
+
 /// The last stored state of a benchmark that was continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -254,8 +269,8 @@ BenchmarkEventKind {
     },
     /// A trial stays invalid because of the device, although it was repeated.
     Warning DeviceUnsteady {
-        /// Text of `invalid` of the trial.
-        invalid: String,
+        /// `invalid` of the trial.
+        invalid: InvalidTrial,
     },
     /// A reset took down the link of a port of the tester.
     Note LinkLost {
@@ -284,8 +299,8 @@ BenchmarkEventKind {
     },
     /// A port of the tester was disabled on this host within a trial, which is invalid.
     Warning PortDownInTrial {
-        /// Text of `invalid` of the trial.
-        invalid: String,
+        /// The port.
+        port: String,
     },
     /// A port of the tester is enabled again.
     Note PortUp {
@@ -300,13 +315,13 @@ BenchmarkEventKind {
     },
     /// A trial is repeated because it is invalid.
     Note TrialRepeated {
-        /// Text of `invalid` of the trial.
-        invalid: String,
+        /// `invalid` of the trial.
+        invalid: InvalidTrial,
     },
     /// A trial stays invalid because of the tester, although it was repeated.
     Warning TesterOverloaded {
-        /// Text of `invalid` of the trial.
-        invalid: String,
+        /// `invalid` of the trial.
+        invalid: InvalidTrial,
     },
     /// The benchmark ended early, because too many trials were invalid because of the tester.
     Error TesterLimit {
