@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Target;
 use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, StreamOptions};
 use romer_record::Exit;
-use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopVerdict};
+use romer_record::closed_loop::{ClosedLoop, LoopVerdict};
+use romer_record::warning::ComparisonWarning;
 use romer_report::escape;
 use romer_store::{Location, Runs};
 use romer_traffic::Trace;
@@ -109,7 +111,8 @@ fn options(
 
 /// The part on the lab's first host: measures `target` by the plan of `run`, into `out`.
 fn measure_again(arguments: &LoopArgs, run: &Path, target: &Target, out: &Path) -> Result<Exit, Failure> {
-    let options = plan(&PathRun::read(run, arguments.stream_number)?, target, out)?;
+    let plan = plan(&PathRun::read(run, arguments.stream_number)?, target, out)?;
+    let options = MeasureOptions { threads: ThreadOptions::in_lab(), ..plan };
     let interrupted = signals::interruption()?;
     exit_code(&with_progress(&arguments.output, false, &options, &interrupted, None)?.0)
 }
@@ -145,9 +148,9 @@ fn close(
     output::write_json(arguments.output.json.as_deref(), &closed, arguments.output.force)?;
     match (arguments.limit, closed.verdict) {
         (None, _) | (Some(LoopLimit::Fidelity), LoopVerdict::Reproduced) => Ok(Exit::Success),
-        (Some(LoopLimit::Fidelity), verdict) => Err(Failure::with_exit(
+        (Some(LoopLimit::Fidelity), _) => Err(Failure::with_exit(
             Exit::LimitFailed,
-            format!("the limit failed (--limit fidelity): {}", failed(verdict, &closed.directions)),
+            format!("the limit failed (--limit fidelity): {}", failed(&closed)),
         )),
     }
 }
@@ -159,11 +162,19 @@ pub(crate) fn text(closed: &ClosedLoop, folder: &LoopFolder, color: Color) -> St
 }
 
 /// Why the limit on the verdict does not hold.
-fn failed(verdict: LoopVerdict, directions: &[LoopDirection]) -> String {
-    let those = directions.iter().filter(|direction| direction.verdict == verdict);
+fn failed(closed: &ClosedLoop) -> String {
+    let verdict = closed.verdict;
+    let those = closed.directions.iter().filter(|direction| direction.verdict == verdict);
     let names: Vec<&str> = those.map(|direction| direction.direction.as_str()).collect();
     let names = names.join(", ").replace('_', " ");
+    let is_late =
+        closed.warnings.iter().any(|warning| matches!(warning, ComparisonWarning::EmulatorLate { .. }));
     match verdict {
+        LoopVerdict::Undecided if is_late => {
+            format!(
+                "the emulator was late, which leaves the verdict open ({names}); repeat it on an idle machine"
+            )
+        }
         LoopVerdict::Undecided => format!("the run is too short for a verdict ({names}); measure longer"),
         LoopVerdict::Reproduced | LoopVerdict::NotReproduced => {
             format!("the emulation does not reproduce the path ({names}); see the figures marked \"differs\"")

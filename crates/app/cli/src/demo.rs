@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Target;
 use romer_loop::{FAR, LabPath, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::ClosedLoop;
 use romer_record::document::{DEMO, Demo, DemoLoop, MEASUREMENT, Measurements, ProbeDirection};
-use romer_record::emulation::Emulation;
-use romer_record::fidelity::Fidelity;
+use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_record::fidelity::{Fidelity, FidelityVerdict};
+use romer_record::warning::FidelityWarning;
 use romer_report::text::wrap;
+use romer_report::warning::Text;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, counted};
 
@@ -69,8 +72,12 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     let exit = path.measure(options, &interrupted, |_| {})?;
     path.end_emulation();
     // Where the measurement failed it has said why.
-    let Some(measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
+    let Some(mut measured) = scratch.read::<Measured>(MEASURED) else { return Ok(exit) };
     let emulation: Option<Emulation> = scratch.read(EMULATED);
+    if let Some(emulation) = &emulation {
+        let late = late_directions(&measured.comparison, emulation);
+        measured.comparison.warnings.extend(late);
+    }
     let is_silent = arguments.output.quiet || arguments.output.json_to_stdout();
     if !is_silent {
         output::print_summary(&comparison_text(arguments, &measured, emulation.as_ref()));
@@ -79,7 +86,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
         say(
             "4. Closed loop: the stream of one packet every 20 ms is modelled, emulated, and measured again (romer loop).",
         );
-        close(arguments, &mut path, &measured.folder, &interrupted)
+        close(arguments, &mut path, &measured.folder, emulation.as_ref(), &interrupted)
     });
     let closed_loop = match &closed {
         Some(Ok(Ok((closed, folder)))) => Some(demo_loop(closed, folder)),
@@ -110,11 +117,16 @@ fn close(
     arguments: &DemoArgs,
     lab: &mut LabPath,
     run: &Path,
+    emulation: Option<&Emulation>,
     interrupted: &AtomicBool,
 ) -> Result<Result<(ClosedLoop, LoopFolder), Exit>, Failure> {
     let beside = arguments.keep.out.is_some().then(|| loop_folder(run));
     let folder = closed_loop::make_folder(beside.as_deref(), arguments.output.force, "demo")?;
     let path = PathRun::read(run, LOOP_STREAM)?;
+    let path = match emulation {
+        Some(emulation) => path.with_emulation(emulation),
+        None => path,
+    };
     let talk = Talk::Terminal { quiet: arguments.output.quiet };
     let closed = romer_loop::close(lab, &folder, &path, talk, &mut (), interrupted)?;
     Ok(closed.map(|closed| (closed, folder)))
@@ -149,6 +161,10 @@ fn comparison_text(arguments: &DemoArgs, measured: &Measured, emulation: Option<
         "\nRequested vs. measured:\n\n{}",
         romer_report::fidelity::verdicts(&measured.comparison, &style)
     );
+    let is_late = |warning: &&FidelityWarning| matches!(warning, FidelityWarning::EmulatorLate { .. });
+    for warning in measured.comparison.warnings.iter().filter(is_late) {
+        text.push_str(&(wrap(&format!("Note: {}", warning.text()), style.width).join("\n") + "\n"));
+    }
     if let Some(emulation) = emulation {
         text.push_str(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
     }
@@ -156,6 +172,24 @@ fn comparison_text(arguments: &DemoArgs, measured: &Measured, emulation: Option<
         text.push_str(&format!("\nReport: {}\n", romer_report::escape::path(&page)));
     }
     text + "\n"
+}
+
+/// A note for each direction that differs from the scenario while the emulator was late by more than the allowance for 1 % of the packets.
+fn late_directions(comparison: &Fidelity, emulation: &Emulation) -> Vec<FidelityWarning> {
+    let allowed = 1e9 * AROUND.as_secs_f64();
+    let directions = [
+        (ProbeDirection::Forward, "forward", &emulation.a_to_b),
+        (ProbeDirection::Reverse, "reverse", &emulation.b_to_a),
+    ];
+    let note = |(direction, name, counts): (ProbeDirection, &str, &EmulatedDirection)| {
+        let differs = comparison
+            .directions
+            .iter()
+            .any(|one| one.direction == name && one.verdict == FidelityVerdict::Differs);
+        let late_ns = counts.delay_error_ns.p99.filter(|late| differs && *late > allowed)?;
+        Some(FidelityWarning::EmulatorLate { direction, late_ns })
+    };
+    directions.into_iter().filter_map(note).collect()
 }
 
 /// The loop, as the document has it.
@@ -212,6 +246,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         dscp: Dscp::EF,
         report: true,
         comment: Some("demonstration between two hosts on this machine".into()),
+        threads: ThreadOptions::in_lab(),
         ..MeasureOptions::new(streams, command, location)
     };
     let interrupted = signals::interruption()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use romer_endpoint::ThreadOptions;
 use romer_endpoint::tls::ResponderChannelOptions;
 use romer_endpoint::tls::pairing::PairingNews;
 use romer_host::service_manager::{InheritedSockets, ServiceManager};
@@ -81,7 +82,11 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         card_stamps: arguments.stamp == StampPlace::Nic,
         allow: arguments.allow.clone(),
         rate: arguments.rate,
-        threads: arguments.threads.into(),
+        threads: if arguments.realtime_if_permitted {
+            ThreadOptions::in_lab()
+        } else {
+            arguments.threads.into()
+        },
         key: key(arguments.key_file.as_deref(), arguments.quiet)?,
         stateful: arguments.stateful,
         sessions: arguments.sessions,

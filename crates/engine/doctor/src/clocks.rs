@@ -130,8 +130,9 @@ fn daemon_names(running: &[SyncDaemon]) -> String {
     list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
-/// The source of the clock, its state, and the bound of its error that a measurement uses.
-fn sources(stated: &document::ClockSync) -> String {
+/// The source of the clock, its state, and the bound of its error that a measurement uses. `steers`: whether chronyd steers the clock,
+/// where that is known.
+fn sources(stated: &document::ClockSync, steers: Option<bool>) -> String {
     let mut sentences = Vec::new();
     if let Some(chrony) = &stated.chrony {
         let reference = if chrony.stratum == 0 { "no reference" } else { chrony.reference.as_str() };
@@ -147,9 +148,18 @@ fn sources(stated: &document::ClockSync) -> String {
         let sources = if pps.sources.is_empty() { "none".into() } else { terminal(&pps.sources.join(", ")) };
         sentences.push(format!("Pulse per second: {sources}; it {disciplines} the kernel's clock."));
     }
-    sentences.push(match stated.error_bound_ns() {
-        Some(bound) => format!("Bound of its error: {}.", Duration::from_nanos(bound).rounded()),
-        None => "No daemon states a bound of its error.".into(),
+    let bound = |nanos: i64| Duration::from_nanos(nanos).rounded();
+    sentences.push(match (stated.error_bound_ns(), stated.unconfirmed_bound_ns()) {
+        (Some(stated), _) => format!("Bound of its error: {}.", bound(stated)),
+        (None, Some(unconfirmed)) if steers == Some(false) => format!(
+            "chronyd states a bound of {}, but of a clock that it does not steer (-x). Measurements do not use it.",
+            bound(unconfirmed)
+        ),
+        (None, Some(unconfirmed)) => format!(
+            "chronyd states a bound of {}, but does not report the clock to the kernel as synchronised. Measurements do not use it.",
+            bound(unconfirmed)
+        ),
+        (None, None) => "No daemon states a bound of its error.".into(),
     });
     sentences.join(" ")
 }
@@ -159,6 +169,7 @@ pub(crate) fn synchronisation(
     sync: Result<ClockSync, HostError>,
     running: &[SyncDaemon],
     stated: &document::ClockSync,
+    steers: Option<bool>,
     source: SyncSource,
     rights: &Rights,
 ) -> DoctorFinding {
@@ -169,7 +180,7 @@ pub(crate) fn synchronisation(
         Err(error) => return unknown(SYNC, &error, DRIFT),
     };
     let bound = sync.maximum_error.rounded();
-    let sources = sources(stated);
+    let sources = sources(stated, steers);
     let by = if running.is_empty() { String::new() } else { format!(" (by {})", daemon_names(running)) };
     let finding = if !sync.synchronised {
         let (found, fix) = match running.first() {
@@ -178,10 +189,19 @@ pub(crate) fn synchronisation(
                     "The kernel reports the clock as unsynchronised, although {} is running. {sources}",
                     daemon_names(running)
                 ),
-                format!(
-                    "Check the status of {}: it may have no server yet, or no permission to set the clock.",
-                    first.name()
-                ),
+                match (stated.unconfirmed_bound_ns(), steers) {
+                    (Some(_), Some(false)) => {
+                        "Start chronyd without -x, or let another daemon steer the clock.".to_owned()
+                    }
+                    (Some(_), _) => {
+                        "Add `rtcsync` to chrony.conf. If chronyd runs with -x, it does not steer the clock: start it without."
+                            .to_owned()
+                    }
+                    (None, _) => format!(
+                        "Check the status of {}: it may have no server yet, or no permission to set the clock.",
+                        first.name()
+                    ),
+                },
             ),
             None => ("The kernel reports the clock as unsynchronised.".to_owned(), source.fix(rights)),
         };
@@ -211,6 +231,8 @@ pub(crate) fn synchronisation(
         .value("sync_daemons", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
         .value("reference", stated.reference().map(str::to_owned))
         .value("error_bound_ns", stated.error_bound_ns())
+        .value("unconfirmed_bound_ns", stated.unconfirmed_bound_ns())
+        .value("chronyd_steers", steers)
 }
 
 /// What the kernel's release means.
@@ -322,7 +344,8 @@ mod tests {
             })
         };
         let nothing = document::ClockSync::default();
-        let judge = |sync| synchronisation(sync, &[], &nothing, SyncSource::Systemd, &Rights::of_anybody());
+        let judge =
+            |sync| synchronisation(sync, &[], &nothing, None, SyncSource::Systemd, &Rights::of_anybody());
         assert_eq!(judge(sync(true, 300)).verdict, CheckVerdict::Good);
         assert_eq!(judge(sync(true, 30_000)).verdict, CheckVerdict::Limited);
         let off = judge(sync(false, 16_000_000));
@@ -344,7 +367,7 @@ mod tests {
         };
         let running = [SyncDaemon::Chrony];
         let kept =
-            |sync| synchronisation(sync, &running, &stated, SyncSource::Systemd, &Rights::of_anybody());
+            |sync| synchronisation(sync, &running, &stated, None, SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
         let found = kept(sync(true, 300)).observed;
         assert!(found.contains("synchronised (by chronyd)"), "{found}");
@@ -352,6 +375,24 @@ mod tests {
             found.ends_with("chronyd follows 192.0.2.1 (stratum 3). Bound of its error: 2.00 ms."),
             "{found}"
         );
+        // A daemon that leaves the clock alone states a bound of its own time.
+        let left = document::ClockSync { synchronised: Some(false), ..stated.clone() };
+        let judge = |steers| {
+            let rights = Rights::of_anybody();
+            synchronisation(sync(false, 16_000_000), &running, &left, steers, SyncSource::Systemd, &rights)
+        };
+        let unsteered = judge(Some(false));
+        assert!(
+            unsteered.observed.contains("a bound of 2.00 ms, but of a clock that it does not steer (-x)"),
+            "{unsteered:?}"
+        );
+        assert_eq!(unsteered.values["unconfirmed_bound_ns"], 2_000_000);
+        assert!(unsteered.fix.unwrap().starts_with("Start chronyd without -x"));
+        for steers in [None, Some(true)] {
+            let found = judge(steers);
+            assert!(found.observed.contains("does not report the clock to the kernel"), "{found:?}");
+            assert!(found.fix.unwrap().starts_with("Add `rtcsync`"));
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
             host_info::clock_sync(),
             &sync::sync_daemons().unwrap_or_default(),
             &clock_sync(),
+            sync::chronyd_steers(),
             clocks::SyncSource::find(),
             &rights,
         ),

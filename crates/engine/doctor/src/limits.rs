@@ -4,7 +4,9 @@ use std::path::Path;
 
 use romer_host::HostError;
 use romer_host::host_info::Capability;
-use romer_host::thread::{LockedMemory, Policy, PolicyError, lock_limit, realtime_limit, usable_cpus};
+use romer_host::thread::{
+    LockedMemory, Policy, PolicyError, RealTime, lock_limit, realtime_limit, usable_cpus,
+};
 use romer_record::document::DoctorFinding;
 use romer_units::Duration;
 
@@ -21,7 +23,7 @@ const SLOW_WAKE: Duration = Duration::from_micros(50);
 
 /// Tries a thread in real time.
 pub(crate) fn try_realtime() -> Result<(), PolicyError> {
-    Policy { cpu: None, realtime: true }.check()
+    Policy { cpu: None, realtime: RealTime::Required }.check()
 }
 
 /// What came of it means this.
@@ -35,7 +37,7 @@ pub(crate) fn realtime(
         Ok(()) => good(
             REALTIME,
             "Real-time scheduling (SCHED_FIFO) is available.",
-            "The sending thread uses it by default, with --realtime also the receiving threads.",
+            "The sending thread and the emulator use it by default, with --realtime also the receiving threads.",
         ),
         Err(error) => limited(
             REALTIME,

@@ -258,6 +258,21 @@ fn a_rate_is_found_again() {
     assert!((carried / rate - 1.0).abs() < 0.01, "{carried} bit/s of {rate}");
 }
 
+/// The base delay of a rate is known from absolute delays alone: relative to the minimum it would be negative.
+#[test]
+fn relative_delays_have_no_base() {
+    let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
+        [a_to_b.rate]\nlimit = \"5Mbit\"\nlayer = \"l3\"\nqueue = { bytes = \"128KiB\" }\n";
+    let singletons = run_frames(crate::read_scenario(text, "s").unwrap().scenario.config, &pairs());
+    for absolute in [true, false] {
+        let source = FitInput { absolute, ..input(&singletons, ModelKind::Models) };
+        let fitted = fitted_from(&source);
+        let names: Vec<&str> = fitted.directions[0].parameters.iter().map(|one| one.name.as_str()).collect();
+        assert!(names.contains(&"bottleneck.rate_bit_per_s"), "{names:?}");
+        assert_eq!(names.contains(&"bottleneck.base_ns"), absolute, "{names:?}");
+    }
+}
+
 /// Where no family reproduces the delays before a rate, the best one stays, and its checks fail: a trace would have no rate.
 #[test]
 fn a_rate_is_kept_where_models_fail() {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
-use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, PolicyRun, Role};
+use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, PolicyRun, RealTime, Role};
 use romer_host::{HostError, control_group};
 use romer_record::note::Notice;
 use romer_units::Duration;
@@ -27,6 +27,14 @@ pub struct ThreadOptions {
     pub lock_memory: bool,
     /// Have the interrupts of all interfaces that are up go to this processor meanwhile.
     pub irq_cpu: Option<u16>,
+}
+
+impl ThreadOptions {
+    /// Those of an end in a lab of this machine: real time where it is permitted. Both ends, the emulator and all other programs of the
+    /// machine share its processors.
+    pub fn in_lab() -> Self {
+        Self { policy: Policy { cpu: None, realtime: RealTime::IfPermitted }, ..Self::default() }
+    }
 }
 
 /// What holds until it is dropped.
@@ -155,7 +163,7 @@ mod tests {
     /// A missing processor is an error of the environment, stated in one line.
     #[test]
     fn missing_processor_is_environment_error() {
-        let policy = Policy { cpu: Some(1_023), realtime: false };
+        let policy = Policy { cpu: Some(1_023), ..Policy::default() };
         let error = ThreadOptions { policy, ..ThreadOptions::default() }.prepare().unwrap_err();
         assert_eq!(error.exit(), Exit::Environment);
         let text = error.to_string();

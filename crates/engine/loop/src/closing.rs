@@ -17,7 +17,7 @@ use romer_record::Exit;
 use romer_record::closed_loop::ClosedLoop;
 use romer_record::emulation::{EmulatedPacket, Emulation};
 use romer_record::manifest::Stream;
-use romer_report::closed_loop::{EmulatedModel, closed_loop, page};
+use romer_report::closed_loop::{EmulatedModel, EmulatorLateness, closed_loop, page};
 use romer_report::comparison::Subject;
 use romer_store::{Location, untrusted};
 use romer_traffic::Trace;
@@ -84,6 +84,7 @@ pub struct PathRun {
     number: u16,
     manifest: Stream,
     stream: Evaluated,
+    lateness: EmulatorLateness,
 }
 
 impl PathRun {
@@ -98,7 +99,14 @@ impl PathRun {
             return Err(LoopError::NoStream { number, count: streams.len() });
         };
         let manifest = manifest.clone();
-        Ok(Self { folder: folder.into(), number, manifest, stream: streams.swap_remove(place) })
+        let stream = streams.swap_remove(place);
+        Ok(Self { folder: folder.into(), number, manifest, stream, lateness: EmulatorLateness::default() })
+    }
+
+    /// A stream whose path was an emulation on this host, whose port a received the forward packets.
+    #[must_use]
+    pub fn with_emulation(self, emulation: &Emulation) -> Self {
+        Self { lateness: EmulatorLateness::from_emulation(emulation), ..self }
     }
 
     /// The folder of the run.
@@ -237,10 +245,14 @@ fn compare(folder: &LoopFolder, path: &PathRun, fitted: Fitted) -> Result<Closed
     let model = EmulatedModel {
         scenario: fitted.text,
         stream: path.number,
-        seed: emulation.map(|emulation| emulation.seed),
+        seed: emulation.as_ref().map(|emulation| emulation.seed),
         model: fitted.directions,
         warnings: fitted.warnings,
         emulator_delay_ns: emulator_delays(&folder.samples()),
+        lateness: [
+            path.lateness.clone(),
+            emulation.as_ref().map(EmulatorLateness::from_emulation).unwrap_or_default(),
+        ],
     };
     let name = match path.folder.strip_prefix(folder.folder()) {
         Ok(within) => within.to_string_lossy(),

@@ -43,7 +43,7 @@ impl LabPath {
         let mut responder = lab.lab().command(Host::B, &program)?;
         let listen = format!("{FAR}:862");
         // Both ends are on this machine, and the measurement in the lab has a plain control channel.
-        responder.args(["respond", "--insecure", "--listen", &listen]);
+        responder.args(["respond", "--insecure", "--realtime-if-permitted", "--listen", &listen]);
         let responder = ready(responder).ok_or(LoopError::NotReady {
             role: "responder",
             command,

@@ -5,17 +5,22 @@ mod common;
 
 use common::{Made, Path, bad, good, hostile, make};
 use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopFigure, LoopResult, LoopVerdict};
-use romer_record::document::DelayKind;
-use romer_record::warning::ModelWarning;
-use romer_report::closed_loop::{EmulatedModel, closed_loop, page, text};
+use romer_record::document::{DelayKind, Summary};
+use romer_record::warning::{Compared, ComparisonWarning, ModelWarning};
+use romer_report::closed_loop::{EmulatedModel, EmulatorLateness, closed_loop, page, text};
 use romer_report::comparison::Subject;
 use romer_report::text::TextStyle;
+use romer_report::warning::Text;
 
 fn subject<'a>(name: &'a str, made: &'a Made) -> Subject<'a> {
     Subject { name, stream: made.stream() }
 }
 
 fn compared(path: &Made, emulation: &Made) -> ClosedLoop {
+    compared_with(path, emulation, <[EmulatorLateness; 2]>::default())
+}
+
+fn compared_with(path: &Made, emulation: &Made, lateness: [EmulatorLateness; 2]) -> ClosedLoop {
     let emulated = EmulatedModel {
         scenario: "a_to_b.delay.fixed = \"14ms\"\n".into(),
         stream: 0,
@@ -23,6 +28,7 @@ fn compared(path: &Made, emulation: &Made) -> ClosedLoop {
         model: Vec::new(),
         warnings: vec![ModelWarning::DelaysRelative],
         emulator_delay_ns: [Some(40_000.0), None],
+        lateness,
     };
     closed_loop(&subject("path", path), &subject("emulated", emulation), emulated).unwrap()
 }
@@ -81,6 +87,49 @@ fn a_longer_emulation_differs() {
     assert!(forward.text.starts_with("not reproduced: delay mean +5.00"), "{}", forward.text);
     assert!(!forward.text.contains("loss"), "{}", forward.text);
     assert_eq!(found.directions[1].verdict, LoopVerdict::Reproduced, "{:?}", found.directions[1]);
+}
+
+/// An emulation that is 5 ms longer than its path is undecided where its emulator was late by as much, and a note says what to do.
+#[test]
+fn late_emulators_leave_the_verdict_open() {
+    let path = make(&good());
+    let emulation = make(&Path { base_ns: [5_052_000.0, 58_000.0], ..good() });
+    let late = |nanos: f64| {
+        let error = Summary {
+            count: 100,
+            mean: Some(nanos),
+            median: Some(nanos),
+            p95: Some(nanos),
+            p99: Some(nanos),
+            ..Summary::default()
+        };
+        EmulatorLateness([Some(error), None])
+    };
+    let found = compared_with(&path, &emulation, [EmulatorLateness::default(), late(4.7e6)]);
+    assert_eq!(found.verdict, LoopVerdict::Undecided);
+    let forward = &found.directions[0];
+    assert_eq!(figure(forward, "delay_ns.mean").result, Some(LoopResult::Undecided));
+    assert_eq!(figure(forward, "delay_ns.mean").emulator_late_ns, Some(4.7e6));
+    assert!(forward.text.starts_with("undecided, beyond the limits by no more than the emulator was late"));
+    let is_note = |warning: &&ComparisonWarning| {
+        matches!(warning, ComparisonWarning::EmulatorLate { measurement: Compared::B, .. })
+    };
+    assert!(
+        found.warnings.iter().find(is_note).is_some_and(|note| note.text().contains("on an idle machine"))
+    );
+    let style = TextStyle { color: false, unicode: true, width: 100 };
+    assert!(
+        text(&found, &style)
+            .starts_with("Undecided: the emulation differs from the path, but the emulator was late")
+    );
+    // An emulator that was late by less does not explain it, nor does a late emulator of the path.
+    for lateness in [[EmulatorLateness::default(), late(0.5e6)], [late(4.7e6), EmulatorLateness::default()]] {
+        assert_eq!(compared_with(&path, &emulation, lateness).verdict, LoopVerdict::NotReproduced);
+    }
+    // What the path's own emulator was late is missing in the emulation of its model.
+    let shorter = compared_with(&emulation, &path, [late(4.7e6), EmulatorLateness::default()]);
+    assert_eq!(shorter.verdict, LoopVerdict::Undecided);
+    assert!(shorter.warnings.iter().any(|note| note.text().starts_with("the emulator of the path was late")));
 }
 
 /// Where the clock offset of the path is unknown, both are compared above their minimum, and that is said.

@@ -112,14 +112,30 @@ pub struct Symmetry {
     pub passed: bool,
 }
 
+/// The name of the schema of `romer calibrate --common-event FILE FILE`.
+pub const COMMON_EVENTS: &str = "romer/common-events/1";
+
+/// Comparison of two clocks by common events (`romer calibrate --common-event FILE FILE`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonEvents {
+    /// `romer/common-events/1`.
+    pub schema: String,
+    /// The file of the first host and the file of the second host, as given.
+    pub files: [String; 2],
+    /// The result.
+    pub clocks: ClockDifference,
+    /// Whether the median difference is within the sum of both bounds; `null` if a host states no bound.
+    pub within_bounds: Option<bool>,
+}
+
 /// Difference of the clocks of two hosts, by events that both stamped (Hershberger 2005, section 2.5.4).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockDifference {
     /// Clock of the second host minus that of the first, nanoseconds.
     pub difference_ns: Summary,
     /// Events that only the first host stamped, and only the second.
     pub unmatched: [u64; 2],
-    /// Largest bound of the error of each clock by its host, nanoseconds; `None` if it stated none at some event.
+    /// Largest bound of the error of each clock by its host, nanoseconds; `null` if it stated none at some event.
     pub bounds_ns: [Option<i64>; 2],
 }
 

@@ -46,7 +46,7 @@ pub struct ClosedLoop {
 pub enum LoopVerdict {
     /// Every figure that is judged is within its tolerance, or within the repeatability of the path.
     Reproduced,
-    /// No figure differs, but some are beyond both, perhaps by chance.
+    /// No figure differs, but some are beyond both, perhaps by chance or because the emulator was late.
     Undecided,
     /// A figure differs.
     NotReproduced,
@@ -100,6 +100,13 @@ pub struct LoopFigure {
     /// Minimum detectable difference: a true difference of this size is beyond both limits in 95 of 100 loops of this length. `null` if
     /// `repeatability` is unknown or the figure is not judged.
     pub detectable: Option<f64>,
+    /// How much the late departures of the emulator may change the figure, nanoseconds: the mean or the quantile of its error, by the
+    /// figure. `null` if unknown, and for figures other than delays.
+    #[serde(default)]
+    pub emulator_late_ns: Option<f64>,
+    /// The same of the emulator of the path, if the path is an emulation on this host (`romer demo`).
+    #[serde(default)]
+    pub path_late_ns: Option<f64>,
     /// Result of the comparison; `null`: the figure is not judged.
     pub result: Option<LoopResult>,
 }
@@ -110,9 +117,10 @@ pub struct LoopFigure {
 pub enum LoopResult {
     /// The difference is within the tolerance, or within the repeatability.
     Within,
-    /// The difference is beyond both. It has no interval, or one that includes 0.
+    /// The difference is beyond both. It has no interval, or one that includes 0, or it exceeds them by no more than the emulator was
+    /// late.
     Undecided,
-    /// The difference is beyond both, and its interval excludes 0.
+    /// The difference is beyond both, its interval excludes 0, and the emulator was not late by as much.
     Differs,
 }
 

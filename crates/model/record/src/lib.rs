@@ -66,6 +66,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("benchmark-plan", schemars::schema_for!(benchmark::BenchmarkPlan)),
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("clock-proof", schemars::schema_for!(clock_proof::ClockProof)),
+        ("common-events", schemars::schema_for!(calibration::CommonEvents)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulated", schemars::schema_for!(emulation::Emulated)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),

@@ -34,6 +34,7 @@ pub mod program;
 pub mod queue;
 pub mod raw_ipv4;
 pub mod route;
+mod scheduling;
 pub mod service_manager;
 pub mod shaper;
 pub mod socket;

@@ -6,6 +6,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::HostError;
 use crate::clock::monotonic_now;
+use crate::scheduling::{BEST_NICE, become_real_time, set_nice, set_scheduler};
 use crate::socket::{Waker, wait_any};
 
 /// How long before a deadline the sleep ends, at the least. On a virtual machine a sleep comes back 30 to 60
@@ -23,10 +24,6 @@ const SPUN_OF_INTERVAL: i64 = 200;
 const SHORTEST_REAL_TIME: Duration = Duration::from_millis(1);
 /// A wait longer than this can be ended early by a [`Waker`]; the last part of it cannot.
 const UNINTERRUPTED: Duration = Duration::from_millis(20);
-/// Real-time priority, in the middle of the range 1 to 99.
-const PRIORITY: libc::c_int = 50;
-/// The kindest treatment that a thread can get short of real time.
-const BEST_NICE: libc::c_int = -20;
 
 /// How the system schedules a paced thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +67,7 @@ impl Pacer {
     pub fn start(interval: Duration) -> Self {
         let before = ThreadState::read();
         set_timer_slack(1);
-        let scheduling = if interval >= SHORTEST_REAL_TIME && become_real_time() {
+        let scheduling = if interval >= SHORTEST_REAL_TIME && become_real_time().is_ok() {
             Scheduling::RealTime
         } else if set_nice(BEST_NICE) {
             Scheduling::Preferred
@@ -223,23 +220,6 @@ fn sleep_until(target: Timestamp<Monotonic>) {
             return;
         }
     }
-}
-
-fn become_real_time() -> bool {
-    // Threads and programs started from here are not to inherit the class.
-    set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, PRIORITY)
-}
-
-/// Gives the current thread a scheduling class; whether the system allowed it.
-pub(crate) fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> bool {
-    let parameter = libc::sched_param { sched_priority: priority };
-    // SAFETY: the call reads one structure; 0 means the calling thread.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
-}
-
-pub(crate) fn set_nice(nice: libc::c_int) -> bool {
-    // SAFETY: the call takes plain numbers; 0 means the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
 fn set_timer_slack(nanos: libc::c_ulong) {

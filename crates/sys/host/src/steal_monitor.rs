@@ -12,7 +12,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::HostError;
 use crate::clock::{Realtime, monotonic_now, nanos_of, now};
-use crate::pacing::set_scheduler;
+use crate::scheduling::set_scheduler;
 
 /// How a [`StealMonitor`] is to look.
 #[derive(Clone, Copy, Debug)]

@@ -91,6 +91,29 @@ fn sync_daemons_among(processes: impl Iterator<Item = String>) -> Vec<SyncDaemon
     found
 }
 
+/// Whether chronyd steers the clock of this system: with `-x` it does not. `None` if no chronyd is visible to this process.
+pub fn chronyd_steers() -> Option<bool> {
+    let is_chronyd = |folder: &Path| {
+        let name = std::fs::read_to_string(folder.join("comm"));
+        name.is_ok_and(|name| name.trim_end() == SyncDaemon::Chrony.process())
+    };
+    let processes = Path::new("/proc").read_dir().ok()?;
+    let mut folders = processes.filter_map(|entry| Some(entry.ok()?.path()));
+    let folder = folders.find(|folder| is_chronyd(folder))?;
+    Some(!leaves_clock(&std::fs::read(folder.join("cmdline")).ok()?))
+}
+
+/// Whether `-x` is among the arguments of chronyd, each of which ends with a zero octet.
+fn leaves_clock(command_line: &[u8]) -> bool {
+    /// Options that take a value: what follows in the argument is no option.
+    const WITH_VALUE: &[u8] = b"fFlLPtu";
+    let has_option = |argument: &[u8]| {
+        let letters = argument.strip_prefix(b"-").unwrap_or_default();
+        letters.iter().take_while(|letter| !WITH_VALUE.contains(letter)).any(|letter| *letter == b'x')
+    };
+    command_line.split(|octet| *octet == 0).skip(1).any(has_option)
+}
+
 /// What chrony knows of the clock that it keeps (`chronyc tracking`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chrony {
@@ -241,6 +264,20 @@ fn of_seconds(seconds: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `-x` alone, or with other letters, leaves the clock as it is; the letters of a value do not.
+    #[test]
+    fn option_of_chronyd_is_found() {
+        for (line, leaves) in [
+            ("/usr/sbin/chronyd\0-x\0", true),
+            ("chronyd\0-F\x001\0-nx\0", true),
+            ("/usr/sbin/chronyd\0-F\x001\0", false),
+            ("/usr/sbin/xchronyd\0-f/etc/x.conf\0-u\0x\0", false),
+            ("", false),
+        ] {
+            assert_eq!(leaves_clock(line.as_bytes()), leaves, "{line:?}");
+        }
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -12,12 +12,9 @@ use std::marker::PhantomData;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::HostError;
-use crate::pacing::{set_nice, set_scheduler};
+pub use crate::scheduling::realtime_limit;
+use crate::scheduling::{BEST_NICE, become_real_time, limit, set_nice, set_scheduler};
 
-/// Real-time priority, in the middle of the range 1 to 99.
-const PRIORITY: libc::c_int = 50;
-/// The kindest treatment that a thread can get short of real time.
-const BEST_NICE: libc::c_int = -20;
 /// A thread that has not slept for so long is one that spins.
 const SPINS: Duration = Duration::from_millis(20);
 /// A wait of so long shows that it sleeps again.
@@ -30,8 +27,20 @@ const LOCK_ROOM: u64 = 1 << 30;
 pub struct Policy {
     /// Keep the threads that send or receive on this processor, as the kernel numbers them from 0.
     pub cpu: Option<u16>,
-    /// Run those of them that sleep in real time (`SCHED_FIFO`), and fail where that is not allowed.
-    pub realtime: bool,
+    /// Whether those of them that sleep run in real time (`SCHED_FIFO`).
+    pub realtime: RealTime,
+}
+
+/// Whether a thread that sleeps runs in real time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RealTime {
+    /// It does not.
+    #[default]
+    Never,
+    /// It does where that is permitted, and runs like any other thread elsewhere.
+    IfPermitted,
+    /// It does, and is refused where that is not permitted.
+    Required,
 }
 
 /// How a thread spends its time.
@@ -90,10 +99,14 @@ impl Policy {
         if let Some(cpu) = self.cpu {
             pin(cpu).map_err(|source| PolicyError::Cpu { usable: usable_cpus(), source })?;
         }
-        let realtime = self.realtime && role == Role::Waits;
-        if realtime {
-            become_real_time().map_err(PolicyError::RealTime)?;
-        }
+        let realtime = match (role, self.realtime) {
+            (Role::Paces, _) | (_, RealTime::Never) => false,
+            (Role::Waits, RealTime::IfPermitted) => become_real_time().is_ok(),
+            (Role::Waits, RealTime::Required) => {
+                become_real_time().map_err(PolicyError::RealTime)?;
+                true
+            }
+        };
         Ok(PolicyRun { turns: realtime.then(Turns::default), thread: PhantomData })
     }
 }
@@ -155,26 +168,6 @@ impl Turns {
     }
 }
 
-/// Gives the current thread real time. Threads and programs started from it do not inherit the class.
-fn become_real_time() -> Result<(), HostError> {
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    if set_scheduler(policy, PRIORITY) {
-        return Ok(());
-    }
-    let refused = HostError::last("run a thread in real time");
-    // The user's limit may allow a lower priority than ours.
-    let lower = realtime_limit().map_or(0, |limit| libc::c_int::try_from(limit).unwrap_or(PRIORITY));
-    if (1..PRIORITY).contains(&lower) && set_scheduler(policy, lower) { Ok(()) } else { Err(refused) }
-}
-
-/// The highest real-time priority that a user without `CAP_SYS_NICE` may have (`RLIMIT_RTPRIO`); 0 for none.
-///
-/// # Errors
-/// A sandbox forbids the question.
-pub fn realtime_limit() -> Result<u64, HostError> {
-    limit(libc::RLIMIT_RTPRIO, "read the limit of real-time priority")
-}
-
 /// How many octets a user without `CAP_IPC_LOCK` may lock (`RLIMIT_MEMLOCK`); `None` without a limit.
 ///
 /// # Errors
@@ -182,13 +175,6 @@ pub fn realtime_limit() -> Result<u64, HostError> {
 pub fn lock_limit() -> Result<Option<u64>, HostError> {
     let octets = limit(libc::RLIMIT_MEMLOCK, "read the limit of locked memory")?;
     Ok((octets != libc::RLIM_INFINITY).then_some(octets))
-}
-
-fn limit(resource: libc::__rlimit_resource_t, operation: &'static str) -> Result<u64, HostError> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call writes one structure into `limit`.
-    let answer = unsafe { libc::getrlimit(resource, &raw mut limit) };
-    if answer == 0 { Ok(limit.rlim_cur) } else { Err(HostError::last(operation)) }
 }
 
 /// Names the current thread, for whoever lists the threads of this process; 15 octets are kept.
@@ -296,7 +282,7 @@ mod tests {
     fn a_thread_is_kept_on_the_processor_that_was_asked_for_and_others_are_not() {
         let all = usable_cpus();
         let last = *all.last().unwrap();
-        let policy = Policy { cpu: Some(last), realtime: false };
+        let policy = Policy { cpu: Some(last), ..Policy::default() };
         policy.check().unwrap();
         let inside = on_a_thread(move || {
             let _run = policy.begin(Role::Paces).unwrap();
@@ -309,7 +295,8 @@ mod tests {
     #[test]
     fn a_processor_that_is_not_there_is_refused_with_those_that_are() {
         for cpu in [MOST_CPUS - 1, MOST_CPUS, u16::MAX] {
-            let Err(PolicyError::Cpu { usable, .. }) = (Policy { cpu: Some(cpu), realtime: false }).check()
+            let Err(PolicyError::Cpu { usable, .. }) =
+                (Policy { cpu: Some(cpu), ..Policy::default() }).check()
             else {
                 panic!("processor {cpu} was accepted");
             };
@@ -319,13 +306,20 @@ mod tests {
 
     #[test]
     fn real_time_is_given_to_a_thread_that_waits_and_never_to_one_that_paces() {
-        let policy = Policy { cpu: None, realtime: true };
+        let policy = Policy { cpu: None, realtime: RealTime::Required };
         let waits = on_a_thread(move || policy.begin(Role::Waits).map(|_run| scheduler()));
-        match waits {
-            Ok(scheduler) => assert_eq!(scheduler, libc::SCHED_FIFO),
-            Err(PolicyError::RealTime(error)) => assert!(error.is_permission(), "{error}"),
+        let granted = match waits {
+            Ok(scheduler) => scheduler,
+            Err(PolicyError::RealTime(error)) => {
+                assert!(error.is_permission(), "{error}");
+                libc::SCHED_OTHER
+            }
             Err(other) => panic!("{other}"),
-        }
+        };
+        let permitted = Policy { cpu: None, realtime: RealTime::IfPermitted };
+        let class = on_a_thread(move || permitted.begin(Role::Waits).map(|_run| scheduler())).unwrap();
+        assert_eq!(class, granted, "what is required is granted where it is permitted, and never refused");
+        assert_eq!(granted == libc::SCHED_FIFO, policy.check().is_ok());
         assert_eq!(on_a_thread(move || policy.begin(Role::Paces).map(|_run| scheduler())).unwrap(), 0);
     }
 

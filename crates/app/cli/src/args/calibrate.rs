@@ -59,8 +59,9 @@ pub(crate) struct CalibrateArgs {
     pub(crate) clock_step: Vec<(Duration, Duration)>,
     /// Stamp common events (listen), send common packets (send), or compare the stamps of two hosts (FILE FILE)
     ///
-    /// `listen` writes a line for each event to standard output. Both hosts listen, and a third host sends.
-    #[arg(long, help_heading = COMMON, value_name = "listen|send|FILE", num_args = 1..=2, conflicts_with_all = ["rounds", "probes", "rates", "clock", "json"])]
+    /// `listen` writes a line for each event to standard output. Both hosts listen, and a third host sends. The comparison of two files has
+    /// a JSON document (--json).
+    #[arg(long, help_heading = COMMON, value_name = "listen|send|FILE", num_args = 1..=2, conflicts_with_all = ["rounds", "probes", "rates", "clock"])]
     pub(crate) common_event: Option<Vec<PathBuf>>,
     /// Number of events
     #[arg(long, help_heading = COMMON, value_name = "N", default_value_t = 100, requires = "common_event", value_parser = values::common_events, allow_hyphen_values = true)]

@@ -133,4 +133,7 @@ pub(crate) struct RespondArgs {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+    /// --realtime where it is permitted: for the responder of a lab
+    #[arg(long, hide = true, conflicts_with_all = ["cpu", "realtime", "lock_memory", "irq_cpu"])]
+    pub(crate) realtime_if_permitted: bool,
 }

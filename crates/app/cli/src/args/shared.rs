@@ -8,7 +8,7 @@ use romer_analyze::call;
 use romer_clock::skew::Method;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::tls::{ChannelOptions, TlsFiles};
-use romer_host::thread::Policy;
+use romer_host::thread::{Policy, RealTime};
 use romer_record::document::{Measurement, Synchronisation};
 use romer_record::manifest::{ClockStatement, SkewRequest};
 use romer_record::voice::{Scale, VoiceRequest};
@@ -290,7 +290,8 @@ pub(crate) struct ThreadArgs {
 
 impl From<ThreadArgs> for ThreadOptions {
     fn from(arguments: ThreadArgs) -> Self {
-        let policy = Policy { cpu: arguments.cpu, realtime: arguments.realtime };
+        let realtime = if arguments.realtime { RealTime::Required } else { RealTime::Never };
+        let policy = Policy { cpu: arguments.cpu, realtime };
         Self { policy, lock_memory: arguments.lock_memory, irq_cpu: arguments.irq_cpu }
     }
 }

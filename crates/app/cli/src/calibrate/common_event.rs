@@ -6,6 +6,7 @@ use romer_calibrate::{
     EventSource, EventStamp, STAMPS_HEADER, compare_clocks, listen, send_common_packets, stamps,
 };
 use romer_record::Exit;
+use romer_record::calibration::{COMMON_EVENTS, CommonEvents};
 use romer_report::escape;
 use romer_store::untrusted;
 
@@ -19,6 +20,11 @@ const MAX_FILE_OCTETS: u64 = 100 << 20;
 /// Listens, sends, or compares, as `given` says, and returns the exit code.
 pub(super) fn run(arguments: &CalibrateArgs, given: &[PathBuf]) -> Result<Exit, Failure> {
     let is = |path: &Path, word: &str| path.as_os_str() == word;
+    if let ([_], Some(_)) = (given, &arguments.output.json) {
+        return Err(Failure::usage(
+            "no JSON document (--json): only the comparison of two files has one; write --common-event FILE FILE",
+        ));
+    }
     match given {
         [word] if is(word, "listen") => stamp(arguments),
         [word] if is(word, "send") => {
@@ -55,6 +61,8 @@ fn stamp(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
 
 /// Compares the stamps of two hosts.
 fn compare(arguments: &CalibrateArgs, files: [&Path; 2]) -> Result<Exit, Failure> {
+    output::read_from(files);
+    arguments.output.check()?;
     let read = |file: &Path| -> Result<Vec<EventStamp>, Failure> {
         let shown = escape::terminal(&file.to_string_lossy());
         let text = untrusted::read_text(file, MAX_FILE_OCTETS).map_err(|error| {
@@ -70,12 +78,19 @@ fn compare(arguments: &CalibrateArgs, files: [&Path; 2]) -> Result<Exit, Failure
     let found = compare_clocks([&first, &second]).map_err(|error| {
         Failure::with_exit(Exit::BadData, format!("no clocks can be compared (--common-event): {error}"))
     })?;
-    if !arguments.output.quiet {
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::calibration::common_event_text(
             &found,
             &output::style(arguments.output.color),
         ));
     }
-    let is_contradicted = found.is_within_bounds() == Some(false);
-    Ok(if is_contradicted { Exit::LimitFailed } else { Exit::Success })
+    let within_bounds = found.is_within_bounds();
+    let document = CommonEvents {
+        schema: COMMON_EVENTS.into(),
+        files: files.map(|file| file.to_string_lossy().into_owned()),
+        clocks: found,
+        within_bounds,
+    };
+    output::write_json(arguments.output.json.as_deref(), &document, arguments.output.force)?;
+    Ok(if within_bounds == Some(false) { Exit::LimitFailed } else { Exit::Success })
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::lab::Lab;
 use crate::common::process::{self, Process, romer};
@@ -196,5 +196,11 @@ fn common_events_contradict_stated_bounds() {
         let mut command = romer(["calibrate", "--common-event"]);
         let said = process::run(command.args([&first, &second])).with_code(code).stdout;
         assert!(said.contains(verdict), "{said}");
+        let mut command = romer(["calibrate", "--json", "-", "--common-event"]);
+        let document = process::run(command.args([&first, &second])).with_code(code).document();
+        schema::assert_valid(&document, "common-events");
+        assert_eq!(document["within_bounds"], if bound.is_empty() { Value::Null } else { json!(code == 0) });
+        let median = number(&document, "/clocks/difference_ns/median");
+        assert_eq!(median.to_string(), ahead_ns.to_string());
     }
 }

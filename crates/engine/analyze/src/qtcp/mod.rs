@@ -46,10 +46,9 @@ pub enum SkewRefusal {
     NoFit(String),
     /// The fit is no clock's.
     #[error(
-        "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
-         the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; -k 0 leaves it in and normalises alone, and with \
-         --any-skew it is taken out all the same",
-        few = if *.1 < MIN_PACKETS_FOR_SKEW { ", or there are too few packets" } else { "" }
+        "a skew of {0:.1} ppm is not plausible, as clocks differ by less than 500 ppm. The latencies may rise for another reason, \
+         {few}the stamps may have another unit, or a clock was set (use -k 3); -k 0 leaves the skew in, and --any-skew removes it",
+        few = if *.1 < MIN_PACKETS_FOR_SKEW { "there may be too few packets, " } else { "" }
     )]
     Implausible(f64, u64),
 }

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use romer_host::clock::monotonic_now;
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Waker, wait_any};
+use romer_host::thread::{Policy, PolicyRun, RealTime, Role};
 use romer_impair::{Cause, Config, Engine, Headers, Ledger, Outcome, Packet, PortId};
 use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -180,7 +181,9 @@ impl Bridge {
 
     /// Works until it is told to stop, or until a port is gone.
     pub(super) fn run(mut self, commands: &Receiver<Command>, waker: &Waker) -> Result<Snapshot, LiveError> {
-        // For its short timer slack and its precedence; deadlines are met here.
+        let policy = Policy { cpu: None, realtime: RealTime::IfPermitted };
+        let mut scheduling = policy.begin(Role::Waits).unwrap_or_default();
+        // For its short timer slack, and its precedence where real time is not permitted; deadlines are met here.
         let _pacer = Pacer::start(SPIN);
         self.forget_drops()?;
         let mut gone = None;
@@ -194,19 +197,23 @@ impl Bridge {
             }
             // Reading a clock takes its time, and while packets follow each other the moment does not matter.
             busy = if came > 0 && busy < MAX_ROUNDS_BETWEEN_POLLS { busy + 1 } else { 0 };
-            if busy == 0 && monotonic_now() - self.looked >= LINK_POLL_INTERVAL {
-                self.poll_link()?;
-                gone = self
-                    .sides
-                    .iter()
-                    .find(|side| side.link.state == LinkState::Gone)
-                    .map(|side| side.name.clone());
-                if gone.is_some() {
-                    break;
+            if busy == 0 {
+                let now = monotonic_now();
+                scheduling.turn(now, now);
+                if now - self.looked >= LINK_POLL_INTERVAL {
+                    self.poll_link()?;
+                    gone = self
+                        .sides
+                        .iter()
+                        .find(|side| side.link.state == LinkState::Gone)
+                        .map(|side| side.name.clone());
+                    if gone.is_some() {
+                        break;
+                    }
                 }
             }
             if came == 0 {
-                self.wait(waker)?;
+                self.wait(waker, &mut scheduling)?;
             }
         }
         self.end(gone)
@@ -510,7 +517,7 @@ impl Bridge {
     }
 
     /// Sleeps until something comes, is soon due, or is asked for.
-    fn wait(&self, waker: &Waker) -> Result<(), LiveError> {
+    fn wait(&self, waker: &Waker, scheduling: &mut PolicyRun) -> Result<(), LiveError> {
         let now = monotonic_now();
         let mut end = self.looked + LINK_POLL_INTERVAL;
         if self.sides.iter().any(|side| !side.outbox.is_empty()) {
@@ -526,6 +533,7 @@ impl Bridge {
         }
         let ports = [self.sides[0].port.as_fd(), self.sides[1].port.as_fd()];
         wait_any(&ports, Some(waker), Some(timeout))?;
+        scheduling.turn(now, monotonic_now());
         Ok(())
     }
 

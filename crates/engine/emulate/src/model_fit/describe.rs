@@ -7,8 +7,14 @@ use romer_record::fidelity::{DirectionModel, ModelCandidate, ModelParameter};
 /// Figures in which families deviated, by the families' names.
 pub(super) type Misfits = std::collections::BTreeMap<String, String>;
 
-/// Families, candidates and parameters.
-pub(super) fn choice(choice: &Choice, misfits: &Misfits, series: &Series, model: &mut DirectionModel) {
+/// Families, candidates and parameters. Of relative delays the base delay of a bottleneck is unknown and left out.
+pub(super) fn choice(
+    choice: &Choice,
+    misfits: &Misfits,
+    series: &Series,
+    are_relative: bool,
+    model: &mut DirectionModel,
+) {
     model.delays = series.delays().len() as u64;
     model.delay = name(choice).into();
     model.candidates = candidates(choice, misfits);
@@ -18,7 +24,9 @@ pub(super) fn choice(choice: &Choice, misfits: &Misfits, series: &Series, model:
     };
     if let Some(bottleneck) = &choice.bottleneck {
         add("bottleneck.rate_bit_per_s".into(), bottleneck.rate, 1.0);
-        add("bottleneck.base_ns".into(), bottleneck.base, 1e9);
+        if !are_relative {
+            add("bottleneck.base_ns".into(), bottleneck.base, 1e9);
+        }
         if let Some(buffer) = bottleneck.buffer {
             add("bottleneck.buffer_ns".into(), buffer, 1e9);
         }

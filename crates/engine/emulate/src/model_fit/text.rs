@@ -157,7 +157,7 @@ impl DirectionFit<'_> {
             choice = self.choice(way, &series);
         }
         fitted.text.push_str(&text);
-        describe::choice(&choice, &way.misfits, &series, &mut model);
+        describe::choice(&choice, &way.misfits, &series, !self.is_absolute(), &mut model);
         model.parameters.extend(way.spikes.iter().flat_map(Spikes::parameters));
         if !self.is_part {
             self.loss_interval(&choice, &mut model);

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use romer_emulate::live::{DataPlane, FeedOptions, LiveBridge, LiveOptions};
+use romer_host::thread::{Policy, RealTime};
 use romer_impair::config::{Corrupt, Delay, Duplicate, Model, Reorder, Variable};
 use romer_impair::{Decision, DelayDistribution, Path};
 
@@ -92,16 +93,55 @@ fn everything() -> Path {
     }
 }
 
+/// Whether this process runs the test `name` alone. Where it does not, another process has run it: the other tests of this one have
+/// bridges as well.
+fn is_alone(name: &str) -> bool {
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let ended = command.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+/// The scheduling policy of the bridge's thread, by the kernel's number: field 41 of `/proc/PID/stat`.
+fn policy_of_bridge() -> u32 {
+    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let name = |task: &std::path::Path| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+    let task = tasks.find(|task| name(task).trim_end() == "bridge").unwrap();
+    let stat = std::fs::read_to_string(task.join("stat")).unwrap();
+    // The name, which is field 2, ends with the last parenthesis.
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    after_name.split_whitespace().nth(41 - 3).unwrap().parse().unwrap()
+}
+
+/// A bridge that sleeps has real-time priority where that is permitted, and begins without it elsewhere.
+#[test]
+fn sleeping_bridges_have_real_time_priority() {
+    /// `SCHED_OTHER` and `SCHED_FIFO` of the kernel.
+    const POLICIES: [u32; 2] = [0, 1];
+    const NAME: &str = "quiet::sleeping_bridges_have_real_time_priority";
+    if !is_alone(NAME) {
+        return;
+    }
+    with_network(NAME, || {
+        let is_permitted = Policy { cpu: None, realtime: RealTime::Required }.check().is_ok();
+        let bench = Bench::new();
+        let bridge = bench.bridge(Path::default());
+        // An answer comes from the thread, which has set its policy then.
+        let _ = bridge.control().snapshot().unwrap();
+        wait_until("the bridge sleeps", || policy_of_bridge() == POLICIES[usize::from(is_permitted)]);
+        assert_balanced(&bridge.stop().unwrap());
+    });
+}
+
 /// Forwarding a packet allocates no memory.
 #[test]
 fn packets_allocate_nothing() {
     const NAME: &str = "quiet::packets_allocate_nothing";
-    if std::env::var_os(ALONE).is_none() {
-        // The other tests of this process have bridges as well.
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let ended = command.args([NAME, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    if !is_alone(NAME) {
         return;
     }
     with_network(NAME, || {

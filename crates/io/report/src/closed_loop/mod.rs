@@ -20,9 +20,12 @@ use crate::table::MeasuredPath;
 
 mod figures;
 pub(crate) mod label;
+mod lateness;
 mod page;
 mod text;
 
+pub use lateness::EmulatorLateness;
+use lateness::Late;
 pub use page::page;
 pub use text::text;
 
@@ -58,6 +61,8 @@ pub struct EmulatedModel {
     pub warnings: Vec<ModelWarning>,
     /// Mean delay in the emulator of the probes of each direction, nanoseconds; `None` where it is not known.
     pub emulator_delay_ns: [Option<f64>; 2],
+    /// How late the emulators were: that of the path, where the path is an emulation on this host, and that of the emulation.
+    pub lateness: [EmulatorLateness; 2],
 }
 
 /// Compares the run of a path with that of its emulation. `None` where they have no direction in common whose packets are at hand.
@@ -70,8 +75,8 @@ pub fn closed_loop(
         .into_iter()
         .filter(|way| [path, emulation].iter().all(|run| is_known(run, *way)))
         .collect();
-    let compared = ways.iter().filter_map(|way| direction(path, emulation, *way, emulated.emulator_delay_ns));
-    let (directions, too_few): (Vec<LoopDirection>, Vec<Option<ComparisonWarning>>) = compared.unzip();
+    let compared = ways.iter().filter_map(|way| direction(path, emulation, *way, &emulated));
+    let (directions, of_directions): (Vec<LoopDirection>, Vec<Vec<ComparisonWarning>>) = compared.unzip();
     let of_runs = warnings(path.stream.measurement, emulation.stream.measurement, &ways);
     Some(ClosedLoop {
         schema: LOOP.into(),
@@ -85,7 +90,7 @@ pub fn closed_loop(
         directions,
         method: method(),
         model_warnings: emulated.warnings,
-        warnings: too_few.into_iter().flatten().chain(of_runs).collect(),
+        warnings: of_directions.into_iter().flatten().chain(of_runs).collect(),
     })
 }
 
@@ -100,7 +105,9 @@ fn method() -> String {
          figure is reproduced if the difference is within the larger of repeatability and tolerance. The tolerance of mean, median \
          and p95 of delay is {} or {}, of p99 and |IPDV| {} or {}, of the Wasserstein distance {} of the spread of the path's delays \
          (5th to 95th percentile) or {}; loss and reordering have none. A figure differs if the difference is beyond both and its \
-         interval excludes 0. It is undecided if the interval includes 0, or there is none. Detectable: a true difference of this \
+         interval excludes 0. It is undecided if the interval includes 0, or there is none. It is also undecided if the difference is \
+         beyond both by no more than the emulator was late: the mean or the quantile of its error, at least the mean; twice the mean \
+         for |IPDV|. Detectable: a true difference of this \
          size is beyond both in 95 % of loops. Of the Kolmogorov-Smirnov distance, autocorrelation and MOS nothing is judged.",
         SEED.0.map(|part| part.to_string()).join(","),
         percent(DELAY),
@@ -185,8 +192,9 @@ fn direction(
     path: &Subject<'_>,
     emulation: &Subject<'_>,
     way: MeasuredPath,
-    emulator_delay_ns: [Option<f64>; 2],
-) -> Option<(LoopDirection, Option<ComparisonWarning>)> {
+    emulated: &EmulatedModel,
+) -> Option<(LoopDirection, Vec<ComparisonWarning>)> {
+    let emulator_delay_ns = emulated.emulator_delay_ns;
     let [a, b] = [path, emulation].map(|run| Side::new(run, way));
     let (mut a, mut b) = (a?, b?);
     let kinds = [a.results().delay_kind, b.results().delay_kind];
@@ -200,7 +208,8 @@ fn direction(
         (a, b) = (a.above_least(), b.above_least());
     }
     let kind = if is_relative { Some(DelayKind::Variable) } else { kinds[0] };
-    let (figures, shortage) = figures(&a, &b, kind);
+    let late = |figure: &str| Late::new(&emulated.lateness, way, kind, figure);
+    let (figures, shortage) = figures(&a, &b, kind, late);
     let packets = sent(a.singletons).count() as u64;
     let too_few =
         shortage.map(|Shortage { metric, tolerance_ns, factor }| ComparisonWarning::TooFewPackets {
@@ -210,6 +219,7 @@ fn direction(
             packets,
             packets_needed: times(packets, factor),
         });
+    let notes = too_few.into_iter().chain(lateness::notes(way.in_document(), &figures)).collect();
     let verdict = figures.iter().filter_map(|figure| figure.result).map(of_result).max();
     let verdict = verdict.unwrap_or(LoopVerdict::Undecided);
     let words = text::words(verdict, &figures);
@@ -230,7 +240,7 @@ fn direction(
         loss_periods: loss_periods(&a, &b),
         added_ns: emulated_mean.zip(in_emulator).map(|(measured, emulated)| measured - emulated),
     };
-    Some((compared, too_few))
+    Some((compared, notes))
 }
 
 /// A figure that would need more packets.
@@ -278,6 +288,7 @@ struct Known {
     halves: Option<f64>,
     repeatability: Option<f64>,
     tolerance: Option<f64>,
+    late: Late,
 }
 
 impl Known {
@@ -292,7 +303,7 @@ impl Known {
         let excludes_zero = self.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
         Some(if difference.abs() <= limit {
             LoopResult::Within
-        } else if excludes_zero {
+        } else if excludes_zero && !self.late.explains(difference, limit) {
             LoopResult::Differs
         } else {
             LoopResult::Undecided
@@ -317,6 +328,8 @@ impl Known {
             repeatability: self.repeatability,
             tolerance: self.tolerance,
             detectable: self.detectable(),
+            emulator_late_ns: self.late.emulation,
+            path_late_ns: self.late.path,
             result: difference.and_then(|difference| Self { interval, ..self }.judge(difference)),
         }
     }
@@ -333,7 +346,12 @@ fn arm([low, high]: [f64; 2]) -> f64 {
 }
 
 /// The figures, and the one of delay that would need the most packets.
-fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> (Vec<LoopFigure>, Option<Shortage>) {
+fn figures(
+    a: &Side<'_>,
+    b: &Side<'_>,
+    kind: Option<DelayKind>,
+    late: impl Fn(&str) -> Late,
+) -> (Vec<LoopFigure>, Option<Shortage>) {
     /// Figures of series, with their tolerances as shares.
     const OF_SERIES: [(&str, f64); 5] = [
         ("delay_ns.mean", DELAY),
@@ -363,8 +381,13 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> (Vec<LoopFigu
         let again = interval([of_sides[0]; 2], Values { a: &values[0], b: &values[0] });
         let tolerance = of_sides[0].map(|path| (share * path.abs()).max(LEAST));
         let between = interval(of_sides, series);
-        let known =
-            Known { interval: between, halves: apart(of_halves), repeatability: again.map(arm), tolerance };
+        let known = Known {
+            interval: between,
+            halves: apart(of_halves),
+            repeatability: again.map(arm),
+            tolerance,
+            late: late(path),
+        };
         let found = known.compare(path, of_sides);
         let factor = tolerance
             .filter(|_| found.result != Some(LoopResult::Differs))
@@ -378,7 +401,7 @@ fn figures(a: &Side<'_>, b: &Side<'_>, kind: Option<DelayKind>) -> (Vec<LoopFigu
     }
     figures.extend(loss(a, b, &halves));
     figures.extend(reordering(a, b, &halves));
-    figures.extend(distribution(a, b, &halves));
+    figures.extend(distribution(a, b, &halves, late("wasserstein_ns")));
     let consecutive = |side: &Side<'_>| autocorrelation(&side.series(), &[1]).into_iter().next().flatten();
     let correlations = [a, b].map(consecutive);
     if correlations.iter().all(Option::is_some) {
@@ -430,6 +453,7 @@ fn loss(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<LoopFigure
         halves: apart(of_halves),
         repeatability: interval(0).map(arm),
         tolerance: Some(0.0),
+        late: Late::default(),
     };
     Some(known.compare("loss.ratio", found.map(Some)))
 }
@@ -444,12 +468,13 @@ fn reordering(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<Loop
         halves: apart(of_halves),
         repeatability: stated((found[0], found[0]), of_a, of_a).map(arm),
         tolerance: Some(0.0),
+        late: Late::default(),
     };
     Some(known.compare("reordering.ratio", found.map(Some)))
 }
 
 /// The distances of the distributions of delay.
-fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Vec<LoopFigure> {
+fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2], late: Late) -> Vec<LoopFigure> {
     let [of_a, of_b] = [a, b].map(|side| side.values(Series::Delay));
     let [first, second] = [&halves[0], &halves[1]].map(|half| {
         let mut values = half.values(Series::Delay);
@@ -467,7 +492,8 @@ fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Vec<LoopF
                halves: Option<f64>,
                tolerance: Option<f64>| {
         let repeatability = again.and_then(|again| again.interval).map(arm);
-        let known = Known { interval: found.interval, halves, repeatability, tolerance };
+        let late = if tolerance.is_some() { late } else { Late::default() };
+        let known = Known { interval: found.interval, halves, repeatability, tolerance, late };
         known.figure(name, [None; 2], Some(found.value))
     };
     let tolerance = (DISTANCE * (high - low)).max(LEAST);
@@ -574,10 +600,26 @@ mod tests {
             (0.01, None, 0.0, None, Undecided),
             (0.0, None, 0.0, None, Within),
         ] {
-            let known = Known { interval, halves: None, repeatability, tolerance: Some(tolerance) };
+            let known = Known { interval, repeatability, tolerance: Some(tolerance), ..Known::default() };
             assert_eq!(known.judge(difference), Some(expected), "{difference} {known:?}");
         }
         assert_eq!(Known::default().judge(1.0), None);
+    }
+
+    /// A difference that is beyond its limits by no more than the emulator was late is undecided; one that is larger, or shorter, differs.
+    #[test]
+    fn late_emulators_leave_figures_undecided() {
+        use LoopResult::{Differs, Undecided, Within};
+        let late = Late { emulation: Some(4.7), ..Late::default() };
+        for (difference, interval, expected) in [
+            (0.9, [0.8, 1.0], Within),
+            (5.1, [4.9, 5.3], Undecided),
+            (5.8, [5.6, 6.0], Differs),
+            (-1.1, [-1.3, -0.9], Differs),
+        ] {
+            let known = Known { interval: Some(interval), tolerance: Some(1.0), late, ..Known::default() };
+            assert_eq!(known.judge(difference), Some(expected), "{difference}");
+        }
     }
 
     /// Of a figure without tolerance, a difference of 1.96 deviations is within the repeatability, and one of 1.96 + 1.64 is detected.

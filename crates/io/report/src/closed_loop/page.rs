@@ -70,7 +70,7 @@ fn heading(closed_loop: &ClosedLoop, body: &mut String) {
         markup(&closed_loop.path.target),
         run("Path", &closed_loop.path),
         run("emulation", &closed_loop.emulation),
-        markup(verdict(closed_loop.verdict)),
+        markup(verdict(closed_loop)),
     ));
     for direction in &closed_loop.directions {
         body.push_str(&format!(

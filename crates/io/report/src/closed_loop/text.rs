@@ -4,6 +4,7 @@ use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopFigure, LoopResul
 use romer_record::document::DelayKind;
 
 use super::label::label;
+use super::lateness::is_late;
 use crate::comparison::{FigureUnit, signed_to, value_to};
 use crate::escape;
 use crate::number::{NO_BREAK, absent, capital, percent_to, step_of, time};
@@ -33,7 +34,7 @@ pub fn text(closed_loop: &ClosedLoop, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
     let plain = |text: &str| if style.unicode { text.to_owned() } else { text.replace('µ', "u") };
-    let mut lines: Vec<String> = wrap(verdict(closed_loop.verdict), width).into_iter().map(strong).collect();
+    let mut lines: Vec<String> = wrap(verdict(closed_loop), width).into_iter().map(strong).collect();
     for direction in &closed_loop.directions {
         let words = format!("{}: {}.", capital(&name(direction)), direction.text);
         lines.extend(wrap(&plain(&words), width - 2).into_iter().map(|line| format!("  {line}")));
@@ -64,10 +65,14 @@ pub fn text(closed_loop: &ClosedLoop, style: &TextStyle) -> String {
 }
 
 /// The verdict on all directions in a sentence.
-pub(super) fn verdict(verdict: LoopVerdict) -> &'static str {
-    match verdict {
+pub(super) fn verdict(closed_loop: &ClosedLoop) -> &'static str {
+    let mut figures = closed_loop.directions.iter().flat_map(|direction| &direction.figures);
+    match closed_loop.verdict {
         LoopVerdict::Reproduced => "The emulation reproduces the path.",
         LoopVerdict::NotReproduced => "The emulation does not reproduce the path.",
+        LoopVerdict::Undecided if figures.any(is_late) => {
+            "Undecided: the emulation differs from the path, but the emulator was late on this host."
+        }
         LoopVerdict::Undecided => {
             "Undecided: no figure differs significantly, but not every figure is within its limits."
         }
@@ -98,12 +103,14 @@ pub(super) fn notes(closed_loop: &ClosedLoop) -> Vec<String> {
     of_model.chain(closed_loop.warnings.iter().map(|warning| warning.text())).collect()
 }
 
+/// What is said of figures that are undecided because an emulator was late.
+const BEYOND_BY_LATENESS: &str = "beyond the limits by no more than the emulator was late on this host";
+
 /// The verdict on a direction in words, to follow its name.
 pub(super) fn words(verdict: LoopVerdict, figures: &[LoopFigure]) -> String {
-    let those = |result: LoopResult| -> Vec<String> {
-        figures.iter().filter(|figure| figure.result == Some(result)).map(difference).collect()
+    let list = |those: &dyn Fn(&LoopFigure) -> bool| {
+        figures.iter().filter(|figure| those(figure)).map(difference).collect::<Vec<_>>().join("; ")
     };
-    let list = |those: Vec<String>| those.join("; ");
     match verdict {
         LoopVerdict::Reproduced => {
             let judged = figures.iter().filter(|figure| figure.result.is_some()).count();
@@ -112,14 +119,29 @@ pub(super) fn words(verdict: LoopVerdict, figures: &[LoopFigure]) -> String {
                 detectable(figures)
             )
         }
-        LoopVerdict::NotReproduced => format!("not reproduced: {}", list(those(LoopResult::Differs))),
+        LoopVerdict::NotReproduced => {
+            format!(
+                "not reproduced: {}",
+                list(&|figure: &LoopFigure| figure.result == Some(LoopResult::Differs))
+            )
+        }
         LoopVerdict::Undecided if figures.iter().all(|figure| figure.result.is_none()) => {
             "undecided: no figure is known for both runs".into()
         }
-        LoopVerdict::Undecided => format!(
-            "undecided, measure longer: beyond the limits, perhaps by chance: {}",
-            list(those(LoopResult::Undecided))
-        ),
+        LoopVerdict::Undecided => {
+            let late = list(&is_late);
+            let by_chance =
+                list(&|figure: &LoopFigure| figure.result == Some(LoopResult::Undecided) && !is_late(figure));
+            match (late.is_empty(), by_chance.is_empty()) {
+                (true, _) => {
+                    format!("undecided, measure longer: beyond the limits, perhaps by chance: {by_chance}")
+                }
+                (false, true) => format!("undecided, {BEYOND_BY_LATENESS}: {late}"),
+                (false, false) => format!(
+                    "undecided, {BEYOND_BY_LATENESS}: {late}; beyond the limits, perhaps by chance: {by_chance}"
+                ),
+            }
+        }
     }
 }
 
@@ -146,6 +168,12 @@ fn difference(figure: &LoopFigure) -> String {
     }
     if figure.repeatability.is_some() {
         known.push_str(&format!(", repeatability {repeatability}"));
+    }
+    for (name, late) in [("emulator", figure.emulator_late_ns), ("emulator of the path", figure.path_late_ns)]
+    {
+        if let Some(late) = late.filter(|_| is_late(figure)) {
+            known.push_str(&format!(", {name} late by {}", time(late, true)));
+        }
     }
     format!("{name} {difference} ({known})")
 }

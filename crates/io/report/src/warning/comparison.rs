@@ -11,6 +11,10 @@ use crate::closed_loop::label::label;
 use crate::number::{NO_BREAK, count, time};
 use crate::sentence::Text;
 
+/// What to do where the emulator is late.
+const ON_IDLE_HOST: &str = "Repeat it on an idle machine, with more processor cores, or with permission for real-time priority \
+                            (`romer doctor`)";
+
 impl Text for ComparisonWarning {
     fn text(&self) -> String {
         match self {
@@ -66,6 +70,24 @@ impl Text for ComparisonWarning {
                 way(*direction),
                 count(*packets_needed)
             ),
+            Self::EmulatorLate { direction, measurement, metric, late_ns, tolerance_ns } => {
+                let size = |nanos: f64| time(nanos, true).replace(NO_BREAK, " ");
+                let of = match measurement {
+                    Compared::A => " of the path",
+                    Compared::B => "",
+                };
+                let late = format!(
+                    "the emulator{of} was late by {} on this host ({}, {})",
+                    size(*late_ns),
+                    way(*direction),
+                    label(metric)
+                );
+                if late_ns > tolerance_ns {
+                    format!("{late}, more than the tolerance of {}. {ON_IDLE_HOST}", size(*tolerance_ns))
+                } else {
+                    format!("{late}. A difference that is not larger may not be due to the model")
+                }
+            }
         }
     }
 }
@@ -144,6 +166,11 @@ impl Text for FidelityWarning {
             Self::LinksIncluded => {
                 "the measured delay includes the links around the emulator, which the scenario does not model".into()
             }
+            Self::EmulatorLate { direction, late_ns } => format!(
+                "the emulator was late on this host ({}; p99 {}), which may cause the difference. {ON_IDLE_HOST}",
+                way(*direction),
+                time(*late_ns, true).replace(NO_BREAK, " ")
+            ),
             Self::TimelinePhaseUnknown => "it is unknown when the timeline of the scenario began: each simulated run begins at a \
                                           random point of it"
                 .into(),

@@ -105,6 +105,13 @@ impl ClockSync {
         by_chrony().or_else(by_kernel).filter(|bound| *bound > 0)
     }
 
+    /// Bound that chrony states although the kernel does not report the clock as synchronised, nanoseconds: chronyd does not steer the clock
+    /// (`-x`), or does not report it to the kernel as synchronised (no `rtcsync`). [`Self::error_bound_ns`] is `None` then.
+    pub fn unconfirmed_bound_ns(&self) -> Option<i64> {
+        let chrony = self.chrony.as_ref().filter(|chrony| chrony.stratum > 0 && chrony.bound_ns > 0)?;
+        (!self.is_kept()).then_some(chrony.bound_ns)
+    }
+
     /// Whether the kernel states the clock as synchronised, without an error.
     pub fn is_kept(&self) -> bool {
         self.synchronised == Some(true) && self.state.as_deref() != Some("error")
@@ -207,6 +214,10 @@ mod tests {
             ClockSync { chrony: chrony(0), ..kept("chronyd", 40_000_000) }.error_bound_ns(),
             Some(40_000_000)
         );
+        let steered = ClockSync { chrony: chrony(3), ..kept("chronyd", 40_000_000) };
+        let left = ClockSync { synchronised: Some(false), ..steered.clone() };
+        assert_eq!([&steered, &left].map(ClockSync::error_bound_ns), [Some(700_000), None]);
+        assert_eq!([&steered, &left].map(ClockSync::unconfirmed_bound_ns), [None, Some(700_000)]);
         assert_eq!(kept("systemd-timesyncd", 500_000).error_bound_ns(), None);
         assert_eq!(kept("ntpd", 0).error_bound_ns(), None);
         assert_eq!(ClockSync { synchronised: Some(false), ..kept("ntpd", 9_000_000) }.error_bound_ns(), None);

@@ -60,6 +60,20 @@ ComparisonWarning {
         /// Packets with which the 95 % confidence interval of the difference would be the tolerance on either side, if the path stays as it is.
         packets_needed: u64,
     },
+    /// Of a closed loop: the emulator sent packets late, because this host was busy. A difference that is not larger may not be due to the
+    /// model.
+    Note EmulatorLate {
+        /// The direction.
+        direction: ProbeDirection,
+        /// Measurement with the late emulator: B, the emulation, or A, a path that is an emulation on this host.
+        measurement: Compared,
+        /// The metric that it affects the most, such as `delay_ns.p95`.
+        metric: String,
+        /// How late the emulator was for this metric, nanoseconds.
+        late_ns: f64,
+        /// Tolerance of the metric, nanoseconds.
+        tolerance_ns: f64,
+    },
 }
 }
 
@@ -142,6 +156,13 @@ FidelityWarning {
     Note DelaysRelative,
     /// The measured delay includes the links around the emulator, which the scenario does not model.
     Note LinksIncluded,
+    /// The emulator sent packets late, because this host was busy. The difference may not be due to the emulation.
+    Note EmulatorLate {
+        /// The direction.
+        direction: ProbeDirection,
+        /// By how much 1 % of the packets were late at least, nanoseconds.
+        late_ns: f64,
+    },
     /// The start of the scenario's timeline is unknown. Each simulated run starts at a random time of the
     /// timeline.
     Note TimelinePhaseUnknown,

@@ -58,7 +58,7 @@ fn a_thread_that_is_put_on_a_processor_stays_there_alone() {
     use romer_host::thread::{Policy, Role, usable_cpus};
     let all = usable_cpus();
     let first = all[0];
-    let policy = Policy { cpu: Some(first), realtime: false };
+    let policy = Policy { cpu: Some(first), ..Policy::default() };
     let seen = std::thread::spawn(move || {
         let _run = policy.begin(Role::Waits).unwrap();
         (usable_cpus(), std::thread::spawn(usable_cpus).join().unwrap())
@@ -71,11 +71,11 @@ fn a_thread_that_is_put_on_a_processor_stays_there_alone() {
 /// the kernel and not accepted and ignored.
 #[test]
 fn an_ordinary_user_is_refused_real_time_and_locked_memory_beyond_the_limits() {
-    use romer_host::thread::{LockedMemory, Policy, lock_limit, realtime_limit};
+    use romer_host::thread::{LockedMemory, Policy, RealTime, lock_limit, realtime_limit};
     as_ordinary_user(
         "pacing::an_ordinary_user_is_refused_real_time_and_locked_memory_beyond_the_limits",
         || {
-            let realtime = Policy { cpu: None, realtime: true }.check();
+            let realtime = Policy { cpu: None, realtime: RealTime::Required }.check();
             assert_eq!(realtime.is_ok(), realtime_limit().unwrap() > 0, "{realtime:?}");
             let locked = LockedMemory::lock();
             assert!(locked.is_ok() || lock_limit().unwrap().is_some(), "{locked:?}");
