@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use romer_analyze::analysis::AnalysisError;
+use romer_analyze::measured::MeasuredError;
 use romer_emulate::EmulateError;
 use romer_endpoint::EndpointError;
 use romer_record::Exit;
@@ -33,15 +34,8 @@ impl Failure {
         Self::with_exit(Exit::Environment, text)
     }
     /// A `--stream-number` that `name`, with `count` streams, does not have.
-    pub(crate) fn no_stream(number: impl Display, name: &str, count: usize) -> Self {
-        let has = match count {
-            1 => "has one stream, number 0; omit --stream-number".to_owned(),
-            count => format!("has {count} streams; use 0 to {}", count.saturating_sub(1)),
-        };
-        Self::usage(format!(
-            "no such stream (--stream-number {number}): {} {has}",
-            romer_report::escape::terminal(name)
-        ))
+    pub(crate) fn no_stream(number: impl Into<usize>, name: &str, count: usize) -> Self {
+        MeasuredError::NoStream { number: number.into(), name: name.to_owned(), count }.into()
     }
     /// A fault of romer itself.
     pub(crate) fn own(text: impl Display) -> Self {
@@ -131,6 +125,12 @@ impl From<EndpointError> for Failure {
 
 impl From<AnalysisError> for Failure {
     fn from(error: AnalysisError) -> Self {
+        Self::with_exit(error.exit(), error)
+    }
+}
+
+impl From<MeasuredError> for Failure {
+    fn from(error: MeasuredError) -> Self {
         Self::with_exit(error.exit(), error)
     }
 }

@@ -8,6 +8,7 @@
 mod columns;
 mod pages;
 mod reading;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,6 +30,7 @@ use crate::durable;
 use crate::error::StoreError;
 use columns::{Column, ColumnKind, Has, Row, columns, had_by};
 pub use reading::{RowsFile, read_rows};
+pub use table::{ColumnValues, PacketColumn, packet_columns};
 
 /// The schema's name and version, in the file's key-value metadata under `romer.schema`.
 pub const PACKETS_SCHEMA: &str = "romer/packets/2";
@@ -114,15 +116,23 @@ pub fn write_rows(
     streams: &BTreeMap<u16, Vec<RoundTrip>>,
     outcomes: &dyn Outcomes,
 ) -> Result<(), StoreError> {
-    let rows = streams.iter().flat_map(move |(stream, rows)| {
-        let stream = *stream;
-        let outcomes = outcomes.outcomes(stream, rows).chain(std::iter::repeat(Outcome::default()));
-        rows.iter().zip(outcomes).map(move |(row, outcome)| Row { stream, row: *row, outcome })
-    });
+    let rows = described_rows(streams, outcomes);
     let has = had_by(streams.values().flatten());
     durable::put(path, |file| {
         write_file(file, rows, has)
             .map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+    })
+}
+
+/// The rows of all streams in the order of the file, each with its outcome.
+fn described_rows<'a>(
+    streams: &'a BTreeMap<u16, Vec<RoundTrip>>,
+    outcomes: &'a dyn Outcomes,
+) -> impl Iterator<Item = Row> + 'a {
+    streams.iter().flat_map(move |(stream, rows)| {
+        let stream = *stream;
+        let outcomes = outcomes.outcomes(stream, rows).chain(std::iter::repeat(Outcome::default()));
+        rows.iter().zip(outcomes).map(move |(row, outcome)| Row { stream, row: *row, outcome })
     })
 }
 

@@ -205,17 +205,7 @@ pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
 
 /// The seed of the command line, else the scenario's, else a random one.
 pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
-    let config = &opened.scenario.config;
-    let asked = arguments.impairments.seed;
-    if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
-        return Err(Failure::usage(format!(
-            "invalid seed (--seed {seed}): three of its numbers are 0 modulo the generator's modulus; give other numbers"
-        )));
-    }
-    match asked.or(config.seed) {
-        Some(seed) => Ok(seed),
-        None => Ok(romer_emulate::random_seed()?),
-    }
+    Ok(romer_emulate::choose_seed(&opened.scenario.config, arguments.impairments.seed, "--seed")?)
 }
 
 /// The arrivals of a table or a capture, which are told by how they begin.

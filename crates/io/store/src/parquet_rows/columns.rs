@@ -61,12 +61,12 @@ pub(super) struct Row {
     pub(super) outcome: Outcome,
 }
 
-const U8: &str = "INTEGER(8,false)";
-const U16: &str = "INTEGER(16,false)";
+pub(super) const U8: &str = "INTEGER(8,false)";
+pub(super) const U16: &str = "INTEGER(16,false)";
 const U32: &str = "INTEGER(32,false)";
-const U64: &str = "INTEGER(64,false)";
-const I64: &str = "INTEGER(64,true)";
-const MOMENT: &str = "TIMESTAMP(NANOS,true)";
+pub(super) const U64: &str = "INTEGER(64,false)";
+pub(super) const I64: &str = "INTEGER(64,true)";
+pub(super) const MOMENT: &str = "TIMESTAMP(NANOS,true)";
 
 /// A whole number of the row: `get` widens to the bits of an i64, `set` narrows with a check.
 macro_rules! whole {
