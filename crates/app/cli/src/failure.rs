@@ -12,6 +12,7 @@ use romer_analyze::measured::MeasuredError;
 use romer_emulate::EmulateError;
 use romer_endpoint::EndpointError;
 use romer_record::Exit;
+use romer_report::escape::one_line;
 use romer_store::StoreError;
 
 use crate::output;
@@ -145,12 +146,6 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::with_exit(error.exit(), error)
     }
-}
-
-/// The text on one line, with what could speak to the terminal made visible.
-fn one_line(text: &str) -> String {
-    let joined = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    romer_report::escape::terminal(&joined)
 }
 
 #[cfg(test)]

@@ -49,6 +49,4 @@ pub use departures::{
 pub use error::EmulateError;
 pub use pcap_arrivals::{TooLong, read_capture};
 pub use reference_cdf::delay_distribution;
-pub use scenario::{
-    Opened, choose_seed, open_named, open_preset, open_scenario, random_seed, read_scenario,
-};
+pub use scenario::{Opened, choose_seed, open_named, open_preset, open_scenario, random_seed, read_scenario};

@@ -202,6 +202,9 @@ pub fn emulate(
         let supported = &scenario.about.supported;
         warnings.extend(unsupported(leg, supported, run.engine.ledger(port), &between.inter_arrival_ns));
     }
+    if a_to_b.received == 0 && b_to_a.received == 0 {
+        warnings.push(EmulationWarning::NoArrivals);
+    }
     Ok(Emulation {
         schema: EMULATION.into(),
         seed: seed.0,

@@ -132,9 +132,9 @@ pub fn open_named(name: &Path, origin: &str) -> Result<Opened, EmulateError> {
     let preset = name.to_str().filter(|_| !name.exists());
     match preset.map(|preset| (preset, romer_scenario::preset(preset))) {
         Some((preset, Ok(_))) => open_preset(preset),
-        Some((preset, Err(why))) if !preset.contains(['/', '.']) => Err(EmulateError::Usage(format!(
-            "no such scenario ({origin} {preset}): no file, and {why}"
-        ))),
+        Some((preset, Err(why))) if !preset.contains(['/', '.']) => {
+            Err(EmulateError::Usage(format!("no such scenario ({origin} {preset}): no file, and {why}")))
+        }
         _ => open_scenario(name),
     }
 }

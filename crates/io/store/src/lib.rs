@@ -37,7 +37,8 @@ pub use durable::put_bytes;
 pub use error::StoreError;
 pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
 pub use parquet_rows::{
-    ColumnValues, Outcome, Outcomes, PACKETS_SCHEMA, PacketColumn, RowsFile, packet_columns, read_rows, write_rows,
+    ColumnValues, Outcome, Outcomes, PACKETS_SCHEMA, PacketColumn, RowsFile, packet_columns, read_rows,
+    write_rows,
 };
 pub use reader::{LogFrame, LogReader, Recovered, recover};
 pub use run::{

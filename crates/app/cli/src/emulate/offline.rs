@@ -9,7 +9,6 @@ use romer_emulate::{Arrival, Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_impair::{Headers, PortId};
 use romer_record::Exit;
 use romer_record::emulation::{EmulatedPacket, Emulation};
-use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_scenario::Scenario;
@@ -74,10 +73,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
             Ok(())
         })?;
     }
-    let Some(mut document) = done else { return Ok(Exit::Success) };
-    if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
-        document.warnings.push(EmulationWarning::NoArrivals);
-    }
+    let Some(document) = done else { return Ok(Exit::Success) };
     output::write_json(json, &document, wanted.force)?;
     let mut words = summary(&document);
     if let Some(kept) = &kept {

@@ -97,7 +97,7 @@ impl LogFiles {
     pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
         let table = match self {
             Self::One(file, unit_ns) => Table::read(file, true, *unit_ns)?,
-            Self::Memory(name, text) => Table::of_text(name, text.as_ref())?,
+            Self::Memory(name, text) => Table::of_text(name, &text[..])?,
             Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
         };
         let mut rows = table.packets.rows();
@@ -149,7 +149,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
         None => {
             let table = match &analysis.content {
-                Some(text) => Table::of_text(&analysis.file, text.as_ref())?,
+                Some(text) => Table::of_text(&analysis.file, &text[..])?,
                 None => Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?,
             };
             (table, None, Vec::new())

@@ -46,10 +46,7 @@ pub enum ColumnValues {
 
 /// The columns of the rows of all streams, stream after stream in the order of their numbers, with their `outcomes`: what
 /// [`super::write_rows`] would write.
-pub fn packet_columns(
-    streams: &BTreeMap<u16, Vec<RoundTrip>>,
-    outcomes: &dyn Outcomes,
-) -> Vec<PacketColumn> {
+pub fn packet_columns(streams: &BTreeMap<u16, Vec<RoundTrip>>, outcomes: &dyn Outcomes) -> Vec<PacketColumn> {
     let has = had_by(streams.values().flatten());
     let rows = streams.values().map(Vec::len).sum();
     let described: Vec<&Column> = columns(has).collect();
