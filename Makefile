@@ -74,6 +74,8 @@ bench: ## measure romer's own error and its maximum rates, next to other tools (
 	@$(CARGO) run --release --locked --package romer-validation -- all
 	@$(CARGO) bench --quiet --locked --package romer-telemetry --bench scrape > validation/results/scrape.md
 	@ROMER=$(TARGET)/release/romer ROMER_RESULTS=$(CURDIR)/validation/results $(TIMED) 'the console under fifty pages' scripts/console bench
+	@$(TIMED) 'the wheel' scripts/python-wheel
+	@scripts/python-bench > validation/results/python.md
 
 guest: build ## compare netem and romer in an emulated guest (validation/results/netem.md)
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md

@@ -43,7 +43,7 @@ pub(crate) fn analyze<'py>(
     let content = import::batches(input, TABLE)?;
     let path = if content.is_some() { PathBuf::from(TABLE) } else { input::path(input)? };
     let text = py.detach(|| -> Result<String, Failure> {
-        let measurements = match content {
+        let measurements: Vec<Measurement> = match content {
             None if path.is_dir() => {
                 if reverse.is_some() || waiting_time_ns.is_some() || one_clock {
                     return Err(Failure::usage(format!(

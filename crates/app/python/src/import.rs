@@ -35,11 +35,12 @@ pub(crate) fn batches(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<
         let schema: NonNull<FFI_ArrowSchema> = pointer(&pair.get_item(0)?, SCHEMA)?;
         let array: NonNull<FFI_ArrowArray> = pointer(&pair.get_item(1)?, ARRAY)?;
         // SAFETY: as above; `pair` keeps both capsules alive to the end of this block. The contents of the array are moved out, and a
-        // released struct is left behind. The schema is only read.
-        let data = unsafe {
-            let array = FFI_ArrowArray::from_raw(array.as_ptr());
-            from_ffi(array, schema.as_ref())
-        };
+        // released struct is left behind.
+        let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+        // SAFETY: as above. The schema is only read.
+        let schema = unsafe { schema.as_ref() };
+        // SAFETY: the interface promises that the array has the layout of the schema that comes with it.
+        let data = unsafe { from_ffi(array, schema) };
         let data = data.map_err(|why| refused(&why))?;
         if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
             return Err(refused(&"it is one array").into());

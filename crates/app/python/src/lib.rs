@@ -49,8 +49,8 @@ mod _romer {
     use crate::table::Table;
     use pyo3::prelude::*;
 
-    /// The version of romer.
-    #[pymodule_export]
-    #[expect(non_upper_case_globals, reason = "the name that Python gives to it")]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Run {
 /// log first.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Run> {
-    let contents = py.detach(|| reading::read(&path)).map_err(Failure::from)?;
+    let contents = py.detach(move || reading::read(&path)).map_err(Failure::from)?;
     Ok(Run { contents })
 }
 

@@ -90,7 +90,8 @@ fn seed_from(seed: &Bound<'_, PyAny>) -> PyResult<Seed> {
         Ok(numbers) => numbers.map(|number| number.to_string()).join(","),
         Err(_) => seed.str()?.to_string(),
     };
-    let seed = text.parse().map_err(|why| Failure::usage(format!("invalid seed (seed={text}): {why}")));
+    let seed =
+        text.parse::<Seed>().map_err(|why| Failure::usage(format!("invalid seed (seed={text}): {why}")));
     Ok(seed?)
 }
 
@@ -112,10 +113,10 @@ fn given(arrivals: &Bound<'_, PyAny>) -> PyResult<Given> {
         let (times, _) = bytes.cast::<PyBytes>()?.as_bytes().as_chunks();
         return Ok(Given::Times(times.iter().map(|octets| i64::from_ne_bytes(*octets)).collect()));
     }
-    if let Ok(times) = arrivals.extract() {
+    if let Ok(times) = arrivals.extract::<Vec<i64>>() {
         return Ok(Given::Times(times));
     }
-    let rows = arrivals.extract().map_err(|why| {
+    let rows = arrivals.extract::<Vec<(i64, String, i64)>>().map_err(|why| {
         Failure::usage(format!(
             "the arrivals cannot be read ({ARRIVALS}): {why}; give a table, a list of times in nanoseconds, or a list of (time_ns, port, size)"
         ))

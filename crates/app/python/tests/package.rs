@@ -2,6 +2,7 @@
 //!
 //! Cargo builds the extension module for this test. It has the name of the package beside the Python files here. The program `romer`,
 //! with which the package is compared, is the one that `cargo test --workspace` builds, or `$ROMER`.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ fn package_equals_the_program() {
     fs::copy(module, package.join("_romer.abi3.so")).unwrap();
     let mut test = Command::new(crate_folder.join("../../../scripts/python-test"));
     let done = test.arg(place.path()).arg(program).output().unwrap();
-    let [printed, errors] = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let [printed, errors] =
+        [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(done.status.success(), "{printed}\n{errors}");
 }

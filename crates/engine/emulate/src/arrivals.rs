@@ -201,7 +201,7 @@ pub fn table_arrivals<'a>(
     fn number(value: Option<i64>) -> String {
         value.map_or_else(|| "null".to_owned(), |value| value.to_string())
     }
-    let arrival = |(time, port, size): (Option<i64>, &str, Option<i64>)| {
+    let arrival = |(time, port, size): (Option<i64>, &str, Option<i64>)| -> Result<Arrival, String> {
         // Texts are made of faulty values only.
         let at = match time {
             Some(at) if (0..=MAX_ARRIVAL_TIME).contains(&at) => at,
