@@ -18,7 +18,7 @@ model = "bernoulli"
 probability = 0.05
 [a_to_b.delay]
 fixed = "12ms"
-variable = { model = "normal", sd = "2ms" }
+variable = { model = "gamma", shape = 2, scale = "1ms" }
 [a_to_b.duplicate]
 model = "bernoulli"
 probability = 0.01
