@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::ArrowArrayStreamReader;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, StructArray};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -26,7 +26,7 @@ pub(crate) fn batches(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<
         let stream = pointer(&capsule, STREAM)?;
         // SAFETY: the interface promises that a capsule of this name points to such a struct until the capsule is dropped. The reader
         // takes the contents, and leaves a released struct behind.
-        let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
+        let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) };
         let read = reader.and_then(Iterator::collect::<Result<Vec<_>, _>>);
         return Ok(Some(read.map_err(|why| refused(&why))?));
     }

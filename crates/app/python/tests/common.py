@@ -30,7 +30,10 @@ def measured(folder):
     """Measure loopback, both directions at once, into a new run folder."""
     any_port = "127.0.0.1:0"
     responder = subprocess.Popen(
-        [ROMER, "respond", "--listen", any_port, "--control", any_port], stdout=subprocess.PIPE, text=True
+        [ROMER, "respond", "--listen", any_port, "--control", any_port],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     try:
         # The line that says that it is ready has the address of the control channel.
