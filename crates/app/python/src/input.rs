@@ -12,7 +12,7 @@ pub(crate) fn path(input: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     if let Ok(run) = input.cast::<Run>() {
         return Ok(run.get().folder().to_path_buf());
     }
-    Ok(input.extract()?)
+    input.extract()
 }
 
 /// The command of the program that does the same, quoted for a shell.

@@ -22,9 +22,6 @@ use crate::table::{Table, column};
 
 /// The name of arrivals in errors.
 const ARRIVALS: &str = "arrivals";
-/// Octets of a frame if nothing states them: the smallest of Ethernet, with the check sequence.
-const SMALLEST_FRAME: i64 = 64;
-
 /// The packets that left a simulated network, and those that were lost in it.
 #[pyclass(frozen, module = "romer")]
 #[derive(Debug)]
@@ -46,7 +43,8 @@ enum Given {
 /// The scenario is a file, a preset, the text of a scenario, or a model. Arrivals are a table with the columns time_ns, and if they differ
 /// between packets port and size; a buffer or a list of times; or a list of (time_ns, port, size).
 #[pyfunction]
-#[pyo3(signature = (scenario, arrivals, *, seed=None, port="a", size=SMALLEST_FRAME))]
+// 64 octets: the smallest frame of Ethernet. A number in this place stands in the signature that Python shows.
+#[pyo3(signature = (scenario, arrivals, *, seed=None, port="a", size=64))]
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,

@@ -248,6 +248,7 @@ class Package(unittest.TestCase):
                 stated = re.search(rf"(?ms)^def {name}\((.*?)\) ->", stubs)[1]
                 named = re.findall(r"(\w+):", stated)
                 self.assertEqual(list(inspect.signature(thing).parameters), named, name)
+                self.assertNotIn("...", str(inspect.signature(thing)), name)
 
     def test_reference(self):
         """The reference has every public name, and every parameter of the functions."""

@@ -154,13 +154,13 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     else {
         return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
-    let time = time_from(first, time.parse().ok(), time)?;
+    let time = time_from(first, time.parse().ok(), &time)?;
     let port = port_from(port)?;
-    Ok(Arrival::new(time, port, size_from(size.parse().ok(), size)?))
+    Ok(Arrival::new(time, port, size_from(size.parse().ok(), &size)?))
 }
 
 /// The time that was written as `text`, if it is one, at `first` or later.
-fn time_from(first: Nanos, time: Option<Nanos>, text: impl fmt::Display) -> Result<Nanos, String> {
+fn time_from(first: Nanos, time: Option<Nanos>, text: &dyn fmt::Display) -> Result<Nanos, String> {
     time.filter(|time| (first..=MAX_ARRIVAL_TIME).contains(time)).ok_or_else(|| {
         format!(
             "has the time {:?}; write whole nanoseconds from {first} to {MAX_ARRIVAL_TIME}",
@@ -178,7 +178,7 @@ fn port_from(text: &str) -> Result<PortId, String> {
 }
 
 /// The size that was written as `text`, if it is one.
-fn size_from(size: Option<u32>, text: impl fmt::Display) -> Result<u32, String> {
+fn size_from(size: Option<u32>, text: &dyn fmt::Display) -> Result<u32, String> {
     size.filter(|size| SIZES.contains(size)).ok_or_else(|| {
         format!(
             "has the size {:?}; write octets from {} to {}",
@@ -205,12 +205,12 @@ pub fn table_arrivals<'a>(
         // Texts are made of faulty values only.
         let at = match time {
             Some(at) if (0..=MAX_ARRIVAL_TIME).contains(&at) => at,
-            _ => time_from(0, None, number(time))?,
+            _ => time_from(0, None, &number(time))?,
         };
         let port = port_from(port)?;
         let octets = match size.and_then(|size| u32::try_from(size).ok()) {
             Some(octets) if SIZES.contains(&octets) => octets,
-            _ => size_from(None, number(size))?,
+            _ => size_from(None, &number(size))?,
         };
         Ok(Arrival::new(at, port, octets))
     };
