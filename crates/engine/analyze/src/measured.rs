@@ -67,7 +67,7 @@ pub enum MeasuredError {
     #[error(
         "no such stream (--stream-number {number}): {} {}",
         escape::terminal(name),
-        stream_numbers(*count)
+        StreamNumbers::from(*count)
     )]
     NoStream {
         /// The chosen stream.
@@ -113,10 +113,17 @@ impl MeasuredError {
 }
 
 /// The streams that there are, and their numbers.
-fn stream_numbers(count: usize) -> String {
-    match count {
-        1 => "has one stream, number 0; omit --stream-number".to_owned(),
-        count => format!("has {count} streams; use 0 to {}", count.saturating_sub(1)),
+#[derive(Clone, Copy, Debug, Error)]
+enum StreamNumbers {
+    #[error("has one stream, number 0; omit --stream-number")]
+    One,
+    #[error("has {0} streams; use 0 to {last}", last = .0.saturating_sub(1))]
+    Several(usize),
+}
+
+impl From<usize> for StreamNumbers {
+    fn from(count: usize) -> Self {
+        if count == 1 { Self::One } else { Self::Several(count) }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use romer_record::RoundTrip;
 
-use super::columns::{Column, ColumnKind, I64, MOMENT, Row, U8, U16, U64, columns, had_by};
-use super::{Outcomes, described_rows};
+use super::columns::{Column, ColumnKind, I64, MOMENT, Row, U8, U16, U64, columns, described_rows, had_by};
+use super::outcome::Outcomes;
 
 /// Rows that are converted at once. They are copied once into memory that stays in the cache of a processor.
 const BLOCK_ROWS: usize = 512;
@@ -45,7 +45,7 @@ pub enum ColumnValues {
 }
 
 /// The columns of the rows of all streams, stream after stream in the order of their numbers, with their `outcomes`: what
-/// [`super::write_rows`] would write.
+/// `write_rows` would write.
 pub fn packet_columns(streams: &BTreeMap<u16, Vec<RoundTrip>>, outcomes: &dyn Outcomes) -> Vec<PacketColumn> {
     let has = had_by(streams.values().flatten());
     let rows = streams.values().map(Vec::len).sum();
