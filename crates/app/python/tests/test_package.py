@@ -194,7 +194,7 @@ class Simulation(unittest.TestCase):
         for given, words in [
             ([-1], 'row 0 has the time "-1"'),
             ([(0, "a", 64), (5, "c", 64)], 'row 1 has the port "c"; write a or b'),
-            ([(0, "a", 4)], "write octets from 18"),
+            ([(0, "a", 4)], "write bytes from 18"),
             (["soon"], "give a table"),
             (array.array("d", [0.0]), 'format "d"'),
         ]:

@@ -105,7 +105,7 @@ pub fn read_arrivals(path: &Path, reader: impl BufRead) -> Result<Arrivals, Emul
         }
         number += 1;
         if found == LineEnd::TooLong || line.len() > LONGEST_LINE {
-            return Err(content(format!("line {number} is longer than {LONGEST_LINE} octets; write {FORM}")));
+            return Err(content(format!("line {number} is longer than {LONGEST_LINE} bytes; write {FORM}")));
         }
         let text = std::str::from_utf8(&line).map_err(|_| {
             let or = if number == 1 { ", and the file is no capture (pcap, pcapng)" } else { "" };
@@ -181,7 +181,7 @@ fn port_from(text: &str) -> Result<PortId, String> {
 fn size_from(size: Option<u32>, text: &dyn fmt::Display) -> Result<u32, String> {
     size.filter(|size| SIZES.contains(size)).ok_or_else(|| {
         format!(
-            "has the size {:?}; write octets from {} to {}",
+            "has the size {:?}; write bytes from {} to {}",
             shown(&text.to_string()),
             SIZES.start(),
             SIZES.end()
@@ -263,7 +263,7 @@ mod tests {
             ((Some(-1), "a", Some(64)), "row 1 has the time \"-1\"; write whole nanoseconds from 0"),
             ((None, "a", Some(64)), "the time \"null\""),
             ((Some(1), "c", Some(64)), "row 1 has the port \"c\"; write a or b"),
-            ((Some(1), "a", Some(1 << 40)), "the size \"1099511627776\"; write octets from 18"),
+            ((Some(1), "a", Some(1 << 40)), "the size \"1099511627776\"; write bytes from 18"),
         ] {
             let error = table(&[rows[0], row]).unwrap_err();
             assert!(error.contains(words), "{error}");
