@@ -1,5 +1,5 @@
 //! Statements of documents: the changelog names the version, every invariant names what enforces it, every promise of
-//! security names its tests, paths of the architecture and links exist, and every crate has its row.
+//! security has tests, paths of the architecture and links exist, and every crate has its row.
 
 use std::path::Path;
 
@@ -10,6 +10,8 @@ use crate::workspace::Workspace;
 const CHANGELOG: &str = "CHANGELOG.md";
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 const SECURITY: &str = "SECURITY.md";
+/// The tests of the promises: a number and a test in each line.
+const SECURITY_TESTS: &str = "xtask/security-tests.txt";
 /// The number of invariants.
 const INVARIANTS: usize = 10;
 
@@ -26,7 +28,8 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Violation> {
     findings.extend(references(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
     let folders = workspace.packages.iter().map(|package| workspace.folder(package));
     findings.extend(unlisted_crates(content(ARCHITECTURE), folders));
-    findings.extend(promises(content(SECURITY), |reference| exists(workspace, files, reference)));
+    let is_there = |reference: &str| exists(workspace, files, reference);
+    findings.extend(promises(content(SECURITY), content(SECURITY_TESTS), is_there));
     for file in files.iter().filter(|file| file.extension() == "md") {
         let folder = Path::new(&workspace.root).join(&file.path).with_file_name("");
         findings.extend(links(file, |target, anchor| {
@@ -136,36 +139,47 @@ fn unlisted_crates(content: &str, folders: impl Iterator<Item = String>) -> Vec<
         .collect()
 }
 
-/// The rows of the tables with the heading `| promise | test |`: each names tests that exist.
-fn promises(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
+/// The rows of the tables with the heading `| no. | promise |`: each has a number of its own, and tests that exist. `tests` has a number and a
+/// test in each line.
+fn promises(content: &str, tests: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut findings = Vec::new();
-    let (mut in_table, mut rows) = (false, 0);
+    let mut numbers: Vec<&str> = Vec::new();
+    let mut in_table = false;
     for (index, line) in content.lines().enumerate() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let (promise, tests) = match cells[..] {
-            ["", "promise", "test", ""] => {
+        let (number, promise) = match cells[..] {
+            ["", "no.", "promise", ""] => {
                 in_table = true;
                 continue;
             }
             ["", "---", "---", ""] => continue,
-            ["", promise, tests, ""] if in_table => (promise, tests),
+            ["", number, promise, ""] if in_table => (number, promise),
             _ => {
                 in_table = false;
                 continue;
             }
         };
-        rows += 1;
         let place = format!("{SECURITY}:{}", index + 1);
-        let references: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
-        if references.is_empty() {
+        if numbers.contains(&number) {
+            findings.push(Violation::error(&place, format!("there is another promise {number}")));
+        }
+        if !tests.lines().any(|test| test.split(' ').next() == Some(number)) {
             findings.push(Violation::error(&place, format!("no test holds the promise {promise:?}")));
         }
-        for reference in references.iter().filter(|reference| !exists(reference)) {
+        numbers.push(number);
+    }
+    for (index, line) in tests.lines().enumerate() {
+        let place = format!("{SECURITY_TESTS}:{}", index + 1);
+        let (number, reference) = line.split_once(' ').unwrap_or((line, ""));
+        if !numbers.contains(&number) {
+            findings.push(Violation::error(&place, format!("there is no promise {number}")));
+        }
+        if !exists(reference) {
             findings.push(Violation::error(&place, format!("there is no test `{reference}`")));
         }
     }
-    if rows == 0 {
-        findings.push(Violation::error(SECURITY, "has no table of promises and tests"));
+    if numbers.is_empty() {
+        findings.push(Violation::error(SECURITY, "has no table of promises"));
     }
     findings
 }
@@ -216,16 +230,16 @@ mod tests {
         assert_eq!(findings, [Violation::error(ARCHITECTURE, "has no row for the crate crates/io/b")]);
     }
 
-    /// Each promise names tests, all of which exist; other tables are not looked at.
+    /// Each promise has tests, all of which exist and have a promise; other tables are not looked at.
     #[test]
-    fn promises_name_tests() {
-        let table =
-            |test: &str| format!("| promise | test |\n| --- | --- |\n| It holds. | {test} |\n\n| a | b |\n");
-        assert_eq!(promises(&table("`here`"), |name| name == "here"), []);
-        let gone = promises(&table("`here`, `gone`"), |name| name == "here");
-        assert_eq!(gone, [Violation::error("SECURITY.md:3", "there is no test `gone`")]);
-        assert_eq!(promises(&table("good will"), |_| true).len(), 1);
-        assert_eq!(promises("| threat | what is done |\n", |_| true).len(), 1);
+    fn promises_have_tests() {
+        let page = "| no. | promise |\n| --- | --- |\n| A1 | It holds. |\n\n| a | b |\n";
+        assert_eq!(promises(page, "A1 here\n", |name| name == "here"), []);
+        let gone = promises(page, "A1 here\nA1 gone\n", |name| name == "here");
+        assert_eq!(gone, [Violation::error("xtask/security-tests.txt:2", "there is no test `gone`")]);
+        assert_eq!(promises(page, "", |_| true).len(), 1);
+        assert_eq!(promises(page, "A1 here\nA2 here\n", |_| true).len(), 1);
+        assert_eq!(promises("| threat | what is done |\n", "", |_| true).len(), 1);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::workspace::{Package, Workspace};
 const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
 /// The crates of `model` in order: each depends only on those before it.
-const MODEL: [&str; 14] = [
+const MODEL: [&str; 15] = [
     "units",
     "wire",
     "rsvp",
@@ -27,6 +27,7 @@ const MODEL: [&str; 14] = [
     "session",
     "method",
     "scenario",
+    "fleet",
 ];
 
 /// The last crates of `model`, which the tests of every other crate may use.

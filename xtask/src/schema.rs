@@ -15,7 +15,7 @@ const FOLDER: &str = "docs/schema";
 /// Every generated file as it should be, by its path.
 fn expected(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
-    for (name, schema) in romer_record::schemas() {
+    for (name, schema) in romer_record::schemas().into_iter().chain(romer_fleet::schema::schemas()) {
         files.insert(format!("{FOLDER}/{name}.json"), serde_json::to_string_pretty(&schema)? + "\n");
     }
     files.insert(warnings::PAGE.into(), warnings::page()?);

@@ -461,7 +461,9 @@ async function run() {
     }),
   );
   assert.equal(benchmark.state, 'done', JSON.stringify(benchmark));
-  assert.deepEqual(benchmark.points.map((point) => Math.round(point.intended_percent)).sort((a, b) => a - b), [5, 10]);
+  // A trial in which this machine stalled the tester is repeated, and has a point of its own.
+  const loads = new Set(benchmark.points.map((point) => Math.round(point.intended_percent)));
+  assert.deepEqual([...loads].sort((a, b) => a - b), [5, 10]);
   await bench.frameLocator('iframe').getByText('load-sweep').first().waitFor();
   await until('its curves are drawn', () => bench.locator('.uplot').count().then((found) => found >= 2));
   await shot(page, 'benchmark');

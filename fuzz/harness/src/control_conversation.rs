@@ -115,6 +115,8 @@ fn converse(octets: &[u8]) {
                 | Action::Halt
                 | Action::CountDamage(_)
                 | Action::Resume(_)
+                | Action::Pair(_)
+                | Action::Authenticate
                 | Action::Repeat(_) => {}
                 Action::Close => closed = true,
             }

@@ -202,6 +202,13 @@ fn with_object(message: &[u8], number: u8) -> Vec<u8> {
     [header, &[0, 8, number, 1, 1, 2, 3, 4], objects].concat()
 }
 
+/// The message with the destination port zero in its SESSION object, which is the first.
+fn with_zero_port(message: &[u8]) -> Vec<u8> {
+    let mut message = message.to_vec();
+    message[18..20].fill(0);
+    message
+}
+
 pub(crate) fn seeds() -> Vec<Seed> {
     let (path, resv, load) = (vector!("path"), vector!("resv_gr"), vector!("resv_cl"));
     let (path_tear, resv_tear) = (vector!("pathtear"), vector!("resvtear"));
@@ -230,6 +237,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ),
         Seed::new("as_it_is", packet(2, 255, &path)),
         Seed::new("cut", packet(0, 255, &path[..40])),
+        Seed::new("fault_with_zero_port", [first.clone(), packet(1, 255, &with_object(&with_zero_port(&resv), 0x3d))].concat()),
         Seed::new("empty", []),
     ]
 }

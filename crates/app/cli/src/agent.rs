@@ -71,6 +71,11 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
     Ok(worst)
 }
 
+/// The options of `romer measure` that a scheduled measurement may have, and whether each takes a value.
+pub(crate) fn measurement_options() -> Vec<(String, bool)> {
+    file::options()
+}
+
 /// Where runs are saved unless the file says so: the folder that the service manager made, or the user's.
 fn folder() -> Result<PathBuf, Failure> {
     let made = std::env::var("STATE_DIRECTORY").unwrap_or_default();
@@ -135,7 +140,7 @@ fn report_event(name: &str, event: AgentEvent<Failure>, quiet: bool) -> Option<E
     };
     match event {
         AgentEvent::Missed { starts } => {
-            note(format!("{} missed: the run before went on; runs do not overlap", counted(starts, "start")));
+            note(format!("{} missed: the previous run had not ended; runs do not overlap", counted(starts, "start")));
         }
         AgentEvent::Removed { runs } => note(format!("{} removed", counted(runs, "expired run"))),
         AgentEvent::NotRemoved(error) => output::eprint_line(&format!("warning: {name}: {error}")),

@@ -101,6 +101,7 @@ fn options(
     MeasureOptions {
         direction: arguments.direction.into(),
         stamp_only: arguments.stamp_only,
+        channel: arguments.channel.options(),
         dscp: arguments.dscp,
         ..MeasureOptions::new(vec![stream], command::with_seed(fresh_seed), location)
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_confine::{Capability, CapabilitySet, Files, Layers, Needs, confine, landlock};
+use romer_endpoint::tls::state_folder;
 use romer_port::PortName;
 
 use crate::args::{DataPlane, EmulateArgs, MeasureArgs, RespondArgs, RunArgs, StampPlace};
@@ -85,6 +86,11 @@ fn existing(folder: &Path) -> PathBuf {
     ancestors.find(|one| one.is_dir()).unwrap_or(folder).to_path_buf()
 }
 
+/// The folder of keys and known peers, if it is there.
+fn state() -> Option<PathBuf> {
+    state_folder().filter(|folder| folder.is_dir())
+}
+
 fn json(file: Option<&str>) -> Option<&Path> {
     file.map(Path::new)
 }
@@ -100,7 +106,11 @@ pub(crate) fn of_responder(arguments: &RespondArgs) -> Needs {
         programs: true,
         files: Some(Files {
             read: arguments.key_file.iter().map(|file| landlock::folder_of(file)).collect(),
-            write: outputs([json(arguments.json.as_deref())]),
+            // An initiator that is paired is remembered.
+            write: outputs([json(arguments.json.as_deref())])
+                .into_iter()
+                .chain(state().filter(|_| arguments.pair))
+                .collect(),
         }),
         kernel_programs: has_programs,
         ..Needs::default()
@@ -135,6 +145,9 @@ pub(crate) fn of_measurement(arguments: &MeasureArgs, folder: &Path) -> Needs {
         // The calibration of this machine, beside the runs.
         read.extend(romer_store::Runs::of_user().ok().map(|runs| landlock::folder_of(runs.root())));
         read.extend(arguments.marks.iter().map(|file| landlock::folder_of(file)));
+        // Each run reads the keys, and remembers responders that it meets for the first time.
+        read.extend(arguments.channel.files().paths().map(landlock::folder_of));
+        write.extend(state());
     }
     Needs {
         capabilities,
@@ -166,8 +179,13 @@ pub(crate) fn of_emulation(arguments: &EmulateArgs) -> Option<Needs> {
             write.push(existing(&folder));
         }
     }
-    if arguments.follow.target.is_some() && samples.out.is_none() {
-        write.push(std::env::temp_dir());
+    if arguments.follow.target.is_some() {
+        // Each period is measured anew, with the keys and the known peers, which may be the first ones.
+        let _ = state_folder().map(std::fs::create_dir_all);
+        write.extend(state());
+        if samples.out.is_none() {
+            write.push(std::env::temp_dir());
+        }
     }
     let scenario = arguments.files.scenario.iter().map(|file| landlock::folder_of(file));
     Some(Needs {

@@ -234,7 +234,7 @@ fn conclude(outcome: &MeasurementOutcome, arguments: &DemoArgs) -> Result<Exit, 
                 .map_err(Failure::own)?;
         output::put_file(file, text.as_bytes())
             .map_err(|error| {
-                Failure::environment(format!("cannot hand the results over (demo): {error}; make room"))
+                Failure::environment(format!("cannot write the results (demo): {error}; free some space"))
             })
             .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }

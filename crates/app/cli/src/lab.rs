@@ -8,11 +8,12 @@ use romer_lab::rsvp_router::{self, ROUTER_GUARD_ARGUMENT, RouterEvent, router_gu
 use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Lab, LabError, Mode, Topology, guard_main, holder_main};
 use romer_record::Exit;
 use romer_rsvp::{FlowKey, Flowspec};
-use romer_units::LineRate;
+use romer_units::{LineRate, Rate};
 
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
 use crate::measure::random_seed;
+use crate::noise::rate_text;
 use crate::{confinement, output, signals};
 
 impl From<LabError> for Failure {
@@ -120,7 +121,10 @@ fn described(rate: LineRate, event: &RouterEvent) -> String {
     let request = |flowspec: &Flowspec| format!("{}, {} bytes/s", flowspec.service(), flowspec.rate());
     match event {
         RouterEvent::Ready => {
-            format!("reserving by RSVP: {}bit of IP packets in each direction\n", rate.bits())
+            format!(
+                "reserving by RSVP: {} of IP packets in each direction\n",
+                rate_text(Rate::Bits(rate.bits()))
+            )
         }
         RouterEvent::Reserved(one) => format!("reserved: {}: {}\n", flow(&one.flow), request(&one.flowspec)),
         RouterEvent::Removed(one) => format!("removed: {}: {}\n", flow(&one.flow), request(&one.flowspec)),

@@ -21,6 +21,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod failure;
+mod fleet;
 mod formats;
 mod help;
 mod lab;
@@ -33,6 +34,7 @@ mod ndjson;
 mod noise;
 mod options_page;
 mod output;
+mod pair;
 mod progress;
 mod qtcp;
 mod repeat;
@@ -95,7 +97,9 @@ fn invoke() -> ExitCode {
     let outcome = match arguments.command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
+        Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Respond(arguments) => respond::run(&arguments),
+        Command::Pair(arguments) => pair::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

@@ -409,6 +409,8 @@ pub(crate) fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<M
         family: family(arguments.ipv4, arguments.ipv6),
         stamp_only: arguments.stamp_only,
         key: crate::respond::key(arguments.key_file.as_deref(), arguments.output.quiet)?,
+        channel: arguments.channel.options(),
+        authenticate: arguments.authenticate,
         stamp: arguments.stamp.into(),
         dscp: marked.map_or(arguments.dscp, |marks| marks.dscp),
         ecn: arguments.ecn,

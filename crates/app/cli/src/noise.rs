@@ -207,7 +207,7 @@ fn rates_text(bits: Option<f64>, packets: Option<f64>) -> String {
 
 /// A requested rate.
 #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
-fn rate_text(rate: Rate) -> String {
+pub(crate) fn rate_text(rate: Rate) -> String {
     match rate {
         Rate::Bits(bits) => bit_rate(bits as f64),
         Rate::Packets(packets) => format!("{} packets/s", count(packets)),

@@ -166,7 +166,7 @@ fn from_the_beginning<'a>(mut file: &'a File) -> impl FnMut() -> io::Result<BufR
 fn another_file(name: &str) -> Option<Failure> {
     let why = match Path::new(name).extension()?.to_str()? {
         "sta" => {
-            "this is a .sta file, which has a run's counts and not its packets; name the .raw file beside it"
+            "this is a .sta file, which has the counts of a run and not its packets; name the .raw file in the same folder"
         }
         "log" => {
             "this is a .log file, which is normalised already; name the .raw file beside it, or, to convert it once more, copy it \

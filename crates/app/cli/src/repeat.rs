@@ -86,7 +86,7 @@ impl RepeatSchedule {
             let (was, were) =
                 if missed == 1 { ("turn was", "its time") } else { ("turns were", "their times") };
             output::eprint_line(&format!(
-                "note: {missed} {was} missed: the run before went on beyond {were}; runs do not overlap"
+                "note: {missed} {was} missed: the previous run ended after {were}; runs do not overlap"
             ));
         }
         let is_planned = self.made > 0 || self.is_asked;

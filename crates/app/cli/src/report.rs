@@ -255,7 +255,7 @@ fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> R
             (ProbeDirection::RoundTrip, _) => ProbeDirection::Forward,
             _ => direction(went, arguments)?,
         };
-        let (mut raw, missing) = qtcp::entries(evaluated, rows, way);
+        let (mut raw, missing) = qtcp::entries(evaluated, rows, way, arguments.user_stamps);
         from_zero(&mut raw);
         let [raw_file, sta_file, log_file] = files(*number);
         let mut log = raw.clone();
@@ -283,6 +283,7 @@ fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> R
             let raw_file = romer_report::escape::terminal(&raw_file);
             output::eprint_line(&format!("note: {raw_file}: {}", note.text()));
         }
+        let lost = missing.lost.clone();
         let statistics = qtcp::statistics(stream, run, &raw, missing, &outcome);
         if arguments.normalised {
             normalise(&mut raw);
@@ -291,7 +292,8 @@ fn write_qtcp(reported: &ReportInput, prefix: &str, arguments: &ReportArgs) -> R
         let all = Selection::default();
         output::write_with(&raw_file, force, |out| romer_exchange::qtcp::write(out, &raw, &[], all))?;
         output::write_document(&sta_file, &statistics.text(&log), force)?;
-        output::write_with(&log_file, force, |out| romer_exchange::qtcp::write(out, &log, &[], all))?;
+        let selection = Selection { dummies: arguments.dummies, every: arguments.every.unwrap_or(all.every) };
+        output::write_with(&log_file, force, |out| romer_exchange::qtcp::write(out, &log, &lost, selection))?;
         if raw.iter().any(|entry| entry.size <= TOO_SMALL) && !arguments.output.quiet {
             output::eprint_line(&format!(
                 "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` and `romer analyze` take them while the .sta \
@@ -322,8 +324,8 @@ fn skew_words(
 ) -> String {
     let ppm = |ppm: f64| format!("{ppm:+.3} ppm");
     let taken_out = match outcome.skew_ppm {
-        Some(skew) => format!("a skew of {} was taken out by -k {k}", ppm(skew)),
-        None => format!("no skew was taken out (-k {k})"),
+        Some(skew) => format!("a skew of {} was removed by -k {k}", ppm(skew)),
+        None => format!("no skew was removed (-k {k})"),
     };
     let own = clock.skew_ppm.map(|skew| if way == ProbeDirection::Reverse { -skew } else { skew });
     let own = match own {

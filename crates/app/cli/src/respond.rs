@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use romer_endpoint::tls::ResponderChannelOptions;
+use romer_endpoint::tls::pairing::PairingNews;
 use romer_host::service_manager::{InheritedSockets, ServiceManager};
 use romer_record::Exit;
 use romer_record::respond::Respond;
@@ -93,12 +95,23 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         in_packet: arguments.in_packet,
         in_packet_ports: arguments.rule.clone(),
         symmetric_only: arguments.symmetric_only,
+        channel: ResponderChannelOptions {
+            tls: Some(arguments.channel.files()),
+            accepts_plain: arguments.channel.insecure,
+            paired_only: arguments.paired_only,
+            pairs: arguments.pair,
+        },
     };
     let responder = Responder::start_on(&options, inherited)?;
     let confined = confinement::start(&confinement::of_responder(arguments));
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
             output::eprint_line(&format!("note: {}", shortcoming.text()));
+        }
+        if let Some(why) = responder.key_not_saved() {
+            output::eprint_line(&format!(
+                "note: the key of this responder cannot be saved ({why}): initiators cannot recognise it after a restart"
+            ));
         }
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -119,6 +132,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         }
         // Whoever reads the totals from standard output gets nothing else after the addresses.
         if arguments.json.as_deref() != Some("-") {
+            if let Some(fingerprint) = responder.fingerprint() {
+                text.push_str(&format!("key: {fingerprint}\n"));
+            }
             text.push_str(&confined);
         }
         // In one piece: who reads the first line may read no more.
@@ -142,6 +158,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
             manager.reloading();
             replace_key(&responder, arguments);
             manager.ready();
+        }
+        for news in responder.take_pairing_news() {
+            output::eprint_line(&pairing_text(&news));
         }
         if !responder.is_stuck() {
             manager.alive();
@@ -175,6 +194,25 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(ending.exit())
+}
+
+/// What has happened to the pairing, in a line.
+fn pairing_text(news: &PairingNews) -> String {
+    match news {
+        PairingNews::Code(code) => {
+            format!("pairing code: {code} (type it at `romer pair` on the other host)")
+        }
+        PairingNews::Failed(address) => format!("pairing with {address} failed"),
+        PairingNews::Paired { address, fingerprint, is_saved: true } => {
+            format!("paired with {address} ({fingerprint})")
+        }
+        PairingNews::Paired { address, fingerprint, is_saved: false } => {
+            format!(
+                "paired with {address} ({fingerprint}), until this responder ends: known_peers cannot be written"
+            )
+        }
+        PairingNews::Closed => "pairing is closed".into(),
+    }
 }
 
 /// Reads the key file again. If that fails, the responder keeps its key.

@@ -314,7 +314,7 @@ fn limits(run: &RunListEntry) -> String {
 }
 
 /// Lines with their columns below each other. Numbers of a column end below each other.
-fn aligned<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+pub(crate) fn aligned<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| {
         lines.iter().filter_map(|line| line.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
     };

@@ -268,7 +268,7 @@ pub(crate) fn delay(text: &str) -> Result<Duration, String> {
 /// A file for packets: not standard output, where the words are.
 pub(crate) fn packet_file() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|file| match file.as_os_str() == "-" {
-        true => Err("packets do not go to standard output, where the words are; name a file"),
+        true => Err("packets cannot be written to standard output, which has the summary; name a file"),
         false => Ok(file),
     })
 }

@@ -26,7 +26,7 @@ pub(crate) async fn serve(request: Request) -> Response<Body> {
     let path = request.uri().path();
     let path = if path == "/" { "/index.html" } else { path };
     if path == "/api" || path.starts_with("/api/") {
-        let detail = "the interface has nothing at this address; /api/openapi.json says what there is";
+        let detail = "the interface has no such path; /api/openapi.json lists all paths";
         return Problem::not_found(detail).into_response();
     }
     let Some((_, kind, content)) = ASSETS.iter().find(|(known, ..)| *known == path) else {

@@ -207,7 +207,7 @@ impl Plans {
             Problem::unprocessable("plan", text).about(error)
         };
         if planned.plan.len() > LONGEST_PLAN {
-            return Err(about(format!("the plan is longer than {LONGEST_PLAN} octets; shorten it"), None));
+            return Err(about(format!("the plan is longer than {LONGEST_PLAN} bytes; shorten it"), None));
         }
         (self.reader)(&planned.plan).map_err(|fault| about(fault.text, fault.place))
     }

@@ -196,7 +196,7 @@ impl Connection {
             // A greeting of TLS begins so.
             Ok(Ok(1)) if first[0] == 0x16 => {}
             Ok(Ok(1)) => {
-                let problem = Problem::bad("https", "this port speaks TLS only; use https");
+                let problem = Problem::bad("https", "this port accepts TLS only; use https");
                 return refuse(&mut stream, problem).await;
             }
             _ => return,

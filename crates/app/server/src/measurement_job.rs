@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::names::Target;
+use romer_endpoint::tls::{ChannelOptions, TlsFiles};
 use romer_host::clock::rfc3339;
 use romer_measure::{MeasureOptions, MeasurementOutcome, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
@@ -317,7 +318,7 @@ fn check_lengths(asked: &MeasurementRequest) -> Result<(), Problem> {
     let mut fields = fields.unwrap_or_default().into_iter().filter(|(name, _)| name != "trace");
     let long = fields.find(|(_, value)| value.to_string().len() > LONGEST_FIELD);
     long.map_or(Ok(()), |(name, _)| {
-        Err(wrong(&name, &format!("takes at most {LONGEST_FIELD} octets of JSON")))
+        Err(wrong(&name, &format!("takes at most {LONGEST_FIELD} bytes of JSON")))
     })
 }
 
@@ -365,6 +366,7 @@ fn options(asked: &MeasurementRequest, runs: &Runs) -> Result<MeasureOptions, Pr
     Ok(MeasureOptions {
         direction: asked.direction,
         stamp_only: asked.stamp_only,
+        channel: ChannelOptions::Tls(TlsFiles::default()),
         stamp: asked.stamp,
         dscp: field::<Dscp>("dscp", asked.dscp.as_ref())?.unwrap_or_default(),
         route: true,
@@ -395,7 +397,7 @@ fn request(asked: &MeasurementRequest) -> Result<Request, Problem> {
     }
     let limit = match (asked.count, duration) {
         (Some(_), Some(_)) => {
-            return Err(wrong("count", "is given beside a duration; leave one of them out"));
+            return Err(wrong("count", "cannot be combined with a duration; omit one of them"));
         }
         (Some(count), None) => romer_traffic::Limit::Count(count),
         (None, duration) => match (&trace, duration) {
@@ -407,7 +409,7 @@ fn request(asked: &MeasurementRequest) -> Result<Request, Problem> {
     if asked.seed == Some([0; 6]) {
         return Err(wrong(
             "seed",
-            "six zeros stand for no seed: write others, or leave it out for a random one",
+            "six zeros are not a seed: write other numbers, or omit it for a random one",
         ));
     }
     let seed = Seed(asked.seed.unwrap_or_else(romer_endpoint::random_words));

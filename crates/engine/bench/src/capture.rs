@@ -99,7 +99,7 @@ fn arrived(options: &BenchOptions, signature: Signature, octets: &[u8], at: i64)
     let sent = options.streams.get(usize::from(mark.stream)).map(|stream| stream.dscp);
     let out = Dscp::of_tos(seen.tos);
     let marking = match sent {
-        Some(sent) if sent != out => format!("; sent as {sent}, came as {out}"),
+        Some(sent) if sent != out => format!("; sent as {sent}, received as {out}"),
         _ => String::new(),
     };
     let latency = at - i64::try_from(mark.sent).unwrap_or(0);

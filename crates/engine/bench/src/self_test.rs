@@ -207,7 +207,7 @@ fn prove(
 ) -> Result<(TesterEvidence, Vec<Trial>), BenchError> {
     if tester.probe(options, options.patience, stop)?.is_err() && !stop.load(Ordering::Acquire) {
         return Err(BenchError::Silent(format!(
-            "{} to {}): nothing came, and the self-test needs a link from one port to the other",
+            "{} to {}): nothing arrived; the self-test needs a link between the ports",
             options.tx, options.rx
         )));
     }

@@ -185,7 +185,8 @@ fn replace(fidelity: &mut Fidelity, newer: Vec<FidelityDirection>, are_checked: 
     fidelity.directions.sort_by_key(place);
 }
 
-/// Fits and checks. Of a direction whose model fails, the next best family is tried; where all fail, the recorded delays and losses are kept.
+/// Fits and checks. Of a direction whose model fails, the next best family is tried. Where all fail, the recorded delays and losses are kept;
+/// or the best family, if it has a bottleneck, because a trace has no rate. Its checks then say so.
 ///
 /// # Errors
 /// In words, where there is nothing to make a scenario of.
@@ -199,7 +200,8 @@ fn settled(source: &FitInput<'_>, ways: &mut [Way; 2]) -> Result<Modelled, Strin
     loop {
         let mut have_failed = [false; 2];
         for ((way, has_failed), (_, name, _)) in ways.iter_mut().zip(&mut have_failed).zip(DIRECTIONS) {
-            if way.kind == ModelKind::Models && modelled.refusals(name).next().is_some() {
+            let can_change = way.kind == ModelKind::Models && !way.is_final;
+            if can_change && modelled.refusals(name).next().is_some() {
                 *has_failed = true;
                 way.refuse(modelled.misfit(name));
             }
@@ -218,6 +220,8 @@ struct Way {
     kind: ModelKind,
     /// The families, once they are chosen: of a trace, those that it replaces.
     choice: Option<Choice>,
+    /// Whether the choice stays although a check failed.
+    is_final: bool,
     /// Delay spikes that repeat, if they are modelled apart from the rest.
     spikes: Option<Spikes>,
     /// The figures in which refused families deviated most.
@@ -226,16 +230,21 @@ struct Way {
 
 impl Way {
     const fn new(kind: ModelKind) -> Self {
-        Self { kind, choice: None, spikes: None, misfits: Misfits::new() }
+        Self { kind, choice: None, is_final: false, spikes: None, misfits: Misfits::new() }
     }
 
-    /// Refuses the chosen families; where none is left, a trace replaces them.
+    /// Refuses the chosen families. Where none is left, a trace replaces them, unless the best one has a bottleneck.
     fn refuse(&mut self, misfit: Option<String>) {
         let Some(choice) = &mut self.choice else { return };
         if let (Some(candidate), Some(misfit)) = (choice.candidates.get(choice.chosen), misfit) {
             self.misfits.insert(candidate.name.clone(), misfit);
         }
-        if !choice.refuse() {
+        if choice.refuse() {
+            return;
+        }
+        if choice.accept_bottleneck() {
+            self.is_final = true;
+        } else {
             self.kind = ModelKind::Trace;
         }
     }

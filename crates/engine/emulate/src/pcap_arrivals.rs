@@ -114,7 +114,7 @@ impl CaptureReader {
             1 => PortId::B,
             number => {
                 return Err(format!(
-                    "it came by interface {number}; there are two ports, so name a capture of interfaces 0 and 1"
+                    "it arrived by interface {number}, but there are two ports; use a capture of interfaces 0 and 1"
                 ));
             }
         };
@@ -128,7 +128,7 @@ impl CaptureReader {
         let is_short = u64::from(record.whole) <= longest;
         if is_short && !SIZES.contains(&sized(record.whole)) {
             let most = SIZES.end() - CHECK_SEQUENCE;
-            return Err(format!("it has {} octets; a frame has up to {most}", record.whole));
+            return Err(format!("it has {} bytes; a frame has up to {most}", record.whole));
         }
         let headers = self.number_of(headers(record.octets));
         let mut arrive = |octets, network_length| {
@@ -170,12 +170,12 @@ impl CaptureReader {
             let frames = format!("{} {exceed}", counted(exceeding, "frame"));
             return Err(match segment {
                 false => format!(
-                    "{frames} MTU {mtu} (largest {largest} octets): captured with GRO, where packets are joined, or on a \
+                    "{frames} MTU {mtu} (largest {largest} bytes): captured with GRO, where packets are joined, or on a \
                      network of larger ones; --segment takes joined ones apart, --skip leaves them out, and --mtu says what \
                      the output takes"
                 ),
                 true => format!(
-                    "{frames} MTU {mtu} (largest {largest} octets), and {whole} of them cannot be taken apart, because only \
+                    "{frames} MTU {mtu} (largest {largest} bytes), and {whole} of them cannot be taken apart, because only \
                      whole packets of TCP and UDP are joined; leave those out by --skip, too, or say by --mtu what the \
                      output takes"
                 ),
@@ -317,7 +317,7 @@ mod tests {
         let plain = TooLong::default();
         let error = read(&file, plain).unwrap_err();
         for words in
-            ["c.pcapng", "3 frames exceed MTU 1500 (largest 4058 octets)", "GRO", "--segment", "--skip"]
+            ["c.pcapng", "3 frames exceed MTU 1500 (largest 4058 bytes)", "GRO", "--segment", "--skip"]
         {
             assert!(error.contains(words), "{error}");
         }
@@ -364,7 +364,7 @@ mod tests {
         let file = capture(&[(0, tcp(100, false), u32::MAX)]);
         let any = TooLong { mtu: 65_535, segment: true, skip: false };
         assert!(
-            read(&file, any).unwrap_err().contains("1 frame exceeds MTU 65535 (largest 4294967295 octets)")
+            read(&file, any).unwrap_err().contains("1 frame exceeds MTU 65535 (largest 4294967295 bytes)")
         );
         assert_eq!(read(&file, TooLong { skip: true, ..any }).unwrap().packets, []);
     }

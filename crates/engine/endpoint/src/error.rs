@@ -83,6 +83,30 @@ pub enum EndpointError {
         /// Its content is at fault, not that it is missing or who may read it.
         content: bool,
     },
+    /// A file of TLS cannot be used. Nothing of its content is told.
+    #[error("cannot use the {what} ({place}): {why}; {mend}")]
+    TlsFile {
+        /// What it is, with its option.
+        what: &'static str,
+        /// Its path.
+        place: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        mend: String,
+        /// Its content is at fault, not that it is missing or who may read it.
+        content: bool,
+    },
+    /// The identity of the other end is not the expected one, or the connection is not protected.
+    #[error("the responder is not trusted ({address}): {why}; {mend}")]
+    Untrusted {
+        /// Where.
+        address: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        mend: String,
+    },
     /// The run could not be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -94,19 +118,25 @@ impl EndpointError {
         match self {
             Self::Usage(_) => Exit::Usage,
             Self::Shaping { source, .. } if matches!(**source, ShaperError::TooDeep) => Exit::Usage,
-            Self::Key { content: true, .. } => Exit::BadData,
+            Self::Key { content: true, .. } | Self::TlsFile { content: true, .. } => Exit::BadData,
             Self::Host { .. }
             | Self::Shaping { .. }
             | Self::Remarking { .. }
-            | Self::Key { content: false, .. } => Exit::Environment,
-            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => Exit::Unreachable,
+            | Self::Key { content: false, .. }
+            | Self::TlsFile { content: false, .. } => Exit::Environment,
+            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } | Self::Untrusted { .. } => {
+                Exit::Unreachable
+            }
             Self::Store(error) => error.exit(),
         }
     }
 
     /// Whether it is about one target, and says nothing about others.
     pub fn is_of_the_far_end(&self) -> bool {
-        matches!(self, Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. })
+        matches!(
+            self,
+            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } | Self::Untrusted { .. }
+        )
     }
 
     /// A refusal of the system, with the mend for missing rights where that is the cause.

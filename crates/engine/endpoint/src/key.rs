@@ -72,12 +72,12 @@ pub fn read(path: &Path) -> Result<ReadKey, EndpointError> {
     let length = fill(&mut file, &mut octets).map_err(unreadable)?;
     if length > MAX_KEY_FILE_OCTETS {
         return Err(content(
-            format!("it has more than {MAX_KEY_FILE_OCTETS} octets"),
+            format!("it has more than {MAX_KEY_FILE_OCTETS} bytes"),
             "give a file that holds a key alone",
         ));
     }
     let KeyFile { key, line_feed_stripped, form } = KeyFile::parse(&octets[..length]).map_err(|error| {
-        content(error.to_string(), "write 32 random octets or more, or two hex digits for each, on one line")
+        content(error.to_string(), "write 32 random bytes or more, or two hex digits for each, on one line")
     })?;
     // Digits end in a line feed as a matter of course; a key of octets may have ended in one by chance.
     let note = (line_feed_stripped && form == KeyForm::Raw)

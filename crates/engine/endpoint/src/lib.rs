@@ -1,4 +1,4 @@
-//! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
+//! What both ends of a session share: addresses and names, keys, TLS and pairing, threads and their priority, time stamps of network cards,
 //! what is known of the host's clock, the monitor that reports what happens to the host during a run, counts of damaged probes,
 //! cross traffic, marks of packets beyond a traffic profile, and ends of RSVP flows.
 //!
@@ -20,6 +20,7 @@ pub mod circumstances;
 pub mod clock_sync;
 pub mod damage;
 mod error;
+pub mod fingerprint;
 pub mod host_events;
 pub mod host_monitor;
 pub mod in_packet;
@@ -34,6 +35,7 @@ pub mod responder_host_monitor;
 pub mod rsvp;
 pub mod scheduling_watch;
 pub mod threads;
+pub mod tls;
 
 pub use error::EndpointError;
 pub use threads::ThreadOptions;

@@ -110,7 +110,7 @@ pub fn send(
             }
             Err(error) if error.is_too_long() => {
                 return Err(EndpointError::Usage(format!(
-                    "packet too long (--mix): {} octets of IP are more than the path takes; use smaller frames",
+                    "packet too long (--mix): {} bytes of IP are more than the path takes; use smaller frames",
                     payload.saturating_add(headers)
                 )));
             }

@@ -4,12 +4,12 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
-use crate::router_report;
 use romer_endpoint::EndpointError;
-use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::byte_stream::{ByteStream, Protection};
 use romer_endpoint::circumstances::{clock_identity, random};
 use romer_endpoint::host_events::far_words;
 use romer_endpoint::names::with_zone;
+use romer_endpoint::tls::{PeerChannel, Unverified, tls_fault};
 use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
 use romer_record::document::{Chrony, ClockSync, DamagedProbes, Pps, Ptp};
@@ -20,14 +20,15 @@ use romer_report::event::protocol_fault;
 use romer_report::warning::Text as _;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, ClientHello, CodecError, ComplaintCode, Damaged, Decoder, FEATURES, Granted, Inbox,
-    KEEP_ALIVE, LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume, ReverseStreamRequest,
-    SILENCE, ServerHello, SessionTotals, VERSION, hex, possession, unhex,
+    AUTHENTICATE, Challenge, ClientHello, CodecError, ComplaintCode, Damaged, Decoder, FEATURES, Granted,
+    Inbox, KEEP_ALIVE, LAST_WORD, Message, Progress, Proof, RefusalCode, Request, Resume,
+    ReverseStreamRequest, SILENCE, ServerHello, SessionTotals, VERSION, hex, possession, unhex,
 };
 use romer_units::Duration;
 use romer_wire::stamp::Key;
 
-use crate::no_route::{explained, is_here};
+use self::error::HUNG_UP;
+pub(super) use self::error::{Absent, INVALID_ANSWER};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
 const CONNECT: StdDuration = StdDuration::from_secs(3);
@@ -144,62 +145,9 @@ fn counted(items: usize) -> u64 {
     u64::try_from(items).unwrap_or(u64::MAX)
 }
 
-/// The error of a far end that hangs up before its welcome, with what it may mean by that.
+/// The error of a far end that hangs up before its welcome.
 fn hung_up<T>() -> Result<T, Absent> {
-    Err(Absent::Foreign(
-        "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no romer".into(),
-    ))
-}
-
-/// Why there is no romer at the far end.
-#[derive(Debug)]
-pub(super) enum Absent {
-    /// Nobody listens, or nobody answers.
-    Unreachable(String),
-    /// This host has no way to there.
-    NoRoute(String),
-    /// Somebody answers, but not in our protocol.
-    Foreign(String),
-    /// One end has a key that the other has not.
-    Locked { why: String, mend: &'static str },
-    /// There is, but it does not go on with the session.
-    Refused(String),
-    /// The host answers, but nobody listens there.
-    Closed(String),
-}
-
-impl Absent {
-    /// Whether asking again may help: the way there may come back, what a far end says stays.
-    pub(super) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::NoRoute(_))
-    }
-
-    /// Why, in words.
-    pub(super) fn why(&self) -> &str {
-        match self {
-            Self::Unreachable(why)
-            | Self::NoRoute(why)
-            | Self::Foreign(why)
-            | Self::Locked { why, .. }
-            | Self::Refused(why)
-            | Self::Closed(why) => why,
-        }
-    }
-
-    /// By what became of the attempt to connect with `target`, `from` there.
-    fn classify(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
-        match error.kind() {
-            io::ErrorKind::ConnectionRefused => Self::Closed(without_errno(error)),
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
-                Self::Unreachable(without_errno(error))
-            }
-            _ => match router_report::asked(error, target, from) {
-                Some(report) => Self::Unreachable(romer_report::event::router_report(&report)),
-                None if is_here(error, target) => Self::NoRoute(explained(error, target)),
-                None => Self::Unreachable(explained(error, target)),
-            },
-        }
-    }
+    Err(Absent::Foreign(HUNG_UP.into()))
 }
 
 /// What the far end has told.
@@ -258,6 +206,7 @@ pub(super) struct Grant {
 pub(super) struct ResumeToken {
     address: SocketAddr,
     from: Origin,
+    channel: PeerChannel,
     secret: Token,
     heard: u64,
     /// Messages that the far end can have said up to now.
@@ -269,6 +218,9 @@ pub(super) struct ResumeToken {
 pub(super) struct Conversation {
     address: SocketAddr,
     from: Origin,
+    channel: PeerChannel,
+    /// Nothing has verified the identity of the far end.
+    unverified: Option<Unverified>,
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
     budget: Budget,
@@ -297,6 +249,8 @@ impl Conversation {
         Self {
             address,
             from: Origin::default(),
+            channel: PeerChannel::plain(),
+            unverified: None,
             stream,
             decoder: Decoder::default(),
             budget: Budget::begin(),
@@ -314,19 +268,52 @@ impl Conversation {
         }
     }
 
-    /// Connects from there and greets; with a key only who has it.
-    pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
+    /// Connects from there over `channel` and greets; with a key only who has it.
+    pub(super) fn begin(
+        address: SocketAddr,
+        from: &Origin,
+        key: Option<&Key>,
+        channel: &PeerChannel,
+    ) -> Result<Self, Absent> {
+        match Self::begin_over(address, from, key, (channel, false)) {
+            // A port of this host may be forwarded to a responder elsewhere.
+            Err(Absent::Unprotected) if channel.has_tls() => {
+                Self::begin_over(address, from, key, (channel, true))
+            }
+            begun => begun,
+        }
+    }
+
+    /// The same; always protected if so stated, and else where `channel` requires it.
+    fn begin_over(
+        address: SocketAddr,
+        from: &Origin,
+        key: Option<&Key>,
+        (channel, always): (&PeerChannel, bool),
+    ) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(without_errno(&error));
-        let stream = romer_host::stream::connect(address, from, CONNECT)
+        let tcp = romer_host::stream::connect(address, from, CONNECT)
             .map_err(|error| Absent::classify(&error, address, from))?;
-        let _ = stream.set_nodelay(true);
-        let local = stream.local_addr().ok().map(|local| local.ip());
+        let _ = tcp.set_nodelay(true);
+        let local = tcp.local_addr().ok().map(|local| local.ip());
+        let mut unverified = None;
+        let stream: Box<dyn ByteStream> = if always || channel.is_protected(address, local) {
+            let (stream, first_contact) = channel.protect(tcp, ANSWER)?;
+            unverified = first_contact;
+            Box::new(stream)
+        } else {
+            Box::new(tcp)
+        };
         let features = FEATURES.map(str::to_owned).to_vec();
         let hello =
             ClientHello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
-        let mut conversation = Self { from: from.clone(), ..Self::over(address, Box::new(stream), local) };
+        let (from, channel) = (from.clone(), channel.clone());
+        let mut conversation = Self { from, channel, unverified, ..Self::over(address, stream, local) };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
         conversation.be_welcomed(key)?;
+        if let Some(first_contact) = &mut conversation.unverified {
+            conversation.channel.remember(first_contact);
+        }
         Ok(conversation)
     }
 
@@ -355,13 +342,17 @@ impl Conversation {
                         mend: "give the key that it was started with (--key-file)",
                     });
                 }
-                (Ok(Some(Message::Complaint(complaint))), _) => {
-                    return Err(Absent::Foreign(far_words(&complaint.message)));
-                }
+                (Ok(Some(Message::Complaint(complaint))), _) => return Err(Absent::from(&complaint)),
                 (Ok(Some(_)), _) => {
-                    return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
+                    return Err(Absent::Foreign("it uses another version of the control protocol".into()));
                 }
                 (Ok(None), _) => return hung_up(),
+                (Err(error), _) if tls_fault(&error).is_some() => {
+                    return Err(Absent::Untrusted {
+                        why: format!("TLS failed: {}", tls_fault(&error).unwrap_or_default()),
+                        mend: "if the responder has --tls-ca, use a certificate of its authorities (--tls-cert, --tls-key)".into(),
+                    });
+                }
                 (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {
                     return hung_up();
                 }
@@ -422,6 +413,33 @@ impl Conversation {
             }),
             Ok(_) => Err(self.odd()),
             Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Asks that the probes of the session are authenticated by key material of the connection. Gives the key.
+    pub(super) fn authenticate(&mut self) -> Result<Key, EndpointError> {
+        let address = with_zone(self.address);
+        let refused = |why: String| EndpointError::Refused {
+            address: address.clone(),
+            why,
+            mend: "measure without --authenticate, or with a key file at both ends".into(),
+        };
+        let key = match self.stream.protection() {
+            Protection::Tls { probe_key, .. } => Key::new(&probe_key).ok(),
+            Protection::Plain => None,
+        };
+        let key = key.filter(|_| self.welcome.has(AUTHENTICATE));
+        let key = key.ok_or_else(|| refused("it has no keys of the control channel".into()))?;
+        self.say(&Message::Authenticate).map_err(|error| self.lost(&error))?;
+        loop {
+            return match self.hear(ANSWER) {
+                Ok(Some(Message::Authenticate)) => Ok(key),
+                Ok(Some(Message::Complaint(complaint))) => Err(refused(far_words(&complaint.message))),
+                // Something happened there just now.
+                Ok(Some(Message::Events(_))) => continue,
+                Ok(_) => Err(self.odd()),
+                Err(error) => Err(self.lost(&error)),
+            };
         }
     }
 
@@ -512,10 +530,16 @@ impl Conversation {
         Some(ResumeToken {
             address: self.address,
             from: self.from.clone(),
+            channel: self.channel.clone(),
             secret: self.secret?,
             heard: self.inbox.heard(),
             most: self.inbox.heard().saturating_add(self.budget.most()),
         })
+    }
+
+    /// The far end, if nothing has verified its identity.
+    pub(super) const fn unverified(&self) -> Option<&Unverified> {
+        self.unverified.as_ref()
     }
 
     /// This end's address of the connection.
@@ -551,7 +575,7 @@ impl Conversation {
         key: Option<&Key>,
         silent: StdDuration,
     ) -> Result<(Self, Token), Absent> {
-        let mut conversation = Self::begin(way_on.address, &way_on.from, key)?;
+        let mut conversation = Self::begin(way_on.address, &way_on.from, key, &way_on.channel)?;
         let silent_ns = i64::try_from(silent.as_nanos()).unwrap_or(i64::MAX);
         let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
         let unreachable = |error: io::Error| Absent::Unreachable(without_errno(&error));
@@ -643,7 +667,8 @@ impl Conversation {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         self.stream.set_patience(Some(ANSWER))?;
-        self.stream.write_all(&bytes)
+        self.stream.write_all(&bytes)?;
+        self.stream.flush()
     }
 
     /// The next message within `time`; `Ok(None)` where the other end has hung up or does not speak our protocol.
@@ -775,5 +800,6 @@ fn without_errno(error: &io::Error) -> String {
     ConnectionError(error).to_string()
 }
 
+mod error;
 #[cfg(test)]
 mod tests;

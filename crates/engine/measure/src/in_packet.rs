@@ -29,9 +29,9 @@ pub(super) fn check(options: &MeasureOptions) -> Result<(), EndpointError> {
             "options cannot be combined (--stamp in-packet, --direction): the packets have to return; choose round-trip".into(),
         ));
     }
-    if options.key.is_some() {
+    if options.is_authenticated() {
         return Err(EndpointError::Usage(
-            "options cannot be combined (--stamp in-packet, --key-file): the programs change the packets; leave one of them out"
+            "options cannot be combined (--stamp in-packet, --key-file or --authenticate): the programs change the packets; leave one of them out"
                 .into(),
         ));
     }

@@ -224,6 +224,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use romer_endpoint::circumstances::clock_identity;
+    use romer_endpoint::tls::PeerChannel;
     use romer_host::clock;
     use romer_host::stream::Origin;
     use romer_record::event::EventLocation;
@@ -324,7 +325,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
             let far_end = scope.spawn(|| far_end(&listener, cut));
-            let mut conversation = Conversation::begin(address, &Origin::default(), None).unwrap();
+            let mut conversation =
+                Conversation::begin(address, &Origin::default(), None, &PeerChannel::plain()).unwrap();
             let (interval_ns, direction) = (10_000_000, ProbeDirection::RoundTrip);
             let request =
                 Request { ssid: 5, interval_ns, count: 3, payload_octets: 44, direction, stream: None };

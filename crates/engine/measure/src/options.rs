@@ -21,6 +21,7 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
+use romer_endpoint::tls::ChannelOptions;
 
 use super::telemetry::Telemetry;
 use super::traffic_control::TrafficControl;
@@ -64,6 +65,10 @@ pub struct MeasureOptions {
     pub stamp_only: bool,
     /// Authenticate the tests with this key, and speak only to responders that have it.
     pub key: Option<Arc<Key>>,
+    /// What protects the control channels.
+    pub channel: ChannelOptions,
+    /// Authenticate the tests with key material of the control channel, which must be protected by TLS then.
+    pub authenticate: bool,
     /// Which stamps.
     pub stamp: StampRequest,
     /// Code point of the probes.
@@ -122,7 +127,8 @@ pub struct MeasureOptions {
 }
 
 impl MeasureOptions {
-    /// Round trips of `streams`, with the best stamps, the usual waiting time and skew estimate, and nothing else that is stated.
+    /// Round trips of `streams` over plain control channels, with the best stamps, the usual waiting time and skew estimate, and nothing
+    /// else that is stated.
     pub fn new(streams: Vec<StreamOptions>, command: String, location: Location) -> Self {
         Self {
             streams,
@@ -130,6 +136,8 @@ impl MeasureOptions {
             family: Family::Any,
             stamp_only: false,
             key: None,
+            channel: ChannelOptions::Plain,
+            authenticate: false,
             stamp: StampRequest::Best,
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
@@ -171,11 +179,16 @@ impl MeasureOptions {
         self.stamp == StampRequest::InPacket
     }
 
+    /// Whether the tests are authenticated.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.authenticate || self.key.is_some()
+    }
+
     /// What a reflected probe holds.
     pub(super) fn content(&self) -> ProbeContent {
         if self.has_in_packet_stamps() {
             ProbeContent::InPacketStamps
-        } else if self.key.is_some() {
+        } else if self.is_authenticated() {
             ProbeContent::Authenticated
         } else {
             ProbeContent::Plain
@@ -282,7 +295,9 @@ pub(super) fn schedule_of(
     let natural = content.natural();
     let special = match content {
         ProbeContent::Plain => None,
-        ProbeContent::Authenticated => Some(("an authenticated probe does not fit", "--key-file")),
+        ProbeContent::Authenticated => {
+            Some(("an authenticated probe does not fit", "--key-file or --authenticate"))
+        }
         ProbeContent::InPacketStamps => Some(("in-packet time stamps do not fit", "--stamp in-packet")),
     };
     let too_small = !way.is_one_way() && asked.is_some_and(|payload| payload < natural);
@@ -381,7 +396,7 @@ pub(super) fn payloads(
     };
     if payloads.most > longest {
         return Err(EndpointError::Usage(format!(
-            "the probe is too large ({flag}): {} octets are more than UDP carries; ask for at most {}B",
+            "the probe is too large ({flag}): {} bytes are more than UDP carries; use at most {}B",
             payloads.most + added,
             longest + added
         )));

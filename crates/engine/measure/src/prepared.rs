@@ -38,8 +38,8 @@ pub(super) struct Prepared {
     pub(super) floor: u32,
     pub(super) manifest: Stream,
     pub(super) conversation: Option<Conversation>,
-    /// What was measured instead of the romer that is not there.
-    pub(super) instead: Option<MeasurementWarning>,
+    /// What was noticed before the first probe.
+    pub(super) at_start: Vec<MeasurementWarning>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
     /// Counts the damaged probes that come to this host.
@@ -72,7 +72,7 @@ impl Prepared {
     pub(super) fn warnings(&self) -> Vec<MeasurementWarning> {
         let shared = &self.shared;
         let events = &self.manifest.events;
-        let mut warnings = Vec::from_iter(self.instead.clone());
+        let mut warnings = self.at_start.clone();
         let count = |count: &AtomicU64| count.load(Ordering::Acquire);
         let altered = count(&shared.altered);
         if altered > 0 {

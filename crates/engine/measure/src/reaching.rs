@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use romer_endpoint::names::with_zone;
+use romer_endpoint::tls::PeerChannel;
 use romer_endpoint::{EndpointError, circumstances};
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
@@ -37,6 +38,7 @@ pub(super) fn reach(
     options: &MeasureOptions,
     stream: &StreamOptions,
     way: ProbeDirection,
+    channel: &PeerChannel,
     plans: impl Iterator<Item = Result<Plan, EndpointError>>,
     notes: &mut Vec<Notice>,
 ) -> Result<Reached, EndpointError> {
@@ -50,10 +52,15 @@ pub(super) fn reach(
     let mut absent = Vec::new();
     if !options.reflector_only() {
         for place in 0..plans.len() {
-            match greet(plans[place].address, way, options)? {
+            match greet(plans[place].address, way, options, channel)? {
                 Ok(conversation) => {
                     let plan = plans.swap_remove(place);
                     notes.extend(instead_of(host, plan.address, &absent));
+                    notes.extend(conversation.unverified().map(|unverified| Notice::FirstContact {
+                        name: unverified.name.clone(),
+                        fingerprint: unverified.fingerprint.to_string(),
+                        saved: unverified.is_saved,
+                    }));
                     return Ok(Reached { plan, conversation: Some(conversation) });
                 }
                 Err(why) => absent.push((plans[place].address, why)),
@@ -113,10 +120,11 @@ fn greet(
     address: SocketAddr,
     way: ProbeDirection,
     options: &MeasureOptions,
+    channel: &PeerChannel,
 ) -> Result<Result<Conversation, Absent>, EndpointError> {
     // Where the probes leave from the conversation does, for the far end takes probes from its address alone.
     let from = Origin { address: options.source, interface: options.interface.clone() };
-    match Conversation::begin(address, &from, options.key.as_deref()) {
+    match Conversation::begin(address, &from, options.key.as_deref(), channel) {
         Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
             Err(EndpointError::Refused {
                 address: with_zone(address),
@@ -128,6 +136,15 @@ fn greet(
         Err(Absent::Locked { why, mend }) => {
             Err(EndpointError::Unreachable { address: with_zone(address), why, mend })
         }
+        Err(Absent::Untrusted { why, mend }) => {
+            Err(EndpointError::Untrusted { address: with_zone(address), why, mend })
+        }
+        Err(absent @ Absent::Unprotected) => Err(EndpointError::Untrusted {
+            address: with_zone(address),
+            why: absent.why().into(),
+            mend: "omit --insecure, or start the responder with --insecure too".into(),
+        }),
+        Err(Absent::Own { error, .. }) => Err(*error),
         Err(absent) => Ok(Err(absent)),
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_endpoint::card::Cards;
 use romer_endpoint::damage::{DamageMonitor, WatchedProbes};
 use romer_endpoint::names::with_zone;
+use romer_endpoint::tls::PeerChannel;
 use romer_endpoint::{EndpointError, circumstances};
 use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
@@ -50,7 +51,7 @@ pub(super) fn addresses(
 /// Greets, opens and associates a stream to the first of `addresses` that answers. What is worth a line is added to `notes`.
 pub(super) fn prepare(
     options: &MeasureOptions,
-    cards: &Cards,
+    (cards, channel): (&Cards, &PeerChannel),
     stream: &StreamOptions,
     (way, number): (ProbeDirection, u16),
     addresses: &[SocketAddr],
@@ -58,7 +59,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared, EndpointError> {
     let plan = |address: &SocketAddr| Plan::new(options, cards, stream, way, *address);
     let Reached { plan, conversation } =
-        reaching::reach(options, stream, way, addresses.iter().map(plan), notes)?;
+        reaching::reach(options, stream, way, channel, addresses.iter().map(plan), notes)?;
     let Plan { address, local, card, traffic, schedule, payloads, floor } = plan;
     notes.extend(card.as_ref().and_then(|card| card.shortcoming()));
     let mut conversation = conversation;
@@ -69,6 +70,13 @@ pub(super) fn prepare(
     let target = with_port(address, test_port);
     let instead = (conversation.is_none() && !options.reflector_only())
         .then(|| MeasurementWarning::StampReflectorOnly { address: address.to_string(), port: test_port });
+    let unverified = conversation.as_ref().and_then(Conversation::unverified);
+    let unverified = unverified.map(|unverified| MeasurementWarning::ResponderNotVerified {
+        name: unverified.name.clone(),
+        fingerprint: unverified.fingerprint.to_string(),
+        saved: unverified.is_saved,
+    });
+    let at_start = instead.into_iter().chain(unverified).collect();
     let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));
@@ -77,7 +85,15 @@ pub(super) fn prepare(
     let longest = longest.unwrap_or(Duration::MAX);
     let pattern = options.count_damage.then(|| Pattern::new(u32::from_be_bytes(circumstances::random())));
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
+    let mut key = options.key.clone();
     if conversation.is_none() {
+        if options.authenticate {
+            return Err(EndpointError::Unreachable {
+                address: with_zone(address),
+                why: "no romer responder answers there, and --authenticate needs its control channel".into(),
+                mend: "start `romer respond` there, or measure without --authenticate",
+            });
+        }
         relate_clocks(options, &mut manifest, address)?;
     }
     if let Some(conversation) = &mut conversation {
@@ -100,7 +116,7 @@ pub(super) fn prepare(
         {
             return Err(EndpointError::Refused {
                 address: with_zone(address),
-                why: format!("{} there plays no trace", conversation.welcome.software),
+                why: format!("{} there cannot replay a trace", conversation.welcome.software),
                 mend: "update it, or choose another model or --direction forward".into(),
             });
         }
@@ -115,6 +131,9 @@ pub(super) fn prepare(
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
+        if options.authenticate && !way.is_one_way() {
+            key = Some(Arc::new(conversation.authenticate()?));
+        }
         if let Some(pattern) = pattern.filter(|_| conversation.welcome.has(control::DAMAGE)) {
             conversation.send(&control::Message::CountDamage(control::CountDamage { tag: pattern.tag() }));
         }
@@ -124,7 +143,7 @@ pub(super) fn prepare(
     let shared = Arc::new(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
             .by_interface(options.interface.clone())
-            .with_key(options.key.clone())
+            .with_key(key)
             .with_in_packet_stamps(options.has_in_packet_stamps())
             .with_card(card)
             .with_pattern(pattern),
@@ -143,7 +162,7 @@ pub(super) fn prepare(
         floor,
         manifest,
         conversation,
-        instead,
+        at_start,
         far_drops: 0,
         damage,
         far_damage: None,
@@ -300,11 +319,11 @@ fn manifest(
     let payload = rounded(payloads.mean);
     let TrafficControl { service, priority, .. } = options.traffic_control;
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
-    let protocol = if options.direction.is_one_way() && options.key.is_some() {
+    let protocol = if options.direction.is_one_way() && options.is_authenticated() {
         "romer's compact one-way probe, authenticated"
     } else if options.direction.is_one_way() {
         "romer's compact one-way probe"
-    } else if options.key.is_some() {
+    } else if options.is_authenticated() {
         "STAMP (RFC 8762), authenticated"
     } else if options.has_in_packet_stamps() {
         "STAMP (RFC 8762), unauthenticated, with in-packet time stamps"

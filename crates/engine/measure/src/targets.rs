@@ -5,6 +5,7 @@ use romer_bpf::stamper::PacketStamper;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::host_events::ip_no_pmtu_disc;
+use romer_endpoint::tls::{Channel, ChannelOptions, PeerChannel};
 use romer_record::document::ProbeDirection;
 use romer_record::event::EventLocation;
 use romer_record::manifest::{MOST_STREAMS, Stream};
@@ -85,13 +86,21 @@ pub(super) fn prepare(
 
 /// What became of each target, in their order.
 fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
+    let channel = Channel::new(options.channel.clone());
     side_by_side("romer-prepare", options.streams.len(), |place| {
-        one(options, cards, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
+        let stream = &options.streams[place];
+        let common = (cards, &channel.to(&stream.target).protected_here(options.authenticate));
+        one(options, common, stream, u16::try_from(place).unwrap_or(u16::MAX))
     })
 }
 
 /// All directions of one target.
-fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
+fn one(
+    options: &MeasureOptions,
+    common: (&Cards, &PeerChannel),
+    stream: &StreamOptions,
+    number: u16,
+) -> TargetResult {
     let mut notes = Vec::new();
     let mut addresses = match session_setup::addresses(options, stream) {
         Ok(addresses) => addresses,
@@ -99,7 +108,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
     };
     let prepared = options.direction.parts().iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
-        let prepared = session_setup::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
+        let prepared =
+            session_setup::prepare(options, common, &part, (*way, number), &addresses, &mut notes)?;
         // Both directions are between the same two addresses.
         addresses = vec![prepared.address];
         Ok(prepared)
@@ -177,6 +187,13 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
         return Err(EndpointError::Usage(
             "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \
              reflect; leave one of them out"
+                .into(),
+        ));
+    }
+    if options.authenticate && (options.reflector_only() || options.channel == ChannelOptions::Plain) {
+        return Err(EndpointError::Usage(
+            "options cannot be combined (--authenticate; --stamp-only or --insecure): the keys are those of the TLS control channel; \
+             leave one of them out"
                 .into(),
         ));
     }

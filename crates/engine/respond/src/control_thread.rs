@@ -6,6 +6,7 @@ mod connection_eviction;
 mod damage;
 mod host_events;
 mod outbox;
+mod pairing;
 pub(super) mod quotas;
 mod resumption;
 mod routes;
@@ -25,14 +26,15 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::circumstances::clock_identity;
 use romer_endpoint::clock_sync;
 use romer_endpoint::responder_host_monitor::ResponderHostMonitor;
+use romer_endpoint::tls::ResponderChannel;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
 use romer_record::SOFTWARE;
 use romer_record::document::ProbeDirection;
 use romer_session::control::{
-    AbortReason, Action, FEATURES, HAS_CARD, Limits, Message, Others, RefusalCode, ServerHello, Session,
-    possession,
+    AbortReason, Action, ComplaintCode, FEATURES, HAS_CARD, Limits, Message, Others, RefusalCode,
+    ServerHello, Session, possession,
 };
 use romer_session::network::ClientNetwork;
 use romer_session::reflector::Prefix;
@@ -103,6 +105,8 @@ pub(super) struct Links {
     pub(super) in_kernel: Option<Arc<InKernel>>,
     /// What senders have to prove that they have it.
     pub(super) key: Arc<CurrentKey>,
+    /// What protects the control connections.
+    pub(super) channel: Arc<ResponderChannel>,
 }
 
 /// The control thread.
@@ -266,8 +270,13 @@ impl ControlThread {
                 connection.outbox.clear();
                 self.close(index);
             }
-            Ok(count) => self.take_bytes(index, &buffer[..count]),
+            Ok(count) => {
+                self.check_channel(index);
+                self.take_bytes(index, &buffer[..count]);
+            }
+            // A handshake may have something to write.
             Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
+                self.rearm(index);
             }
             Err(_) => self.lose(index),
         }
@@ -367,8 +376,15 @@ impl ControlThread {
         for action in actions {
             match action {
                 Action::Send(message) => {
-                    if let Message::Refused(refused) = &message {
-                        self.count_refusal(refused.code);
+                    match &message {
+                        Message::Refused(refused) => self.count_refusal(refused.code),
+                        Message::Complaint(complaint)
+                            if [ComplaintCode::Unprotected, ComplaintCode::NotPaired]
+                                .contains(&complaint.code) =>
+                        {
+                            self.totals().refused_sessions.not_allowed += 1;
+                        }
+                        _ => {}
                     }
                     let connection = &mut self.connections[index];
                     let has_session = connection.server.has_session();
@@ -382,6 +398,8 @@ impl ControlThread {
                 }
                 Action::Repeat(frames) => self.connections[index].outbox.extend(&frames),
                 Action::Resume(resume) => self.resume(index, &resume),
+                Action::Pair(step) => self.pair(index, &step),
+                Action::Authenticate => self.authenticate(index),
                 Action::Open(session) => self.open(index, session),
                 Action::Start => self.start_sending(index),
                 Action::CountDamage(tag) => self.count_damage(index, tag),
@@ -572,7 +590,13 @@ impl ControlThread {
                 Ok(_) | Err(_) => return self.lose(index),
             }
         }
-        if connection.is_closing() && connection.outbox.is_empty() {
+        if let Some(stream) = connection.stream.as_mut().filter(|stream| stream.has_unwritten()) {
+            match stream.flush() {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return self.lose(index),
+                _ => {}
+            }
+        }
+        if connection.is_closing() && !connection.has_unwritten() {
             self.ended.push(index);
         }
         self.rearm(index);
@@ -583,7 +607,10 @@ impl ControlThread {
         let connection = &mut self.connections[index];
         let Some(stream) = &connection.stream else { return };
         // What has come and is not answered waits until its turn comes, which it does once there is room for the answer.
-        let has_answers = !connection.outbox.is_empty() || connection.server.has_more();
+        // The descriptor does not show what a protected connection has received and not given yet.
+        let has_answers = connection.has_unwritten()
+            || connection.server.has_more()
+            || (stream.has_unread() && !connection.is_closing());
         let interest = match (!has_answers, connection.is_closing()) {
             (false, _) => Interest::Write,
             (true, false) => Interest::Read,

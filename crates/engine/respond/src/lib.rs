@@ -50,11 +50,14 @@ use std::thread::JoinHandle;
 
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::{Cards, refusal};
+use romer_endpoint::fingerprint::Fingerprint;
 use romer_endpoint::host_events::ip_no_pmtu_disc;
 use romer_endpoint::names::with_zone;
 use romer_endpoint::responder_host_monitor::{Remembered, ResponderHostMonitor};
 use romer_endpoint::scheduling_watch::SchedulingWatch;
 use romer_endpoint::threads::ThreadResources;
+use romer_endpoint::tls::ResponderChannel;
+use romer_endpoint::tls::pairing::PairingNews;
 use romer_host::service_manager::InheritedSockets;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
@@ -104,13 +107,15 @@ pub struct Responder {
     in_kernel: Option<Arc<InKernel>>,
     key: Arc<CurrentKey>,
     in_packet: Option<Arc<InPacket>>,
+    channel: Arc<ResponderChannel>,
 }
 
 impl Responder {
     /// Opens the sockets and starts the threads.
     ///
     /// # Errors
-    /// [`EndpointError::Host`] where an address cannot be bound.
+    /// [`EndpointError::Host`] where an address cannot be bound, [`EndpointError::TlsFile`] where the keys of the control channel cannot be
+    /// used.
     pub fn start(options: &RespondOptions) -> Result<Self, EndpointError> {
         Self::start_on(options, InheritedSockets::default())
     }
@@ -148,6 +153,8 @@ impl Responder {
         } else {
             inherited.listeners
         };
+        // Only now: a responder that cannot start makes no key.
+        let channel = Arc::new(ResponderChannel::open(options.channel.clone())?);
         let in_kernel = options.in_kernel.then(|| InKernel::start(options, &test_addresses)).transpose()?;
         let in_kernel = in_kernel.map(Arc::new);
         let in_packet = options.in_packet.then(|| InPacket::start(&test_addresses, &options.in_packet_ports));
@@ -214,6 +221,7 @@ impl Responder {
                 watchdog: Arc::clone(&watchdog),
                 in_kernel: in_kernel.clone(),
                 key: Arc::clone(&key),
+                channel: Arc::clone(&channel),
             },
             ResponderHostMonitor::begin(Arc::clone(&remembered), pulse),
         )?;
@@ -237,6 +245,7 @@ impl Responder {
             in_kernel,
             key,
             in_packet,
+            channel,
         };
         responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
         responder.threads.push(spawn(CONTROL, move || controlling.run())?);
@@ -268,6 +277,21 @@ impl Responder {
     /// The interfaces at which time stamps are written into packets.
     pub fn stamping_interfaces(&self) -> impl Iterator<Item = &str> {
         self.in_packet.iter().flat_map(|stamper| stamper.interfaces())
+    }
+
+    /// The fingerprint of the key that protects the control channel; `None` without TLS.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.channel.fingerprint()
+    }
+
+    /// Why that key is of this process alone; `None` if it is saved.
+    pub fn key_not_saved(&self) -> Option<&str> {
+        self.channel.key_not_saved()
+    }
+
+    /// What has happened to the pairing since this was called last. To be called every second or so.
+    pub fn take_pairing_news(&self) -> Vec<PairingNews> {
+        self.channel.pairing().map(|mut window| window.take_news()).unwrap_or_default()
     }
 
     /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.

@@ -10,6 +10,7 @@ use romer_record::log::{Card as CardRecord, ResponderDeparture, ResponderRecord}
 use romer_session::association::Token;
 use romer_units::Duration;
 use romer_wire::oneway_probe;
+use romer_wire::stamp::Key;
 
 use super::send_errors::Refused;
 
@@ -29,6 +30,8 @@ pub(super) enum Command {
         /// Packets a second that will come to the test sockets.
         rate: u64,
     },
+    /// Answer only probes of the session that were made with this key.
+    Authenticate { session: u32, key: Arc<Key> },
     /// The session's sender is at `peer` now: expect its association, by a new token, from there.
     Move { session: u32, token: Token, peer: IpAddr },
     /// Hand over what is still waiting, then say so.

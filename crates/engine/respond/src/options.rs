@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use romer_endpoint::ThreadOptions;
+use romer_endpoint::tls::ResponderChannelOptions;
 use romer_session::reflector::Prefix;
 use romer_wire::stamp::{Key, ReplyFormat};
 
@@ -45,6 +46,8 @@ pub struct RespondOptions {
     pub in_packet_ports: Vec<u16>,
     /// No reply is longer than its request: one below 44 octets does not get a base packet.
     pub symmetric_only: bool,
+    /// What protects the control channel.
+    pub channel: ResponderChannelOptions,
 }
 
 impl RespondOptions {
@@ -73,6 +76,7 @@ impl Default for RespondOptions {
             in_packet: false,
             in_packet_ports: Vec::new(),
             symmetric_only: false,
+            channel: ResponderChannelOptions::default(),
         }
     }
 }

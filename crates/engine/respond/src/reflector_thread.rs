@@ -27,7 +27,7 @@ use romer_session::reflector::{
 use romer_session::sender::ReceivedProbe;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
-use romer_wire::stamp::{ErrorEstimate, ReplyLength, session_of};
+use romer_wire::stamp::{ErrorEstimate, Key, ReplyLength, session_of};
 
 use self::sequence::SequenceWindow;
 use self::session_lookup::Owner;
@@ -82,6 +82,8 @@ pub(super) struct Links {
 
 struct ReflectedSession {
     ssid: u16,
+    /// The key with which its probes are made; `None` for that of the rules, if there is one.
+    key: Option<Arc<Key>>,
     address: Option<SocketAddr>,
     /// The earliest time of its next change; `None` before the first.
     next_change: Option<Timestamp<Monotonic>>,
@@ -430,7 +432,11 @@ impl ReflectorThread {
             expected: association::token(datagram.payload)
                 .is_some_and(|token| self.expects(token, datagram.peer)),
         };
-        match self.reflector.on_datagram(&incoming, now) {
+        let action = match self.session_key(datagram) {
+            Some(key) => self.reflector.on_session_datagram(&incoming, &key, now),
+            None => self.reflector.on_datagram(&incoming, now),
+        };
+        match action {
             ReflectorAction::Refused(Refusal::RateLimited) => self.tell_over_the_rate(datagram, now),
             ReflectorAction::Refused(_) => {}
             ReflectorAction::Association(token) => self.associate(index, token, datagram),
@@ -460,6 +466,12 @@ impl ReflectorThread {
     /// another program's, behind one NAT with the sender.
     fn is_proved(&self, datagram: &Datagram<'_>) -> bool {
         session_of(datagram.payload).is_some_and(|ssid| self.proved.contains_key(&(datagram.peer, ssid)))
+    }
+
+    /// The key of the session that a datagram names, if it has one of its own and has proved the address.
+    fn session_key(&self, datagram: &Datagram<'_>) -> Option<Arc<Key>> {
+        let session = self.proved.get(&(datagram.peer, session_of(datagram.payload)?))?;
+        self.sessions.get(session)?.key.clone()
     }
 
     /// What the log of a session holds of a request and its reply, as far as is known when that has been sent.

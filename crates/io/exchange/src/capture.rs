@@ -273,7 +273,7 @@ pub fn walk(
             }
             Err(PcapError::BufferTooSmall) => {
                 return Err(state.fault(format!(
-                    "a block is longer than {BUFFER} octets, which no packet is; is the file damaged?"
+                    "a block is longer than {BUFFER} bytes, the limit for a packet; is the file damaged?"
                 )));
             }
             Err(_) => return Err(state.fault("its block is not in the format; is the file damaged?".into())),
@@ -403,21 +403,22 @@ impl WalkState {
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length <= octets.len() {
-            return Err(
-                self.fault("what is in its block is longer than the block; is the file damaged?".into())
-            );
+            return Err(self
+                .fault("the contents of its block are longer than the block; is the file damaged?".into()));
         }
         match own_end(octets, length, is_big_endian) {
             Ok(None) => Ok(()),
             Ok(Some(end)) => Err(self.fault(format!(
-                "its block has {length} octets by its beginning, which the file has not, and {end} by its contents; is the file damaged?"
+                "its block header states {length} bytes, more than the file has, but its contents end at {end}; is the file damaged?"
             ))),
-            Err(Longer) => Err(self.fault("what is in its block is longer than the block; is the file damaged?".into())),
+            Err(Longer) => Err(self.fault("the contents of its block are longer than the block; is the file damaged?".into())),
         }
     }
 
     fn uneven(&self, length: impl std::fmt::Display) -> CaptureFault {
-        self.fault(format!("its block has {length} octets, and not a multiple of 4; is the file damaged?"))
+        self.fault(format!(
+            "its block has {length} bytes, which is not a multiple of 4; is the file damaged?"
+        ))
     }
 
     /// Refuses more octets of a packet than are kept of any.
@@ -426,7 +427,7 @@ impl WalkState {
             return Ok(());
         }
         Err(self.fault(format!(
-            "{kept} octets of it are kept, and of none more than {snap} (the snap length); is the file damaged? A sound one needs its true snap length in it"
+            "{kept} bytes of it are stored, more than the snap length {snap}; is the file damaged, or its snap length wrong?"
         )))
     }
 

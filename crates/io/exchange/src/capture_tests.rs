@@ -41,11 +41,11 @@ fn more_octets_than_a_file_keeps_of_any_packet_are_refused_with_the_packet() {
         assert_eq!(walked(&pcap(order, 97, &packets)), Ok((17, false)));
         assert_eq!(walked(&pcap(order, 0, &packets)), Ok((17, false)), "0 is no bound");
         let refused = walked(&pcap(order, 96, &packets)).unwrap_err();
-        assert!(refused.starts_with("17: 97 octets of it are kept"), "{refused}");
+        assert!(refused.starts_with("17: 97 bytes of it are stored"), "{refused}");
         // Nor where the file ends within it: then its length is what is wrong, and it was not cut.
         packets[16] = (100_000, 50);
         let refused = walked(&pcap(order, 96, &packets)).unwrap_err();
-        assert!(refused.starts_with("17: 100000 octets"), "{refused}");
+        assert!(refused.starts_with("17: 100000 bytes"), "{refused}");
         assert_eq!(walked(&pcap(order, 262_144, &packets)), Ok((16, true)));
     }
 }
@@ -64,7 +64,7 @@ fn each_interface_of_a_pcapng_keeps_what_it_says() {
     assert_eq!(walked(&file), Ok((2, false)), "0 is no bound");
     pcapng::packet(&mut file, 0, 7, &[2; 61], &[]);
     let refused = walked(&file).unwrap_err();
-    assert!(refused.starts_with("3: 61 octets of it are kept, and of none more than 60"), "{refused}");
+    assert!(refused.starts_with("3: 61 bytes of it are stored, more than the snap length 60"), "{refused}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_block_that_the_file_has_whole_is_damaged_and_not_cut_off() {
     for file in [&longer[..], &longer[..end]] {
         let refused = walked(file).unwrap_err();
         let lengths =
-            format!("4096 octets by its beginning, which the file has not, and {} by", end - second);
+            format!("states 4096 bytes, more than the file has, but its contents end at {};", end - second);
         assert!(refused.starts_with("2: ") && refused.contains(&lengths), "{refused}");
     }
 

@@ -115,7 +115,7 @@ pub(crate) fn each(
     for line in 1.. {
         let outcome = match lines.next(&mut octets)? {
             LineEnd::End => break,
-            LineEnd::TooLong => Err(format!("the line is longer than {LONGEST} octets; {what}")),
+            LineEnd::TooLong => Err(format!("the line is longer than {LONGEST} bytes; {what}")),
             LineEnd::Line => each(&octets, line, lines.ended()),
         };
         outcome.map_err(|why| Fault::Line { line, why })?;

@@ -107,7 +107,7 @@ impl Budget {
         }
         let taken = self.taken.as_ref().map_or(u64::MAX, |taken| taken.load(Ordering::Relaxed));
         if records > taken.saturating_add(ALWAYS) {
-            return Err("it is compressed by gzip and holds more packets than octets; unpack it with gunzip if it is to be trusted".into());
+            return Err("it is compressed by gzip and holds more packets than bytes; unpack it with gunzip if it is to be trusted".into());
         }
         Ok(())
     }
@@ -340,7 +340,7 @@ mod tests {
         ] {
             let of = |number: u64| packed(record.repeat(usize::try_from(number).unwrap()).as_bytes());
             let refused = read_records(&of(PACKETS), records, u64::MAX).unwrap_err();
-            assert!(refused.contains("more packets than octets"), "{record:?}: {refused}");
+            assert!(refused.contains("more packets than bytes"), "{record:?}: {refused}");
             assert!(read_records(&of(ALWAYS), records, u64::MAX).is_ok(), "{record:?}");
         }
         // The most alike that there are: of a periodic stream, none of whose packets arrives.

@@ -327,7 +327,7 @@ fn payload(head: &str) -> Option<u32> {
     words.rev().find_map(|word| word.split('(').next()?.parse().ok())
 }
 
-/// Whether a line is of a packet without a reply: a router reported an error, or none came in time.
+/// Whether a line is of a packet without a reply: a router reported an error, or none arrived in time.
 fn is_unanswered(body: &str) -> bool {
     const BEGIN: [&str; 3] = ["From ", "no answer yet for ", "Request timeout for "];
     BEGIN.iter().any(|begin| body.starts_with(begin)) && number(body).is_some()
@@ -351,7 +351,7 @@ fn reply(body: &str, number: u64, received_ns: Option<i64>, line: u64) -> Result
     let (octets, rest) = body.split_once(" bytes from ").ok_or(OTHER)?;
     let octets: u32 = octets.parse().map_err(|_| OTHER)?;
     let (_, time) = rest.split_once("time=").ok_or(
-        "the reply has no time=; ping measures round trips with 16 octets of payload or more (ping -s 16)",
+        "the reply has no time=; ping measures round trips with 16 bytes of payload or more (ping -s 16)",
     )?;
     let value = time.find(|c: char| !c.is_ascii_digit() && c != '.').map_or(time, |end| &time[..end]);
     let unit = time[value.len()..].trim_start();

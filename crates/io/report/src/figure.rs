@@ -63,6 +63,7 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
             &times,
             &[MeasuredPath::Forward, MeasuredPath::Reverse],
         ));
+        figures.extend(over_time::by_number(m, singletons, &sorted));
         figures.extend(histograms::over_time(m, singletons, &times));
         figures.extend(strips::losses(singletons, &times));
         figures.extend(strips::order(singletons, &times));

@@ -130,6 +130,17 @@ impl Text for Notice {
             Self::AddressChosen { host, address, skipped } => {
                 format!("{host} has several addresses: measuring {address}, not {}", skipped_text(skipped))
             }
+            Self::FirstContact { name, fingerprint, saved } => {
+                let known = if *saved {
+                    "its key is saved, and a change will be refused"
+                } else {
+                    "its key cannot be saved, so that a change will not be detected"
+                };
+                format!(
+                    "first contact with the responder {name}, whose identity is not verified ({fingerprint}): {known}; compare the \
+                     fingerprint with the one that it shows, or verify it with `romer pair`"
+                )
+            }
             Self::StampReflectorUsed { address, error, no_route, port } => {
                 let remedy = if *no_route { "check the route to it" } else { "start `romer respond` there" };
                 format!(

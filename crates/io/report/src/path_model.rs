@@ -200,6 +200,9 @@ fn candidates(model: &DirectionModel) -> Vec<String> {
     let line = |one: &ModelCandidate| {
         let value = one.held_out_log_likelihood.map_or_else(|| "n/a".into(), |value| format!("{value:.1}"));
         let mark = match &one.misfit {
+            Some(figure) if one.is_chosen && model.delay != "trace" => {
+                format!("  chosen; its check fails: {}", figure_words(figure))
+            }
             Some(figure) => format!("  refused: {}", figure_words(figure)),
             None if one.is_chosen => "  chosen".to_owned(),
             None if one.held_out_log_likelihood.is_none() => "  too few packets in a block".to_owned(),

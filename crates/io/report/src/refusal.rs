@@ -10,7 +10,7 @@ impl Text for Refusal {
         match self {
             Self::Sessions { scope: LimitScope::All } => "all sessions are taken".into(),
             Self::Sessions { scope: LimitScope::Network } => {
-                "this network (a /24 or a /56) has as many sessions as one may have, a quarter of all".into()
+                "the number of sessions of this network (/24 or /56) is at its limit, a quarter of all".into()
             }
             Self::SendingSessions { scope: LimitScope::All } => {
                 "the number of sessions in which it sends is at its limit".into()

@@ -68,6 +68,28 @@ fn losses_stand_where_they_were_and_in_the_shade_of_their_share() {
     assert_eq!(bars(named(&figures, "loss").unwrap(), "reverse"), Vec::<[f64; 3]>::new());
 }
 
+/// Traffic of Qtcp has a chart of delays by sequence number, with the lost packets; periodic traffic has none.
+#[test]
+fn delays_of_qtcp_are_drawn_by_number() {
+    let mut made = make(&good());
+    assert!(named(&of(&made), "delay-by-number").is_none());
+    made.measurement.traffic.model = "token-bucket:16kBps,64B".into();
+    let lost = &mut made.forward[700];
+    (lost.fate, lost.arrival, lost.delay) = (Fate::Lost, None, None);
+    let numbers = [lost.sequence, made.forward.last().unwrap().sequence];
+    let [lost, last] = numbers.map(|number| f64::from(u32::try_from(number).unwrap()));
+    let figures = of(&made);
+    let figure = named(&figures, "delay-by-number").unwrap();
+    assert_eq!(
+        (&figure["x"]["title"], figure["x"]["to"].as_f64()),
+        (&Value::from("sequence number"), Some(last))
+    );
+    let layers = figure["layers"].as_array().unwrap();
+    let forward = layers.iter().filter(|layer| layer["ink"] == "forward").flat_map(singles);
+    assert!(forward.into_iter().all(|[number, _]| (number - lost).abs() > 0.4));
+    assert!(layers.iter().any(|layer| layer["ink"] == "bad"), "{figure}");
+}
+
 #[test]
 fn a_column_of_losses_tells_how_many_of_how_many_and_the_caption_what_it_is() {
     let made = make(&common::Path { probes: 20_000, ..bad() });

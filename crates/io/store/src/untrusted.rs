@@ -96,7 +96,7 @@ pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 fn read_up_to(file: File, most: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let too_large = || {
-        let why = format!("it has more than {most} octets, and no more are read");
+        let why = format!("it has more than {most} bytes, and no more are read");
         io::Error::new(io::ErrorKind::FileTooLarge, why)
     };
     if length > most {

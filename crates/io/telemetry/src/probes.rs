@@ -69,7 +69,7 @@ impl ProbeMetrics {
         Self {
             up: registry.gauge(Spec {
                 name: "romer_target_up",
-                help: "1 if the latest probes with a known fate came back, else 0.",
+                help: "1 if the latest probes that are not outstanding were answered, else 0.",
                 labels: target,
             }),
             sent: registry.counter(Spec {

@@ -63,7 +63,7 @@ impl ResponderMetrics {
         Self {
             packets: registry.counter(Spec {
                 name: "romer_responder_packets",
-                help: "Datagrams that came to the test port. Each is counted once.",
+                help: "Datagrams that arrived at the test port. Each is counted once.",
                 labels: ["outcome", "reason"],
             }),
             sessions: registry.counter(Spec {

@@ -255,6 +255,14 @@ impl Choice {
         smallest_of_the_best(&self.candidates).is_some()
     }
 
+    /// Accepts the best family although a check of it failed, if it has a bottleneck; whether it has. Nothing else has its rate.
+    pub fn accept_bottleneck(&mut self) -> bool {
+        let best = self.candidates.iter_mut().max_by(|a, b| a.held_out().total_cmp(&b.held_out()));
+        let Some(best) = best.filter(|best| best.has_bottleneck) else { return false };
+        best.is_refused = false;
+        true
+    }
+
     /// The best family of those that are not refused, fitted to the series.
     #[must_use]
     pub fn with_best(mut self, series: &Series) -> Self {

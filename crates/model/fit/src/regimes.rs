@@ -1,8 +1,9 @@
 //! Delay and loss together: a hidden Markov chain in time over regimes.
 //!
 //! The chain changes its state on a grid of [`Regimes::step`]. Each regime has a loss ratio, a law of delay, and a correlation time of the
-//! normal scores of its own law. A new regime begins with a delay of its own. Laws are histograms over [`BINS`] classes, which
-//! hold equal shares of all delays.
+//! normal scores of its own law. A new regime begins with a delay of its own. Laws are histograms over classes of delay
+//! (`Scores::classes`): equal shares of all delays, divided at equal steps of delay. A rare regime with delays of its own has classes of
+//! its own.
 //! Between packets several steps apart the chain follows a power of its transition matrix.
 //!
 //! The parameters are found by expectation and maximisation (Baum and others 1970), from several starts.
@@ -29,10 +30,8 @@ const ROUNDS: usize = 60;
 const LEAST_GAIN: f64 = 0.2;
 /// Packets whose ranks are averaged for a first guess of the regime.
 const WINDOW: usize = 11;
-/// Classes of delay.
-pub const BINS: usize = 20;
-/// Delays that each class of each regime has in addition, so that none is impossible.
-const PRIOR: f64 = 0.5;
+/// Delays that each regime has in addition, evenly among all, so that no class is impossible.
+const PRIOR: f64 = 10.0;
 /// Cells of the table of a regime's scores over the ranks of delays.
 const CELLS: usize = 400;
 /// The smallest probability of a transition or fate.
@@ -53,7 +52,7 @@ pub struct Regime {
     /// The share of its packets that are lost.
     pub loss_ratio: Estimate,
     /// The density of its delays over that of all delays, in each class.
-    pub law: [f64; BINS],
+    pub law: Vec<f64>,
     /// The correlation time of its delays in seconds; 0 where they are independent.
     pub correlation_time: Estimate,
     /// The share of time in it.
@@ -65,6 +64,8 @@ pub struct Regime {
 pub struct Regimes {
     /// Seconds from one step of the chain to the next.
     pub step: f64,
+    /// The ends of the classes of delay, as ranks among all delays, from 0 to 1.
+    pub classes: Vec<f64>,
     /// A row for each regime: the probabilities of the next one, itself included.
     pub transition: Vec<Vec<f64>>,
     /// By ascending mean of their delays.
@@ -75,6 +76,8 @@ pub struct Regimes {
 #[derive(Clone, Debug)]
 struct Chain {
     step: f64,
+    /// The ends of the classes of delay.
+    classes: Vec<f64>,
     rows: Vec<Vec<f64>>,
     states: Vec<State>,
 }
@@ -83,7 +86,7 @@ struct Chain {
 struct State {
     loss: f64,
     /// The density of delays over that of all delays, in each class.
-    law: [f64; BINS],
+    law: Vec<f64>,
     /// The normal score within the law, by rank among all delays.
     scores: Vec<f64>,
     /// Of scores at one step.
@@ -96,8 +99,9 @@ struct Point {
     /// Steps since the packet before.
     gap: usize,
     is_lost: bool,
-    /// Of its delay among all delays.
+    /// Of its delay among all delays, and the class of it.
     rank: Option<f64>,
+    class: usize,
     /// The rank before, and how many steps ago.
     before: Option<(f64, usize)>,
 }
@@ -108,7 +112,7 @@ fn steps(time: f64, step: f64) -> usize {
     steps
 }
 
-fn points(segment: &[Observation], scores: &Scores, step: f64) -> Vec<Point> {
+fn points(segment: &[Observation], scores: &Scores, step: f64, classes: &[f64]) -> Vec<Point> {
     let mut last: Option<(f64, f64)> = None;
     let mut at = segment.first().map_or(0.0, |one| one.at);
     segment
@@ -126,7 +130,8 @@ fn points(segment: &[Observation], scores: &Scores, step: f64) -> Vec<Point> {
             if let Some(rank) = rank {
                 last = Some((one.at, rank));
             }
-            Point { gap, is_lost: one.is_lost, rank, before }
+            let class = rank.map_or(0, |rank| class(rank, classes));
+            Point { gap, is_lost: one.is_lost, rank, class, before }
         })
         .collect()
 }
@@ -188,14 +193,16 @@ struct Weights {
     lost: f64,
     sent: f64,
     /// Of delays in each class.
-    classes: [f64; BINS],
+    classes: Vec<f64>,
     /// Of pairs of delays so many steps apart, both in the regime.
     pairs: Vec<Moments>,
 }
 
 impl Weights {
-    fn new() -> Self {
-        Self { lost: 0.0, sent: 0.0, classes: [0.0; BINS], pairs: vec![Moments::default(); MOST_STEPS + 1] }
+    /// Of a regime with so many classes.
+    fn new(classes: usize) -> Self {
+        let pairs = vec![Moments::default(); MOST_STEPS + 1];
+        Self { lost: 0.0, sent: 0.0, classes: vec![0.0; classes], pairs }
     }
 
     fn add(&mut self, point: &Point, weight: f64) {
@@ -203,10 +210,15 @@ impl Weights {
         if point.is_lost {
             self.lost += weight;
         }
-        if let Some(rank) = point.rank {
-            self.classes[place(rank, BINS)] += weight;
+        if point.rank.is_some() {
+            self.classes[point.class] += weight;
         }
     }
+}
+
+/// The number of the class of `rank`. `classes` has the ends of at least one.
+fn class(rank: f64, classes: &[f64]) -> usize {
+    classes[1..classes.len() - 1].partition_point(|end| *end <= rank)
 }
 
 /// The cell of `rank`, of `count` even ones.
@@ -221,26 +233,34 @@ fn power(base: f64, exponent: usize) -> f64 {
 }
 
 impl State {
-    fn new(loss: f64, law: [f64; BINS], correlation: f64) -> Self {
-        let mut below = 0.0;
-        let mut scores = Vec::with_capacity(CELLS);
-        for cell in 0..CELLS {
-            let part = law[cell * BINS / CELLS] / CELLS as f64;
-            scores.push(normal_quantile((below + part / 2.0).clamp(1e-5, 1.0 - 1e-5)));
-            below += part;
+    fn new(loss: f64, law: Vec<f64>, correlation: f64, classes: &[f64]) -> Self {
+        // The share of its delays below each class.
+        let mut below = Vec::with_capacity(law.len());
+        let mut share = 0.0;
+        for (density, ends) in law.iter().zip(classes.windows(2)) {
+            below.push(share);
+            share += density * (ends[1] - ends[0]);
         }
+        let score = |cell: usize| {
+            let rank = (cell as f64 + 0.5) / CELLS as f64;
+            let class = class(rank, classes);
+            normal_quantile((below[class] + law[class] * (rank - classes[class])).clamp(1e-5, 1.0 - 1e-5))
+        };
+        let scores = (0..CELLS).map(score).collect();
         Self { loss, law, scores, correlation }
     }
 
     /// From sums of expectation; what they do not show stays.
-    fn improved(&self, weights: &Weights) -> Self {
+    fn improved(&self, weights: &Weights, classes: &[f64]) -> Self {
         let delays: f64 = weights.classes.iter().sum();
         let loss = if weights.sent > 0.0 { weights.lost / weights.sent } else { self.loss };
-        let law = weights.classes.map(|class| (class + PRIOR) / (delays + PRIOR * BINS as f64) * BINS as f64);
+        let widths = classes.windows(2).map(|ends| ends[1] - ends[0]);
+        let density = |(class, width): (&f64, f64)| (class / width + PRIOR) / (delays + PRIOR);
         Self::new(
             loss.clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY),
-            law,
+            weights.classes.iter().zip(widths).map(density).collect(),
             weights.correlation().unwrap_or(self.correlation),
+            classes,
         )
     }
 
@@ -254,7 +274,7 @@ impl State {
             return [self.loss; 2];
         }
         let Some(rank) = point.rank else { return [1.0 - self.loss; 2] };
-        let fresh = (1.0 - self.loss) * self.law[place(rank, BINS)];
+        let fresh = (1.0 - self.loss) * self.law[point.class];
         let Some((before, steps)) = point.before.filter(|_| self.correlation > 0.0) else {
             return [fresh; 2];
         };
@@ -352,7 +372,7 @@ impl Chain {
     /// One round of expectation and maximisation; the log-likelihood before it.
     fn improve(&mut self, segments: &[Vec<Point>]) -> f64 {
         let n = self.states.len();
-        let mut weights = vec![Weights::new(); n];
+        let mut weights = vec![Weights::new(self.classes.len() - 1); n];
         let mut counts = vec![vec![0.0; n]; n];
         let sum = segments.iter().map(|points| self.expect(points, &mut weights, &mut counts)).sum();
         for (row, counts) in self.rows.iter_mut().zip(&counts) {
@@ -364,7 +384,7 @@ impl Chain {
             }
         }
         for (state, weights) in self.states.iter_mut().zip(&weights) {
-            *state = state.improved(weights);
+            *state = state.improved(weights, &self.classes);
         }
         sum
     }
@@ -443,8 +463,14 @@ fn guesses(states: usize, segments: &[Vec<Point>]) -> Vec<Vec<Vec<usize>>> {
 }
 
 /// A chain from a guess.
-fn from_guess(states: usize, step: f64, segments: &[Vec<Point>], guess: &[Vec<usize>]) -> Chain {
-    let mut weights = vec![Weights::new(); states];
+fn from_guess(
+    states: usize,
+    step: f64,
+    classes: &[f64],
+    segments: &[Vec<Point>],
+    guess: &[Vec<usize>],
+) -> Chain {
+    let mut weights = vec![Weights::new(classes.len() - 1); states];
     let mut rows = vec![vec![0.5 / states as f64; states]; states];
     for (points, guess) in segments.iter().zip(guess) {
         points.iter().zip(guess).for_each(|(point, state)| weights[*state].add(point, 1.0));
@@ -454,9 +480,9 @@ fn from_guess(states: usize, step: f64, segments: &[Vec<Point>], guess: &[Vec<us
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|value| *value /= sum);
     }
-    let even = State::new(0.01, [1.0; BINS], 0.0);
-    let states = weights.iter().map(|weights| even.improved(weights)).collect();
-    Chain { step, rows, states }
+    let even = State::new(0.01, vec![1.0; classes.len() - 1], 0.0, classes);
+    let states = weights.iter().map(|weights| even.improved(weights, classes)).collect();
+    Chain { step, classes: classes.to_vec(), rows, states }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a step is far below a year")]
@@ -474,7 +500,9 @@ pub fn fit(
     step: f64,
     has_intervals: bool,
 ) -> Option<Regimes> {
-    let segments: Vec<Vec<Point>> = segments.iter().map(|segment| points(segment, scores, step)).collect();
+    let classes = scores.classes();
+    let segments: Vec<Vec<Point>> =
+        segments.iter().map(|segment| points(segment, scores, step, &classes)).collect();
     let packets: usize = segments.iter().map(Vec::len).sum();
     if packets < 50 * states || step <= 0.0 {
         return None;
@@ -492,7 +520,7 @@ pub fn fit(
     };
     let mut best: Option<(Chain, f64)> = None;
     for guess in guesses(states, &segments) {
-        let mut chain = from_guess(states, step, &segments, &guess);
+        let mut chain = from_guess(states, step, &classes, &segments, &guess);
         let value = run(&mut chain, FIRST_ROUNDS);
         if best.as_ref().is_none_or(|best| value > best.1) {
             best = Some((chain, value));
@@ -501,12 +529,17 @@ pub fn fit(
     let (mut chain, _) = best?;
     run(&mut chain, ROUNDS);
     let mut order: Vec<usize> = (0..states).collect();
+    // The mean rank of its delays: the densities over [0, 1] have the integral 1.
     let level = |state: usize| -> f64 {
-        chain.states[state].law.iter().enumerate().map(|(class, density)| class as f64 * density).sum()
+        let law = chain.states[state].law.iter();
+        law.zip(classes.windows(2))
+            .map(|(density, ends)| density * (ends[1] * ends[1] - ends[0] * ends[0]) / 2.0)
+            .sum()
     };
     order.sort_by(|a, b| level(*a).total_cmp(&level(*b)));
     chain = Chain {
         step,
+        classes,
         rows: order.iter().map(|i| order.iter().map(|j| chain.rows[*i][*j]).collect()).collect(),
         states: order.iter().map(|i| chain.states[*i].clone()).collect(),
     };
@@ -521,7 +554,7 @@ pub fn fit(
         let mut regime = Regime {
             sojourn: of(step / (1.0 - stay)),
             loss_ratio: of(if one.loss <= 2.0 * LEAST_PROBABILITY { 0.0 } else { one.loss }),
-            law: one.law,
+            law: one.law.clone(),
             correlation_time: of(time),
             share: share[state],
         };
@@ -533,6 +566,7 @@ pub fn fit(
     let is_sound = (0..states).all(|state| share[state] > 0.002 && chain.rows[state][state] >= LEAST_STAY);
     is_sound.then(|| Regimes {
         step,
+        classes: chain.classes.clone(),
         regimes: (0..states).map(|state| estimates(state, has_intervals)).collect(),
         transition: chain.rows.clone(),
     })
@@ -593,10 +627,11 @@ impl Regimes {
             let time = regime.correlation_time.value;
             let correlation = if time > 0.0 { (-self.step / time).exp() } else { 0.0 };
             let loss = regime.loss_ratio.value.clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY);
-            State::new(loss, regime.law, correlation)
+            State::new(loss, regime.law.clone(), correlation, &self.classes)
         };
         Chain {
             step: self.step,
+            classes: self.classes.clone(),
             rows: self.transition.clone(),
             states: self.regimes.iter().map(state).collect(),
         }
@@ -615,13 +650,13 @@ impl Regimes {
 
     /// The log-likelihood of a segment of time, less that of independent delays with the same law.
     pub fn log_likelihood(&self, segment: &[Observation], scores: &Scores) -> f64 {
-        self.chain().forward(&points(segment, scores, self.step)).log_likelihood
+        self.chain().forward(&points(segment, scores, self.step, &self.classes)).log_likelihood
     }
 
     /// The most probable sequence of regimes: one for each observation (Viterbi 1967).
     pub fn decode(&self, segment: &[Observation], scores: &Scores) -> Vec<usize> {
         let chain = self.chain();
-        let points = points(segment, scores, self.step);
+        let points = points(segment, scores, self.step, &self.classes);
         let n = chain.states.len();
         let powers = powers(&chain.rows, points.iter().map(|point| point.gap));
         let log = |value: f64| value.max(1e-300).ln();
@@ -713,6 +748,23 @@ pub(crate) mod tests {
             assert!(wrong.count() < 40, "{name}");
         }
         assert!(covered.iter().all(|covered| *covered >= 24), "{covered:?} of 30");
+    }
+
+    /// A regime that has one packet in thirty keeps this share, though one equal share of the delays holds all of its own.
+    #[test]
+    fn rare_regimes_keep_their_share() {
+        let mut normal = normal(1);
+        let mut score = 0.0_f64;
+        let packet = |n: u32| {
+            score = 0.9 * score + 0.19_f64.sqrt() * normal();
+            let base = if n % 750 >= 725 { 0.06 } else { 0.025 };
+            let delay = Some(base + 0.004 * (0.5 * score).exp());
+            Observation { at: f64::from(n) * 0.02, size: None, is_lost: false, delay }
+        };
+        let series = Series::new((0..6_000).map(packet).collect());
+        let scores = Scores::new(&series.delays());
+        let found = fit(2, &[series.observations()], &scores, 0.02, false).unwrap();
+        assert!((0.025..0.045).contains(&found.regimes[1].share), "{found:?}");
     }
 
     /// Two regimes are chosen in at least 16 of 20 draws.

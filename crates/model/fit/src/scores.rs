@@ -2,6 +2,13 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+/// Classes of delay that hold equal shares of all delays.
+const SHARES: usize = 20;
+/// Equal steps of delay, between the outermost hundredths of the delays, at which these classes are divided.
+const DIVISIONS: usize = 20;
+/// The least share of all delays in a class.
+const LEAST_SHARE: f64 = 0.005;
+
 /// The transformation of one law to a standard normal one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
@@ -47,6 +54,34 @@ impl Scores {
         self.interpolate(&self.ranks, delay)
     }
 
+    /// The ends of classes of delay, as ranks from 0 to 1, ascending: [`SHARES`] equal shares, divided at [`DIVISIONS`] equal steps of delay
+    /// as far as each class keeps [`LEAST_SHARE`].
+    pub(crate) fn classes(&self) -> Vec<f64> {
+        let mut ends: Vec<f64> = (0..=SHARES).map(|place| place as f64 / SHARES as f64).collect();
+        let at = |rank: f64| {
+            let place = self.ranks.partition_point(|one| *one < rank);
+            self.values.get(place).or_else(|| self.values.last()).copied().unwrap_or(0.0)
+        };
+        let [low, high] = [at(0.01), at(0.99)];
+        // The share of delays below each value: its rank is in the middle of its own share.
+        let mut below = Vec::with_capacity(self.ranks.len());
+        let mut share = 0.0;
+        for rank in &self.ranks {
+            below.push(share);
+            share = 2.0 * rank - share;
+        }
+        for step in 1..DIVISIONS {
+            let value = low + (high - low) * step as f64 / DIVISIONS as f64;
+            let end = below.get(self.values.partition_point(|one| *one < value)).copied().unwrap_or(1.0);
+            let above = ends.partition_point(|one| *one < end);
+            let near = [above.checked_sub(1), Some(above)].into_iter().flatten();
+            if near.filter_map(|place| ends.get(place)).all(|one| (one - end).abs() >= LEAST_SHARE) {
+                ends.insert(above, end);
+            }
+        }
+        ends
+    }
+
     fn interpolate(&self, of: &[f64], delay: f64) -> f64 {
         let above = self.values.partition_point(|value| *value < delay);
         let Some(value) = self.values.get(above) else { return of.last().copied().unwrap_or(0.0) };
@@ -64,6 +99,17 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One delay in fifty that is far from all others has a class of its own, and no class is too small.
+    #[test]
+    fn rare_delays_have_classes() {
+        let delays: Vec<f64> = (0..2_000)
+            .map(|n| if n < 1_960 { f64::from(n) / 1e6 } else { 0.1 + f64::from(n) / 1e6 })
+            .collect();
+        let classes = Scores::new(&delays).classes();
+        assert!(classes.windows(2).all(|ends| ends[1] - ends[0] >= LEAST_SHARE), "{classes:?}");
+        assert!(classes.iter().any(|end| (end - 0.98).abs() < 0.001), "{classes:?}");
+    }
 
     #[test]
     fn scores_are_normal_and_monotone() {

@@ -87,7 +87,7 @@ impl Chain {
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > 1e-9 {
                 return Err(format!(
-                    "row {number} of transition sums to {sum}; write probabilities whose sum is 1"
+                    "row {number} of transition sums to {sum}; write probabilities with the sum 1"
                 ));
             }
             push_running_sums(&mut cumulative, row);

@@ -88,7 +88,7 @@ fn a_displaced_packet_that_nobody_passes_leaves_when_its_time_is_up() {
     let path = Path { reorder: Model::Plain(reorder), flush: 500, delay, ..Path::default() };
     let (engine, _, out) = run(config(path), [1_000, 1_100].into_iter());
     assert_eq!(out.iter().map(|o| o.time).collect::<Vec<_>>(), [1_540, 1_640]);
-    assert_eq!(engine.ledger(PortId::A).reordered, 0, "none went past another");
+    assert_eq!(engine.ledger(PortId::A).reordered, 0, "none overtook another");
     assert_eq!((engine.ledger(PortId::A).displaced, engine.ledger(PortId::A).flushed), (2, 2));
 }
 

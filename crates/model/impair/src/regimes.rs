@@ -66,7 +66,7 @@ impl<P> Regimes<P> {
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > 1e-9 || row.iter().any(|p| !(0.0..=1.0).contains(p)) {
                 return Err(format!(
-                    "has row {number} with the sum {sum}; write probabilities whose sum is 1"
+                    "has row {number} with the sum {sum}; write probabilities with the sum 1"
                 ));
             }
             push_running_sums(&mut cumulative, row);

@@ -22,7 +22,7 @@ pub const STAMPS_PER_LINE: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MessageError {
     /// It is longer than [`MAX_LINE`], or no text.
-    #[error("a line of the control connection is no text of at most {MAX_LINE} octets")]
+    #[error("a line of the control connection is no text of at most {MAX_LINE} bytes")]
     NotText,
     /// It is text, and no message.
     #[error("a line of the control connection is no message of Qtcp")]

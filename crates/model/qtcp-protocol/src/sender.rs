@@ -81,7 +81,7 @@ pub enum SenderInput {
     NoControl,
     /// The reservation is in place.
     Reserved,
-    /// There is no reservation: none came in time, or none can be made.
+    /// There is no reservation: none arrived in time, or none can be made.
     NoReservation,
     /// The user continues after the calibration, or ends a reservation that is only held.
     Continue,

@@ -274,7 +274,8 @@ pub struct ModelCandidate {
     pub held_out_log_likelihood: Option<f64>,
     /// Whether it was chosen; with a trace, whether it was tried last.
     pub is_chosen: bool,
-    /// Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check.
+    /// Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check. If a
+    /// family with a bottleneck failed and no other is left, it stays chosen, because a trace has no rate.
     pub misfit: Option<String>,
 }
 

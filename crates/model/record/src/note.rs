@@ -168,6 +168,15 @@ Notice {
         /// Addresses before it.
         skipped: Vec<SkippedAddress>,
     },
+    /// The identity of a responder was not verified: this is the first contact with it.
+    Note FirstContact {
+        /// Name of the responder among the known peers.
+        name: String,
+        /// Fingerprint of its key: `sha256:` and 64 hexadecimal digits.
+        fingerprint: String,
+        /// Whether its key is saved, so that a change will be detected.
+        saved: bool,
+    },
     /// No romer answers at the target. Its STAMP reflector is measured, which does not report the direction
     /// of a loss.
     Note StampReflectorUsed {

@@ -90,7 +90,7 @@ pub enum Discard {
     #[error("it belongs to no state of this node")]
     NoState,
     /// There is no room for a further flow.
-    #[error("there is no room for a further flow")]
+    #[error("the table of flows is full")]
     TableFull,
 }
 

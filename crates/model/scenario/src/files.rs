@@ -28,7 +28,7 @@ pub(crate) enum FileError {
     Unfit(String),
     #[error("is used in more than {MOST_WAYS} ways; use it in fewer")]
     Ways,
-    #[error("is too large beside the others: a scenario reads {} MiB; name fewer files", MOST_OCTETS >> 20)]
+    #[error("is too large together with the others: a scenario reads at most {} MiB; name fewer files", MOST_OCTETS >> 20)]
     Octets,
 }
 

@@ -17,7 +17,7 @@
 mod empirical;
 mod files;
 mod preset;
-mod reader;
+pub mod reader;
 mod repeated;
 mod stages;
 
@@ -30,20 +30,20 @@ use romer_impair::{Config, Decision, Generator, Path};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Rate};
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use files::{Files, TraceUse};
 pub use files::{Load, MOST_OCTETS, MOST_STEP_PROCESSES};
 pub use preset::{PRESETS, Preset, preset};
-use reader::{Item, SourceText, TableReader};
+use reader::{Item, Read, SourceText, TableReader};
 pub use reader::{ScenarioError, nearest};
 pub use repeated::first_of_two;
 
 /// The most octets that a scenario's file may have.
 pub const LARGEST: u64 = 1 << 20;
 
-type Read<T> = Result<T, ScenarioError>;
+/// What a scenario is called in errors of the whole document.
+const DOCUMENT: &str = "the scenario";
 
 /// A scenario that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
         return Err("is UTF-16; save it as UTF-8".into());
     }
     let text = core::str::from_utf8(octets)
-        .map_err(|why| format!("is not UTF-8 at octet {}; save it as UTF-8", why.valid_up_to()))?;
+        .map_err(|why| format!("is not UTF-8 at byte {}; save it as UTF-8", why.valid_up_to()))?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
@@ -144,8 +144,8 @@ pub fn named_file(octets: &[u8]) -> Result<String, String> {
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
-    let source = SourceText { text, file };
-    let document = document(source)?;
+    let source = SourceText { text, file, document: DOCUMENT };
+    let document = source.parse()?;
     let mut top = TableReader::new(source, document.get_ref(), "", 0);
     let about = about(&mut top)?;
     let generator = match top.get("generator") {
@@ -168,17 +168,6 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     let mut notes = notes(&config);
     notes.extend(unlevelled(document.get_ref()));
     Ok(Scenario { config, about, notes })
-}
-
-fn document(source: SourceText<'_>) -> Read<Spanned<DeTable<'_>>> {
-    DeTable::parse(source.text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        if let Some(line) = first_of_two(source.text, &error) {
-            message = format!("{message}, given first on line {line}");
-        }
-        source.error(at, "the scenario", format!("is not TOML: {message}; correct it there"))
-    })
 }
 
 /// Notes of measured delays that nothing was added to: they count from the least one.
@@ -349,7 +338,7 @@ fn one_trace(table: &mut TableReader<'_>, reverse: bool, files: &mut Files<'_, '
         }
         TraceUse::Measurement { reverse, by, fixed }
     } else if by.is_some() || between.is_some() || fixed.is_some() || direction.is_some() {
-        let why = "has the format mahimahi, whose lines are moments: by, between, fixed and direction mean nothing there";
+        let why = "has the format mahimahi, with a time in each line: by, between, fixed and direction have no effect there";
         return Err(table.error(format!("{why}; take them out")));
     } else {
         TraceUse::Mahimahi
@@ -559,8 +548,8 @@ fn step_scenario(item: &Item<'_>, setting: &mut Setting, files: &mut Files<'_, '
     if text.len() as u64 > LARGEST {
         return Err(item.error(format!("is larger than {} KiB; make it smaller", LARGEST >> 10)));
     }
-    let source = SourceText { text: &text, file: name };
-    let document = document(source)?;
+    let source = SourceText { text: &text, file: name, document: DOCUMENT };
+    let document = source.parse()?;
     let mut top = TableReader::new(source, document.get_ref(), "", 0);
     about(&mut top)?;
     for key in OF_THE_WHOLE {

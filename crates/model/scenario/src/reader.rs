@@ -1,4 +1,4 @@
-//! Tables of a TOML document, read key by key, with the place of everything that is wrong.
+//! Tables of a TOML document, read key by key, with the place of each error.
 
 use core::ops::Range;
 
@@ -7,7 +7,9 @@ use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// What is wrong with a scenario, and where.
+use crate::repeated::first_of_two;
+
+/// What is wrong with a document, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{what} ({file}:{line}:{column}): {why}")]
 pub struct ScenarioError {
@@ -23,15 +25,35 @@ pub struct ScenarioError {
     pub why: String,
 }
 
-/// The text and its name.
+/// The text of a document, and its names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SourceText<'t> {
-    pub(crate) text: &'t str,
-    pub(crate) file: &'t str,
+pub struct SourceText<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// Its file, for errors.
+    pub file: &'t str,
+    /// What it is, for errors of the whole document: `the scenario`.
+    pub document: &'static str,
 }
 
-impl SourceText<'_> {
-    pub(crate) fn error(&self, at: usize, what: &str, why: impl Into<String>) -> ScenarioError {
+impl<'t> SourceText<'t> {
+    /// The document's table.
+    ///
+    /// # Errors
+    /// A text that is not TOML.
+    pub fn parse(self) -> Read<Spanned<DeTable<'t>>> {
+        DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            if let Some(line) = first_of_two(self.text, &error) {
+                message = format!("{message}, given first on line {line}");
+            }
+            self.error(at, self.document, format!("is not TOML: {message}; correct it there"))
+        })
+    }
+
+    /// An error at an octet of the text.
+    pub fn error(&self, at: usize, what: &str, why: impl Into<String>) -> ScenarioError {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
@@ -49,8 +71,9 @@ fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A table whose keys are asked for one by one; what was never asked for is unknown.
-pub(crate) struct TableReader<'t> {
+/// A table whose keys are requested one by one; a key that was never requested is unknown.
+#[derive(Debug)]
+pub struct TableReader<'t> {
     source: SourceText<'t>,
     table: &'t DeTable<'t>,
     /// As people write it: `a_to_b.loss`.
@@ -59,34 +82,54 @@ pub(crate) struct TableReader<'t> {
     known: Vec<&'static str>,
 }
 
-/// A value and where it stands.
-pub(crate) struct Item<'t> {
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub struct Item<'t> {
     source: SourceText<'t>,
     value: &'t Spanned<DeValue<'t>>,
     name: String,
 }
 
-type Read<T> = Result<T, ScenarioError>;
+/// What was read, or what is wrong.
+pub type Read<T> = Result<T, ScenarioError>;
 
 impl<'t> TableReader<'t> {
-    pub(crate) fn new(source: SourceText<'t>, table: &'t DeTable<'t>, name: &str, at: usize) -> Self {
+    /// A table of a document; `name` is empty for the document itself, and `at` the octet where it begins.
+    pub fn new(source: SourceText<'t>, table: &'t DeTable<'t>, name: &str, at: usize) -> Self {
         Self { source, table, name: name.into(), at, known: Vec::new() }
     }
 
     /// The value of `key`, if it is there.
-    pub(crate) fn get(&mut self, key: &'static str) -> Option<Item<'t>> {
+    pub fn get(&mut self, key: &'static str) -> Option<Item<'t>> {
         self.known.push(key);
         let (_, value) = self.table.iter().find(|(found, _)| found.get_ref().as_ref() == key)?;
         Some(Item { source: self.source, value, name: self.path(key) })
     }
 
     /// Says which keys will be asked for, where one looks like another: none is taken for another mistyped.
-    pub(crate) fn has(&mut self, keys: &[&'static str]) {
+    pub fn has(&mut self, keys: &[&'static str]) {
         self.known.extend(keys);
     }
 
+    /// All keys in the order of the document and their values, for tables of names: they count as requested.
+    pub fn entries(self) -> Vec<(&'t Spanned<DeString<'t>>, Item<'t>)> {
+        let mut entries: Vec<_> = self
+            .table
+            .iter()
+            .map(|(key, value)| {
+                let shown = romer_units::excerpt(key.get_ref(), 60);
+                (key, Item { source: self.source, value, name: self.path(&shown) })
+            })
+            .collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        entries
+    }
+
     /// The value of `key`, which must be there.
-    pub(crate) fn need(&mut self, key: &'static str) -> Read<Item<'t>> {
+    ///
+    /// # Errors
+    /// A missing key, or a key that is mistyped.
+    pub fn need(&mut self, key: &'static str) -> Read<Item<'t>> {
         self.get(key).ok_or_else(|| {
             let absent: Vec<&str> = self.absent(key).collect();
             let mistyped = self.table.iter().find(|(found, _)| {
@@ -106,18 +149,22 @@ impl<'t> TableReader<'t> {
         self.known.iter().copied().filter(move |known| !is_there(known) && *known != key).chain([key])
     }
 
-    pub(crate) fn path(&self, key: &str) -> String {
+    /// The name of a key with those of its tables.
+    pub fn path(&self, key: &str) -> String {
         if self.name.is_empty() { key.into() } else { format!("{}.{key}", self.name) }
     }
 
     /// Something wrong with the table as a whole.
-    pub(crate) fn error(&self, why: impl Into<String>) -> ScenarioError {
-        let name = if self.name.is_empty() { "the scenario" } else { &self.name };
+    pub fn error(&self, why: impl Into<String>) -> ScenarioError {
+        let name = if self.name.is_empty() { self.source.document } else { &self.name };
         self.source.error(self.at, name, why)
     }
 
-    /// Refuses what was never asked for.
-    pub(crate) fn finish(self) -> Read<()> {
+    /// Refuses keys that were never requested.
+    ///
+    /// # Errors
+    /// An unknown key.
+    pub fn finish(self) -> Read<()> {
         for (key, _) in self.table {
             if !self.known.contains(&key.get_ref().as_ref()) {
                 return Err(self.unknown(key, &self.known));
@@ -177,11 +224,13 @@ fn edits(a: &str, b: &str) -> usize {
 }
 
 impl<'t> Item<'t> {
-    pub(crate) fn span(&self) -> Range<usize> {
+    /// Its place in the text, octets.
+    pub fn span(&self) -> Range<usize> {
         self.value.span()
     }
 
-    pub(crate) fn error(&self, why: impl Into<String>) -> ScenarioError {
+    /// Something wrong with the value.
+    pub fn error(&self, why: impl Into<String>) -> ScenarioError {
         self.source.error(self.span().start, &self.name, why)
     }
 
@@ -201,28 +250,44 @@ impl<'t> Item<'t> {
         self.error(format!("is {found}; write {what}"))
     }
 
-    pub(crate) fn table(&self) -> Read<TableReader<'t>> {
+    /// The table.
+    ///
+    /// # Errors
+    /// Another type of value.
+    pub fn table(&self) -> Read<TableReader<'t>> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(TableReader::new(self.source, table, &self.name, self.span().start)),
             _ => Err(self.wanted("a table")),
         }
     }
 
-    pub(crate) fn list(&self) -> Read<Vec<Self>> {
+    /// The values of the list. They are counted from 1 in errors.
+    ///
+    /// # Errors
+    /// Another type of value.
+    pub fn list(&self) -> Read<Vec<Self>> {
         let DeValue::Array(array) = self.value.get_ref() else { return Err(self.wanted("a list")) };
         let item =
             |(number, value)| Self { source: self.source, value, name: format!("{}[{number}]", self.name) };
         Ok((1..).zip(array.iter()).map(|(number, value): (usize, _)| item((number, value))).collect())
     }
 
-    pub(crate) fn string(&self, what: &str) -> Read<&'t str> {
+    /// The text. `what` is what it should be.
+    ///
+    /// # Errors
+    /// Another type of value.
+    pub fn string(&self, what: &str) -> Read<&'t str> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text.as_ref()),
             _ => Err(self.wanted(what)),
         }
     }
 
-    pub(crate) fn flag(&self) -> Read<bool> {
+    /// True or false.
+    ///
+    /// # Errors
+    /// Another type of value.
+    pub fn flag(&self) -> Read<bool> {
         match self.value.get_ref() {
             DeValue::Boolean(flag) => Ok(*flag),
             _ => Err(self.wanted("true or false")),
@@ -230,7 +295,10 @@ impl<'t> Item<'t> {
     }
 
     /// One of the words.
-    pub(crate) fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Read<T> {
+    ///
+    /// # Errors
+    /// Another type of value, or a word that is not one of them.
+    pub fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Read<T> {
         let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
         let listed = names.join(", ");
         let found = self.string(&format!("one of {listed}"))?;
@@ -243,7 +311,10 @@ impl<'t> Item<'t> {
     }
 
     /// A whole number in a range.
-    pub(crate) fn whole(&self, low: u64, high: u64) -> Read<u64> {
+    ///
+    /// # Errors
+    /// Another type of value, or a number outside the range.
+    pub fn whole(&self, low: u64, high: u64) -> Read<u64> {
         let what = format!("a whole number from {low} to {high}");
         let DeValue::Integer(number) = self.value.get_ref() else { return Err(self.wanted(&what)) };
         u64::from_str_radix(&number.as_str().replace(['_', '+'], ""), number.radix())
@@ -253,7 +324,10 @@ impl<'t> Item<'t> {
     }
 
     /// A number in a range.
-    pub(crate) fn number(&self, low: f64, high: f64, what: &str) -> Read<f64> {
+    ///
+    /// # Errors
+    /// Another type of value, or a number outside the range.
+    pub fn number(&self, low: f64, high: f64, what: &str) -> Read<f64> {
         let text = match self.value.get_ref() {
             DeValue::Integer(number) => number.as_str(),
             DeValue::Float(number) => number.as_str(),
@@ -264,7 +338,10 @@ impl<'t> Item<'t> {
     }
 
     /// A probability: 0.3, or "30%".
-    pub(crate) fn probability(&self) -> Read<f64> {
+    ///
+    /// # Errors
+    /// Another type of value, or no probability.
+    pub fn probability(&self) -> Read<f64> {
         let what = "a probability from 0 to 1, or from \"0%\" to \"100%\"";
         if let DeValue::String(text) = self.value.get_ref() {
             let share = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
@@ -276,8 +353,11 @@ impl<'t> Item<'t> {
         self.number(0.0, 1.0, what)
     }
 
-    /// A length of time from `low` to an hour (or a year, for moments of the timeline).
-    pub(crate) fn time(&self, low: i64, high: i64) -> Read<i64> {
+    /// A length of time in a range, nanoseconds.
+    ///
+    /// # Errors
+    /// Another type of value, no length of time, or one outside the range.
+    pub fn time(&self, low: i64, high: i64) -> Read<i64> {
         let bounds = format!("from {} to {}", Duration::from_nanos(low), Duration::from_nanos(high));
         let what = format!("a length of time {bounds} with its unit, such as \"30ms\" or \"10us\"");
         let text = self.string(&what)?;
@@ -285,13 +365,20 @@ impl<'t> Item<'t> {
         if (low..=high).contains(&time) { Ok(time) } else { Err(self.wanted(&what)) }
     }
 
-    pub(crate) fn rate(&self) -> Read<Rate> {
+    /// A rate with its unit.
+    ///
+    /// # Errors
+    /// Another type of value, or no rate.
+    pub fn rate(&self) -> Read<Rate> {
         let text = self.string("a rate with its unit, such as \"10Mbit\" or \"148809pps\"")?;
         text.parse().map_err(|why: romer_units::QuantityError| self.error(why.to_string()))
     }
 
     /// Octets, with their unit.
-    pub(crate) fn octets(&self, low: u64, high: u64) -> Read<u64> {
+    ///
+    /// # Errors
+    /// Another type of value, a number without a unit, or one outside the range.
+    pub fn octets(&self, low: u64, high: u64) -> Read<u64> {
         const UNITS: [(&str, u64); 6] = [
             ("KiB", 1 << 10),
             ("MiB", 1 << 20),
@@ -300,7 +387,7 @@ impl<'t> Item<'t> {
             ("MB", 1_000_000),
             ("B", 1),
         ];
-        let what = format!("octets from {low}B to {high}B with their unit, such as \"64KiB\" or \"1500B\"");
+        let what = format!("bytes from {low}B to {high}B with their unit, such as \"64KiB\" or \"1500B\"");
         let text = self.string(&what)?;
         let octets = UNITS.iter().find_map(|(unit, octets)| {
             let digits = text.strip_suffix(unit)?.trim();
@@ -311,12 +398,20 @@ impl<'t> Item<'t> {
     }
 
     /// The text, read by its own type.
-    pub(crate) fn parsed<T: core::str::FromStr>(&self, what: &str) -> Read<T> {
+    ///
+    /// # Errors
+    /// Another type of value, or a text that its type does not accept.
+    pub fn parsed<T: core::str::FromStr>(&self, what: &str) -> Read<T> {
         self.string(what)?.parse().map_err(|_| self.wanted(what))
     }
 
+    /// The value as the parser has it.
+    pub fn value(&self) -> &'t DeValue<'t> {
+        self.value.get_ref()
+    }
+
     /// Whether the value is text.
-    pub(crate) fn is_text(&self) -> bool {
+    pub fn is_text(&self) -> bool {
         matches!(self.value.get_ref(), DeValue::String(_))
     }
 }

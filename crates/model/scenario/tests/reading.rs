@@ -234,7 +234,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         (
             "[a_to_b.trace]\nfile=\"t.up\"\nformat=\"mahimahi\"\ndirection=\"reverse\"\n",
             "s.toml:1:",
-            "direction mean nothing",
+            "direction have no effect",
         ),
         ("[a_to_b.corrupt]\nprobability=0.1\nbits=1.5\n", "s.toml:3:6", "a whole number from 1 to 64"),
         ("[a_to_b.corrupt]\nprobability=0.1\nbits=9999999999999999999\n", "s.toml:3:6", "1 to 64"),

@@ -95,7 +95,7 @@ impl TokenBucket {
         let wrong = |error: romer_units::QuantityError| error.to_string();
         let Rate::Bits(bits_per_second) = rate.parse().map_err(wrong)? else {
             return Err(
-                "a token bucket counts octets of payload, not packets; write a rate such as 16kBps".into()
+                "a token bucket counts bytes of payload, not packets; write a rate such as 16kBps".into()
             );
         };
         if bits_per_second > FASTEST {

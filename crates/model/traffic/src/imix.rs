@@ -282,7 +282,7 @@ fn frame_of(text: &str) -> Result<u32, String> {
     let octets = text.parse::<Size>().map_err(|error| error.to_string())?.octets();
     if !FRAMES.contains(&octets) {
         return Err(format!(
-            "a frame of {octets} octets is out of range; use {}B to {}B",
+            "a frame of {octets} bytes is out of range; use {}B to {}B",
             FRAMES.start(),
             FRAMES.end()
         ));

@@ -43,7 +43,7 @@ pub enum NoiseError {
     #[error("the trace has no sizes; add a column size")]
     NoSizes,
     /// Nothing of the packets counts at the layer.
-    #[error("no packet of the mix has octets at the layer {layer}; use another layer")]
+    #[error("no packet of the mix has bytes at the layer {layer}; use another layer")]
     NoOctets {
         /// The layer.
         layer: Layer,

@@ -56,7 +56,7 @@ pub enum TraceFault {
         name: &'static str,
     },
     /// Fewer fields than the columns that are needed.
-    #[error("there is no field for {name}; every line has as many fields as the header")]
+    #[error("there is no field for {name}; every line must have the fields of the header")]
     FieldMissing {
         /// The column's name.
         name: &'static str,
@@ -80,7 +80,7 @@ pub enum TraceFault {
 /// The largest payload of UDP over IPv4.
 const MAX_UDP_PAYLOAD: u32 = 65_507;
 const OFFSET: &str = "a time after the start: whole nanoseconds, 0 and up";
-const PAYLOAD: &str = "a payload of UDP: 0 to 65507 octets";
+const PAYLOAD: &str = "a payload of UDP: 0 to 65507 bytes";
 
 /// Where the columns are.
 struct Columns {

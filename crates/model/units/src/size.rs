@@ -42,10 +42,10 @@ impl FromStr for Size {
     /// Reads `64B`, `1500B`, `64KiB`, `4GB`. Octets only; a bare number is refused.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let octets =
-            quantity::sum_of_parts(text, text, SIZE_UNITS, "a size in octets", "64B, 1500B or 64KiB")?;
+            quantity::sum_of_parts(text, text, SIZE_UNITS, "a size in bytes", "64B, 1500B or 64KiB")?;
         u64::try_from(octets).map(Self).map_err(|_| QuantityError::OutOfRange {
             text: text.into(),
-            allowed: "write at most 2^64-1 octets".into(),
+            allowed: "write at most 2^64-1 bytes".into(),
         })
     }
 }

@@ -443,7 +443,7 @@ fn check_name(name: &str) -> Result<(), HostError> {
     let bad = |why| Err(HostError::BadName { what: "interface", name: name.into(), why });
     match name {
         "" | "." | ".." => bad("it is empty or means a folder"),
-        _ if name.len() > LONGEST_NAME => bad("it is longer than 15 octets"),
+        _ if name.len() > LONGEST_NAME => bad("it is longer than 15 bytes"),
         _ if name.contains(|c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace()) => {
             bad("it holds a slash, a colon or a space")
         }

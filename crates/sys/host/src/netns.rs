@@ -26,7 +26,7 @@ pub fn path(name: &str) -> Result<PathBuf, HostError> {
     match name {
         "" => Err(bad("it is empty")),
         "." | ".." => Err(bad("it means a folder")),
-        _ if name.len() > LONGEST_NAME => Err(bad("it is longer than 255 octets")),
+        _ if name.len() > LONGEST_NAME => Err(bad("it is longer than 255 bytes")),
         _ if name.contains(['/', '\0']) => Err(bad("it holds a slash or a NUL")),
         _ => Ok(Path::new(FOLDER).join(name)),
     }

@@ -91,7 +91,7 @@ impl WatchdogProcess {
     pub fn running(arguments: &[&str]) -> Result<Self, HostError> {
         const PROGRAM: &CStr = c"/proc/self/exe";
         let arguments: Result<Vec<CString>, _> = arguments.iter().copied().map(CString::new).collect();
-        let arguments = arguments.map_err(|_| HostError::Unsuitable("an argument holds a zero octet"))?;
+        let arguments = arguments.map_err(|_| HostError::Unsuitable("an argument holds a zero byte"))?;
         let words = std::iter::once(PROGRAM).chain(arguments.iter().map(CString::as_c_str));
         let words: Vec<*const libc::c_char> =
             words.map(CStr::as_ptr).chain(std::iter::once(std::ptr::null())).collect();

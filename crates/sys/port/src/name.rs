@@ -55,7 +55,7 @@ impl FromStr for PortName {
             return Err(bad("the interface has no name"));
         }
         if interface.len() >= libc::IFNAMSIZ {
-            return Err(bad("an interface's name has 15 octets at most"));
+            return Err(bad("an interface's name has 15 bytes at most"));
         }
         if interface.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control()) {
             return Err(bad("an interface's name holds no slash, colon, white space or control character"));

@@ -322,7 +322,7 @@ fn no_key<'a>(what: &str, key: &str, known: impl IntoIterator<Item = &'a str>) -
 }
 
 /// The options of `romer measure` that the file may have, and whether each takes a value.
-fn options() -> Vec<(String, bool)> {
+pub(super) fn options() -> Vec<(String, bool)> {
     let measure = MeasureArgs::augment_args(Command::new("measure"));
     let long = measure.get_arguments().filter_map(|option| {
         let name = option.get_long().filter(|name| !NOT_IN_THE_FILE.contains(name) && *name != "every")?;

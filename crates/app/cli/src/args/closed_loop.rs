@@ -7,7 +7,7 @@ use romer_endpoint::names::Target;
 use romer_units::Dscp;
 
 use super::measure::{DirectionOption, TrafficArgs};
-use super::shared::{OUTPUT, OutputArgs};
+use super::shared::{ChannelArgs, OUTPUT, OutputArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -45,6 +45,8 @@ pub(crate) struct LoopArgs {
     /// Measure a STAMP or TWAMP-Light reflector that is not romer
     #[arg(long)]
     pub(crate) stamp_only: bool,
+    #[command(flatten)]
+    pub(crate) channel: ChannelArgs,
     /// Fail (exit code 6) unless the emulation reproduces the path
     #[arg(long, value_name = "LIMIT")]
     pub(crate) limit: Option<LoopLimit>,

@@ -13,7 +13,9 @@ use romer_traffic::{DepartureJitter, TokenBucket, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
-use super::shared::{CLOCK, KeepArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, ThreadArgs, VoiceArgs};
+use super::shared::{
+    CLOCK, ChannelArgs, KeepArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, ThreadArgs, VoiceArgs,
+};
 use super::start::{self, Start};
 use crate::values;
 
@@ -108,6 +110,11 @@ pub(crate) struct MeasureArgs {
     /// Authenticate with the key in this file, which both ends have (mode 0600, 32 bytes or more)
     #[arg(long, value_name = "FILE", help_heading = TARGET, hide_short_help = true)]
     pub(crate) key_file: Option<PathBuf>,
+    /// Authenticate the probes with keys of the TLS control channel; no key file is needed
+    #[arg(long, help_heading = TARGET, hide_short_help = true, conflicts_with_all = ["key_file", "stamp_only", "insecure"])]
+    pub(crate) authenticate: bool,
+    #[command(flatten)]
+    pub(crate) channel: ChannelArgs,
     /// Skip the discovery of the routers on the path, before the first probe and after the last
     #[arg(long, help_heading = TARGET, hide_short_help = true)]
     pub(crate) no_route: bool,

@@ -12,12 +12,14 @@ mod console;
 mod demo;
 mod doctor;
 mod emulate;
+mod fleet;
 mod help;
 mod lab;
 mod manual;
 mod measure;
 mod model;
 mod noise;
+mod pair;
 mod parse;
 mod qtcp;
 mod report;
@@ -45,12 +47,16 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{
     DataPlane, EmulateArgs, FollowArgs, ImpairmentArgs, OfflineArgs, PortArgument, SampleArgs,
 };
+pub(crate) use fleet::{
+    FleetArgs, FleetCommand, PlanCheckArgs, PlanCommand, PlanDiffArgs, PlanOutputArgs, PlanShowArgs,
+};
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{ChecksumCoverage, DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
 pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
+pub(crate) use pair::PairArgs;
 pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
@@ -98,8 +104,12 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the responder of romer measure
     Respond(Box<RespondArgs>),
+    /// Pair this host with a responder, by a code that it shows
+    Pair(PairArgs),
     /// Measure to many targets at regular intervals, from a file
     Agent(AgentArgs),
+    /// Plan which hosts of a fleet measure each other
+    Fleet(FleetArgs),
     /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, ping, captures
     Analyze(Box<AnalyzeArgs>),
     /// Compare two measurements, with confidence intervals

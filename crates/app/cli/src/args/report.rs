@@ -59,6 +59,15 @@ pub(crate) struct ReportArgs {
     /// Normalise the .raw of --qtcp: the first departure and the minimum latency are 0
     #[arg(long, help_heading = QTCP, hide_short_help = true, requires = "qtcp")]
     pub(crate) normalised: bool,
+    /// Write a dummy entry for each lost packet to the .log of --qtcp: times of 0, and the maximum latency
+    #[arg(long, help_heading = QTCP, hide_short_help = true, requires = "qtcp")]
+    pub(crate) dummies: bool,
+    /// Write every Nth packet to the .log of --qtcp: those with a number divisible by N
+    #[arg(long, help_heading = QTCP, hide_short_help = true, value_name = "N", value_parser = values::every_nth, allow_hyphen_values = true, requires = "qtcp")]
+    pub(crate) every: Option<u64>,
+    /// Use the time stamps of the programs in the files of --qtcp
+    #[arg(long, help_heading = QTCP, hide_short_help = true, requires = "qtcp")]
+    pub(crate) user_stamps: bool,
     /// Add a column to --csv with the fate of each packet
     #[arg(long, help_heading = EXPORT, requires = "csv")]
     pub(crate) fates: bool,

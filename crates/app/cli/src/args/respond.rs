@@ -7,7 +7,7 @@ use clap::Args;
 use romer_session::reflector::Prefix;
 use romer_telemetry::OtlpUrl;
 
-use super::shared::{CLOCK, OUTPUT, StampPlace, ThreadArgs};
+use super::shared::{CHANNEL, CLOCK, ChannelArgs, OUTPUT, StampPlace, ThreadArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -100,6 +100,16 @@ pub(crate) struct RespondArgs {
     /// At most a quarter of them can be with one IPv4 /24 or IPv6 /56.
     #[arg(long, help_heading = ACCESS, value_name = "N", default_value = "4096", value_parser = values::sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
+    /// Show a code with which one initiator is paired (romer pair)
+    ///
+    /// A code serves for one attempt. At most five codes are shown, within ten minutes.
+    #[arg(long, help_heading = CHANNEL, conflicts_with = "tls_ca")]
+    pub(crate) pair: bool,
+    /// Answer only initiators that are paired with this responder; test packets are answered as without it
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, conflicts_with_all = ["insecure", "tls_ca"])]
+    pub(crate) paired_only: bool,
+    #[command(flatten)]
+    pub(crate) channel: ChannelArgs,
     /// Write the totals as JSON on SIGUSR1 and at exit; - is standard output
     ///
     /// The document is romer/respond/1. Without this option, SIGUSR1 prints it in one line to standard error.

@@ -7,6 +7,7 @@ use romer_analyze::analysis::FlowChoice;
 use romer_analyze::call;
 use romer_clock::skew::Method;
 use romer_endpoint::ThreadOptions;
+use romer_endpoint::tls::{ChannelOptions, TlsFiles};
 use romer_host::thread::Policy;
 use romer_record::document::{Measurement, Synchronisation};
 use romer_record::manifest::{ClockStatement, SkewRequest};
@@ -24,6 +25,7 @@ pub(super) const CAPTURES: &str = "Captures of one stream, at both ends";
 pub(super) const CLOCK: &str = "Clock";
 pub(super) const VOICE: &str = "Voice";
 pub(super) const ADVANCED: &str = "Advanced";
+pub(super) const CHANNEL: &str = "Control channel";
 
 /// Two captures of one stream.
 #[derive(Clone, Debug, Args)]
@@ -219,6 +221,42 @@ impl VoiceArgs {
     ) -> Result<(), Failure> {
         let request = self.request();
         streams.into_iter().try_for_each(|m| call::codec_of(&request, m).map(drop).map_err(Failure::usage))
+    }
+}
+
+/// What protects the control channel.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ChannelArgs {
+    /// Permit a control channel without TLS; both ends need this option
+    ///
+    /// Whoever reads such a channel can take over its sessions. Between two ends on one host there is no TLS anyway, unless the
+    /// responder requires it.
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, conflicts_with_all = ["tls_key", "tls_cert", "tls_ca"])]
+    pub(crate) insecure: bool,
+    /// Private key of --tls-cert, in PEM (mode 0600) [default: a key that is made once for each user]
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Certificate of this end and those of its authorities, in PEM
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Trust certificates of these authorities (PEM), instead of known peers
+    #[arg(long, help_heading = CHANNEL, hide_short_help = true, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+}
+
+impl ChannelArgs {
+    /// The files of certificates.
+    pub(crate) fn files(&self) -> TlsFiles {
+        TlsFiles {
+            key: self.tls_key.clone(),
+            certificate: self.tls_cert.clone(),
+            authority: self.tls_ca.clone(),
+        }
+    }
+
+    /// How an initiator protects its control channels.
+    pub(crate) fn options(&self) -> ChannelOptions {
+        if self.insecure { ChannelOptions::Plain } else { ChannelOptions::Tls(self.files()) }
     }
 }
 

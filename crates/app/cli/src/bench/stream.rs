@@ -119,7 +119,7 @@ fn set(stream: &mut StreamOptions, key: &str, value: &str) -> Result<(), String>
     let text = |error: &dyn std::fmt::Display| error.to_string();
     match key {
         "name" if value.is_empty() || value.len() > 64 => {
-            return Err("a name has 1 to 64 octets; write one".into());
+            return Err("a name has 1 to 64 bytes; write one".into());
         }
         "name" => stream.name = value.into(),
         "protocol" => {

@@ -57,7 +57,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
             "The load of each trial depends on the previous result. A device with a lower throughput in long trials needs more trials.\n",
         );
         if matches!(options.procedure, Procedure::Mlr(_)) {
-            text.push_str("A device whose loss changes from trial to trial can need more.\n");
+            text.push_str("A device with a loss that changes from trial to trial can need more.\n");
         }
     }
     let _ = writeln!(

@@ -22,6 +22,7 @@ use romer_emulate::Opened;
 use romer_emulate::live::{Control, LiveError};
 use romer_emulate::model_fit::{ModelKind, Modelled};
 use romer_endpoint::names::Target;
+use romer_endpoint::tls::{ChannelOptions, TlsFiles};
 use romer_impair::Nanos;
 use romer_measure::{MeasureOptions, ProbeSize, StreamOptions, check_sizes};
 use romer_record::document::ProbeDirection;
@@ -141,6 +142,7 @@ impl Plan {
         MeasureOptions {
             direction: self.direction,
             stamp_only: self.stamp_only,
+            channel: ChannelOptions::Tls(TlsFiles::default()),
             dscp: self.dscp,
             report_every: self.every,
             comment: Some("path that an emulation follows".into()),

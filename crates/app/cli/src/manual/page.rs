@@ -18,7 +18,7 @@ const EXIT_CODES: [(&str, &str); 8] = [
     ("130", "Interrupted. Results up to the interrupt are saved."),
 ];
 /// The files of romer, and the commands that use each.
-const FILES: [(&str, &str, &[&str]); 7] = [
+const FILES: [(&str, &str, &[&str]); 9] = [
     (
         "$XDG_STATE_HOME/romer/runs",
         "Folders of runs. The default of XDG_STATE_HOME is ~/.local/state.",
@@ -31,6 +31,16 @@ const FILES: [(&str, &str, &[&str]); 7] = [
         "$XDG_STATE_HOME/romer/calibration.json",
         "The tool's own error on this machine.",
         &["calibrate", "measure", "loop"],
+    ),
+    (
+        "$XDG_STATE_HOME/romer/identity.pem",
+        "Key of this user for the control channel. It is made at the first use.",
+        &["measure", "respond", "pair", "agent", "loop", "emulate", "console"],
+    ),
+    (
+        "$XDG_STATE_HOME/romer/known_peers",
+        "Fingerprints of the keys of other ends. As a service, both files are in the folder that systemd makes (STATE_DIRECTORY).",
+        &["measure", "respond", "pair", "agent", "loop", "emulate", "console"],
     ),
     (
         "/run/romer-lab, $XDG_RUNTIME_DIR/romer-lab",

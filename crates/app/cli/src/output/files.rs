@@ -248,7 +248,7 @@ fn write_file<T>(
     let cannot = |error: &io::Error, kept: &str| {
         let advice = match on_failure {
             Unfinished::Removed => "name a file that can be written, or - for standard output",
-            Unfinished::Kept => "make room, or name a file that can be written",
+            Unfinished::Kept => "free some space, or name a file that can be written",
         };
         Failure::environment(format!("cannot write the file ({shown}): {error}{kept}; {advice}"))
     };

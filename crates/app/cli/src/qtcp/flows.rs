@@ -27,7 +27,7 @@ pub(super) fn list() -> Result<Exit, Failure> {
 
 fn text(flows: &[QueuedFlow]) -> String {
     if flows.is_empty() {
-        return "no flow: romer shapes none here, and reserves for none\n".into();
+        return "no flow: romer shapes and reserves none on this host\n".into();
     }
     flows.iter().map(line).collect()
 }

@@ -309,7 +309,7 @@ impl Terminal {
                 std::iter::once(line).chain(fragments.map(Words::Note)).collect()
             }
             ReservationEvent::Sender(SenderAction::NoReservation) if !self.waits => note(
-                "no receiver has reserved within 30 s; the test goes on without a reservation (-W)".into(),
+                "no receiver has reserved within 30 s; the test continues without a reservation (-W)".into(),
             ),
             ReservationEvent::Sender(action) => reservation::sender_words(action).into_iter().collect(),
             ReservationEvent::Receiver(ReceiverAction::NoPath) => note(
@@ -320,11 +320,11 @@ impl Terminal {
             ReservationEvent::Failure(failure) => note(failure.to_string()),
             ReservationEvent::Refused(error) => note(format!("the reservation is refused: {error}")),
             ReservationEvent::ReceiverCannot if !self.waits => {
-                note("the receiver cannot reserve; the test goes on without a reservation (-W)".into())
+                note("the receiver cannot reserve; the test continues without a reservation (-W)".into())
             }
             ReservationEvent::ReceiverCannot => Vec::new(),
             ReservationEvent::Cannot(error) => {
-                note(format!("{error}; the test goes on without a reservation"))
+                note(format!("{error}; the test continues without a reservation"))
             }
         }
     }
@@ -350,9 +350,9 @@ impl Console for Terminal {
             Notice::Prompt => self.prompt("Calibration complete. Type 'c' to continue."),
             Notice::Holding => self.prompt("Holding the reservation. Press return to remove it."),
             Notice::ControlLost => {
-                self.note("the control connection failed; the test goes on, and q and return end a receiver");
+                self.note("the control connection failed; the test continues, and q and return end a receiver");
             }
-            Notice::NoControl => self.note("no control connection; the test goes on without it (-W)"),
+            Notice::NoControl => self.note("no control connection; the test continues without it (-W)"),
             Notice::NoKernelStamps => self.note("the kernel does not stamp packets; the program does"),
         }
     }

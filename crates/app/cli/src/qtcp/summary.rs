@@ -46,7 +46,7 @@ fn reservation_summary(reservation: &QtcpReservation) -> String {
             return format!("Requested, not confirmed: {}{rate}{bound}\n", reservation.service);
         }
         QtcpReservationState::Lost => "it was removed, or not refreshed, before the end",
-        QtcpReservationState::None => "none came in time",
+        QtcpReservationState::None => "none arrived in time",
         QtcpReservationState::Unavailable => "an end of the test cannot reserve",
     };
     format!("No reservation: {state}\n")
@@ -166,7 +166,7 @@ pub(super) fn notes(document: &QtcpReceiver) -> Vec<String> {
     let by_user = [document.departure_stamps, document.arrival_stamps] == [QtcpStamps::User; 2];
     if document.all.packets > 0 && !is_stamped && !by_user {
         notes.push(format!(
-            "departures have the time stamps of the {}, arrivals those of the {}: the kernel's are not known of all packets",
+            "departures have the time stamps of the {}, arrivals those of the {}: kernel time stamps are missing for some packets",
             place(document.departure_stamps),
             place(document.arrival_stamps)
         ));

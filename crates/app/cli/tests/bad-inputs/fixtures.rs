@@ -71,6 +71,22 @@ fn durable_sent(line: &str) -> u64 {
     serde_json::from_str::<Value>(line).unwrap()["durable_sent"].as_u64().unwrap_or(0)
 }
 
+/// The example of a plan, with a fault.
+fn fleet_plan(fault: &str) -> Vec<u8> {
+    const GOOD: &str = include_str!("../../../../../packaging/fleet.toml");
+    let text = match fault {
+        "good" => GOOD.to_owned(),
+        "typo" => GOOD.replace("interval", "intervall"),
+        "crowded" => GOOD.replace("probes_per_second = 500", "probes_per_second = 10"),
+        "option" => GOOD.replace("dscp", "dspc"),
+        "utf16" => {
+            return [0xfeff].into_iter().chain(GOOD.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        }
+        _ => panic!("no plan has the fault {fault}"),
+    };
+    text.into_bytes()
+}
+
 impl Fixtures {
     /// What stands in `folder` under `name`, made when it is asked for first.
     pub(crate) fn make(&self, folder: &Path, name: &str) -> OsString {
@@ -136,6 +152,7 @@ impl Fixtures {
                     fs::write(path.join(file), text).unwrap();
                 }
             }
+            _ if name.starts_with("fleet/") => fs::write(&path, fleet_plan(&name["fleet/".len()..])).unwrap(),
             _ if name.starts_with("csv/") => fs::write(&path, table(&name[4..])).unwrap(),
             _ if name.starts_with("scenario/") => {
                 let content = scenarios::scenario(&name["scenario/".len()..], folder);

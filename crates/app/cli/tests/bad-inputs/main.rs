@@ -316,6 +316,12 @@ fn bad_arguments_of_the_agent() {
     check("agent");
 }
 
+/// A plan of a fleet is named, can be read, and keeps its limits.
+#[test]
+fn bad_plans_of_fleets_are_refused() {
+    check("fleet");
+}
+
 #[test]
 fn bad_arguments_of_calibrate_are_told() {
     check("calibrate");
@@ -339,6 +345,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "doctor",
         "calibrate",
         "agent",
+        "fleet",
         "qtcp",
         "rsvp",
         "loop",

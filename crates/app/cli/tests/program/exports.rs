@@ -66,6 +66,14 @@ fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
     assert!(sta.contains("\nreceived: 65\nlost: 5\nduplicated: 0\ninstrument drops: 20\n"), "{sta}");
     assert_eq!(sta.matches("\nlost sequence: ").count(), 5, "{sta}");
     assert_same_losses(&analyzed(&name("q.raw")), "a .raw beside its .sta");
+    // Of the even numbers, 33 arrived and two were lost.
+    report(&["--dummies", "--every", "2", "--qtcp"], "even");
+    let log = std::fs::read_to_string(name("even.log")).unwrap();
+    let numbers: Vec<u32> =
+        log.lines().map(|line| line.rsplit(':').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.len() == 35 && numbers.iter().all(|number| number % 2 == 0), "{log}");
+    assert!(numbers.contains(&60) && numbers.contains(&62), "{log}");
+    std::fs::remove_file(name("even.sta")).unwrap();
     let mut prefix = std::ffi::OsString::from("-F");
     prefix.push(name("q"));
     let converted = process::run(romer(["qtcp", "--force", "-k0", "-d"]).arg(&prefix)).with_code(0);
@@ -92,7 +100,7 @@ fn calibration_packets_that_cannot_be_are_said_and_the_log_is_normalised_all_the
     std::fs::write(name("run.csv"), format!("sequence,size,sent_ns,received_ns\n{table}")).unwrap();
     for (more, told) in [
         (&["-c", "500"][..], "500 calibration packets are stated, and it has 100"),
-        (&["-c", "50", "-k", "0"], "say nothing: with -k 0"),
+        (&["-c", "50", "-k", "0"], "are not used: with -k 0"),
     ] {
         let mut report = romer(["report", "--force", "--qtcp"]);
         let said = process::run(report.arg(name("q")).args(more).arg(name("run.csv"))).with_code(0).stderr;

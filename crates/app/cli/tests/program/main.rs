@@ -60,4 +60,5 @@ mod streams;
 mod targets;
 mod telemetry;
 mod threads;
+mod tls;
 mod traffic;

@@ -183,7 +183,7 @@ fn reservations_alone_are_held() {
     }
 }
 
-/// A firewall that drops RSVP is an error after 30 s, which names `-W`; with `-W` the test goes on without a reservation.
+/// A firewall that drops RSVP is an error after 30 s, which names `-W`; with `-W` the test continues without a reservation.
 #[test]
 fn missing_reservations_are_errors() {
     let lab = Lab::path();

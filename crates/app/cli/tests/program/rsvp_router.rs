@@ -17,7 +17,7 @@ const WHOLE_LINE: [&str; 4] = ["--size", "100", "--token-rate", "12500Bps"];
 fn router(lab: &Lab) -> Process {
     let mut command = process::romer(["lab", "case", "rsvp", "--rate", "128kbit", "--prefix", lab.prefix()]);
     let mut router = Process::start(&mut command);
-    assert_eq!(router.line(), "reserving by RSVP: 128000bit of IP packets in each direction\n");
+    assert_eq!(router.line(), "reserving by RSVP: 128.0 kbit/s of IP packets in each direction\n");
     router
 }
 

@@ -189,7 +189,7 @@ fn control_table_is_answered() {
         });
     }
     let lab = Lab::path();
-    let responder = lab.respond(&[]);
+    let responder = lab.respond(&["--insecure"]);
     thread::scope(|scope| {
         let rows = scope.spawn(|| lab.run_on_host_a(NAME));
         let document = lab.measure(&["--count", "20", "--interval", "10ms", FAR]).document();
@@ -209,7 +209,7 @@ fn conversations_that_come_to_nothing_are_counted_by_whether_they_were_understoo
         return fruitless();
     }
     let lab = Lab::path();
-    let responder = lab.respond(&["--json", "-"]);
+    let responder = lab.respond(&["--insecure", "--json", "-"]);
     lab.run_on_host_a(NAME);
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);

@@ -327,7 +327,7 @@ fn addresses_of_a_64_share_sessions() {
         return assert_eq!(taken, [true, true, true, true, false, false]);
     }
     let lab = Lab::path();
-    let _responder = lab.respond(&["--sessions", "16"]);
+    let _responder = lab.respond(&["--insecure", "--sessions", "16"]);
     lab.run_on_host_a(NAME);
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
         | (ProbeDirection::Reverse, _) => ProbeDirection::Reverse,
         _ => ProbeDirection::Forward,
     };
-    let (raw, missing) = qtcp::entries(evaluated, &rows, way);
+    let (raw, missing) = qtcp::entries(evaluated, &rows, way, false);
     let mut log = raw.clone();
     let outcome =
         qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| qtcp::SkewOutcome {

@@ -15,8 +15,8 @@ use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::warning::{QtcpNote, SkewUnknown};
 use romer_record::{Fate, OneWaySingleton, RoundTrip};
 use romer_report::warning::skew_unknown;
-use romer_singletons::ArrivalsSeen;
-use romer_units::{Direction, Dscp, Duration, Timestamp};
+use romer_singletons::{ArrivalsSeen, Selection};
+use romer_units::{Direction, Dscp, Duration, Timestamp, TimestampPoint};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
@@ -327,11 +327,18 @@ fn in_units(nanos: i64) -> i64 {
     nanos.saturating_add(UNIT_NS / 2).div_euclid(UNIT_NS)
 }
 
-/// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, best stamps, in
-/// units of 100 ns; and what became of those that are missing there. Of a stream whose packets are reflected, `way` says which
-/// leg.
-pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: ProbeDirection) -> (Vec<Entry>, Missing) {
-    let selection = evaluated.selection;
+/// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, in units of 100 ns; and what
+/// became of those that are missing there. Of a stream whose packets are reflected, `way` says which leg. The stamps are those of the
+/// evaluation, or with `user_stamps` those of the programs; packets without them are left out.
+pub fn entries(
+    evaluated: &Evaluated,
+    rows: &[RoundTrip],
+    way: ProbeDirection,
+    user_stamps: bool,
+) -> (Vec<Entry>, Missing) {
+    let user = Some(TimestampPoint::User);
+    let selection =
+        if user_stamps { Selection { t1: user, t2: user, t3: user, t4: user } } else { evaluated.selection };
     let units = |nanos: i64| nanos.div_euclid(UNIT_NS);
     let reverse = way == ProbeDirection::Reverse;
     let of_way = |row: &&RoundTrip| row.way == ProbeDirection::RoundTrip || row.way == way;

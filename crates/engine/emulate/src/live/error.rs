@@ -66,7 +66,7 @@ fn size(octets: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.into_iter().find(|(_, unit)| octets >= *unit) {
         Some((name, unit)) => format!("{}.{} {name}", octets / unit, octets % unit * 10 / unit),
-        None => format!("{octets} octets"),
+        None => format!("{octets} bytes"),
     }
 }
 

@@ -32,7 +32,8 @@ pub fn plan(directions: &[DirectionModel], traffic: &Traffic) -> Vec<Measurement
         if model.supported.is_correlation_time_bound && is_spaced {
             nearer.push(PlanReason::CorrelationTime { direction: direction() });
         }
-        if model.replaced.is_some() {
+        let has_failed = model.candidates.iter().any(|one| one.is_chosen && one.misfit.is_some());
+        if model.replaced.is_some() || has_failed {
             factor_of_duration = factor_of_duration.max(UNBOUNDED);
             longer.push(PlanReason::Misfit { direction: direction() });
         }

@@ -51,7 +51,8 @@ impl ControlThread {
         let _ = stream.set_nodelay(true);
         limit_unsent(&stream, u32::try_from(LONGEST_ANSWER).unwrap_or(u32::MAX));
         let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
-        self.converse_over(Box::new(stream), peer, home);
+        let stream = self.links.channel.accept(stream);
+        self.converse_over(stream, peer, home);
     }
 
     /// Begins a conversation with `peer`, which has reached this host at its address `home`.
@@ -97,6 +98,8 @@ impl ControlThread {
             interface: None,
             refused_over: None,
             moved: None,
+            is_checked: false,
+            pairing: None,
             closing: None,
         });
         self.account(index, now);

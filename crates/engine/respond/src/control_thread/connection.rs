@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::damage::DamageMonitor;
+use romer_endpoint::tls::pairing::Proofs;
 use romer_host::host_info;
 use romer_host::poller::Interest;
 use romer_session::control::{ReverseStreamRequest, SILENCE, Server};
@@ -52,6 +53,10 @@ pub(super) struct Connection {
     pub(super) refused_over: Option<u32>,
     /// What its session's new connection brought, until the address is proved.
     pub(super) moved: Option<Moved>,
+    /// Whether its protection was checked, as it is once something has come.
+    pub(super) is_checked: bool,
+    /// What its initiator has to prove to be paired.
+    pub(super) pairing: Option<Proofs>,
     /// Since when it is over and only its last words are written.
     pub(super) closing: Option<Timestamp<Monotonic>>,
 }
@@ -69,8 +74,13 @@ impl Connection {
             } else {
                 now - since < LAST_WORDS
             };
-            self.outbox.is_empty() || !is_read
+            !self.has_unwritten() || !is_read
         })
+    }
+
+    /// Whether octets wait to be written.
+    pub(super) fn has_unwritten(&self) -> bool {
+        !self.outbox.is_empty() || self.stream.as_ref().is_some_and(|stream| stream.has_unwritten())
     }
 
     /// Whether its session is idle, so that what it holds is granted to others.

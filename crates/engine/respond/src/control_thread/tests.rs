@@ -9,6 +9,7 @@ use std::time::Duration as StdDuration;
 use romer_endpoint::byte_stream::ByteStream;
 use romer_endpoint::responder_host_monitor::Remembered;
 use romer_endpoint::scheduling_watch::SchedulingWatch;
+use romer_endpoint::tls::ResponderChannelOptions;
 use romer_session::control::{ClientHello, ClockIdentity, Decoder, Granted, Resume, VERSION};
 use romer_session::send_limit::SendRates;
 
@@ -75,6 +76,7 @@ impl Bench {
             watchdog: Arc::default(),
             in_kernel: None,
             key: Arc::new(CurrentKey::new(None)),
+            channel: Arc::new(ResponderChannel::open(ResponderChannelOptions::default()).unwrap()),
         };
         let pulse = Arc::new(SchedulingWatch::new(clock::monotonic_now()));
         let occurrences = ResponderHostMonitor::begin(Arc::new(Mutex::new(Remembered::default())), pulse);

@@ -23,6 +23,7 @@ impl ReflectorThread {
                 let drops_before = self.unread();
                 let state = ReflectedSession {
                     ssid,
+                    key: None,
                     address: None,
                     next_change: None,
                     numbers: SequenceWindow::default(),
@@ -52,6 +53,11 @@ impl ReflectorThread {
                     self.expected.expect(session, peer, probes, most);
                 }
                 self.make_room();
+            }
+            Command::Authenticate { session, key } => {
+                if let Some(state) = self.sessions.get_mut(&session) {
+                    state.key = Some(key);
+                }
             }
             Command::Move { session, token, peer } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);

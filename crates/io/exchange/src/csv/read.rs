@@ -213,7 +213,7 @@ fn expected() -> String {
 }
 
 fn too_long() -> String {
-    format!("the line is longer than {LONGEST} octets; is it a packet log?")
+    format!("the line is longer than {LONGEST} bytes; is it a packet log?")
 }
 
 fn shown(text: &str) -> String {
@@ -223,10 +223,10 @@ fn shown(text: &str) -> String {
 /// The text of a line, or why it is none.
 pub(super) fn text(line: &[u8]) -> Result<&str, String> {
     if let Some(place) = line.iter().position(|octet| *octet == 0) {
-        return Err(format!("octet {} is zero; save the file as text in UTF-8", place + 1));
+        return Err(format!("byte {} is zero; save the file as text in UTF-8", place + 1));
     }
     std::str::from_utf8(line).map_err(|error| {
-        format!("octet {} is not UTF-8; save the file as text in UTF-8", error.valid_up_to() + 1)
+        format!("byte {} is not UTF-8; save the file as text in UTF-8", error.valid_up_to() + 1)
     })
 }
 
@@ -431,7 +431,7 @@ fn of_fields<'a>(
         match *column {
             CsvColumn::Sequence => row.sequence = parse_integer(field, "a sequence number", u64::MAX)?,
             CsvColumn::Size => {
-                row.size = parse_integer(field, "a size in octets", LARGEST.into())
+                row.size = parse_integer(field, "a size in bytes", LARGEST.into())
                     .map(|size| u32::try_from(size).unwrap_or(u32::MAX))?;
             }
             CsvColumn::Stamp(place) => row.stamps[place] = stamp(field)?,
@@ -608,7 +608,7 @@ mod tests {
             (format!("{rows}1,44,\u{661},6\n"), 3, "not a time"),
             (format!("{rows}1,44,9223372036854775807,6\n"), 3, "146 years"),
             (format!("{rows}1,44,-9223372036854775808,6\n"), 3, "146 years"),
-            (format!("{rows}1,44,\0,6\n"), 3, "octet 6 is zero"),
+            (format!("{rows}1,44,\0,6\n"), 3, "byte 6 is zero"),
             (format!("{rows}\n1,44,5,6\n"), 3, "the line is empty"),
             (format!("{rows}1,44,{},6\n", "7".repeat(LONGEST)), 3, "longer than 65536"),
         ] {

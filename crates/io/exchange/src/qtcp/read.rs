@@ -148,7 +148,7 @@ mod tests {
             ("-1:1330:30:64:3", "below zero"),
             ("9223372036854775808:1330:30:64:3", "out of range"),
             ("1300:1330:30:0:3", "size 0"),
-            ("1300:1330:30:48:3", "no room for Qtcp's header"),
+            ("1300:1330:30:48:3", "no space for Qtcp's header"),
             ("1300:1330:30:65536:3", "at most 65535"),
             ("1300:1330:30:64:-3", "sequence number"),
             ("received: 3", ".sta file"),

@@ -71,7 +71,7 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
             return Err(format!("the fields are not separated by colons: {WANTED}; put colons between them"));
         }
         if fields.len() == 2 && fields[0].contains(|c: char| c.is_ascii_alphabetic()) {
-            return Err("it is a .sta file (key: value); name the .raw file beside it".into());
+            return Err("it is a .sta file (key: value); name the .raw file in the same folder".into());
         }
         return Err(format!(
             "it has {}, not {WANTED}; see who wrote it",
@@ -88,10 +88,10 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
     match entry.size {
         0 => Err("a packet of size 0 cannot be; see who wrote it".into()),
         small if small <= TOO_SMALL && !options.any_size => Err(format!(
-            "a packet of {small} octets has no room for Qtcp's header ({TOO_SMALL} octets); with --any-size it is taken"
+            "a packet of {small} bytes has no space for Qtcp's header ({TOO_SMALL} bytes); --any-size accepts it"
         )),
         large if large > LARGEST_SIZE => {
-            Err(format!("a packet of {large} octets cannot be; it is at most {LARGEST_SIZE}"))
+            Err(format!("a packet of {large} bytes is impossible: the limit is {LARGEST_SIZE}"))
         }
         _ => Ok((entry, latency)),
     }

@@ -68,7 +68,7 @@ impl<R: BufRead> Records<R> {
                     break;
                 }
                 Line::TooLong => {
-                    let why = format!("the line is longer than {LONGEST} octets; is it a .raw file?");
+                    let why = format!("the line is longer than {LONGEST} bytes; is it a .raw file?");
                     return Err(self.fault(why));
                 }
                 Line::Line => {}
@@ -125,7 +125,7 @@ impl<R: BufRead> Records<R> {
                 _ if self.line.iter().all(|octet| *octet == 0) => {}
                 _ => {
                     return Err(self
-                        .fault("it has octets of zero and more text after them; is it a .raw file?".into()));
+                        .fault("it has bytes of zero and more text after them; is it a .raw file?".into()));
                 }
             }
         }

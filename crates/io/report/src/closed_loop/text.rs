@@ -114,7 +114,7 @@ pub(super) fn words(verdict: LoopVerdict, figures: &[LoopFigure]) -> String {
         }
         LoopVerdict::NotReproduced => format!("not reproduced: {}", list(those(LoopResult::Differs))),
         LoopVerdict::Undecided if figures.iter().all(|figure| figure.result.is_none()) => {
-            "undecided: no figure is known of both runs".into()
+            "undecided: no figure is known for both runs".into()
         }
         LoopVerdict::Undecided => format!(
             "undecided, measure longer: beyond the limits, perhaps by chance: {}",

@@ -112,6 +112,53 @@ pub(super) fn delays(
     })
 }
 
+/// Traffic of which the chart by number is drawn: what Qtcp sends, and recordings.
+const NUMBERED: [&str; 2] = ["token-bucket", "trace"];
+
+/// The delays of both ways by sequence number, as Qtcp's documentation shows them.
+pub(super) fn by_number(m: &Measurement, singletons: &Singletons<'_>, sorted: &Sorted) -> Option<Figure> {
+    if !NUMBERED.iter().any(|model| m.traffic.model.starts_with(model)) {
+        return None;
+    }
+    let number = |p: &OneWaySingleton| as_float(i64::try_from(p.sequence).unwrap_or(i64::MAX));
+    let ways = [MeasuredPath::Forward, MeasuredPath::Reverse];
+    let ways: Vec<MeasuredPath> = ways.into_iter().filter(|way| !sorted.of_way(*way).is_empty()).collect();
+    let end = ways.iter().filter_map(|way| sorted.of_way(*way).last().copied()).reduce(f64::max)?.max(1.0);
+    let unit = TimeScale::for_nanos(end);
+    let (mut layers, mut lost, mut last) = (Vec::new(), Vec::new(), 1.0_f64);
+    let mut least = 0.0_f64;
+    for way in &ways {
+        let packets = singletons.singletons(*way);
+        let mut cloud = Thinning::new(sorted.of_way(*way).len(), MOST_POINTS);
+        let points =
+            received(packets).filter_map(|p| Some((number(p), as_float(p.delay?.as_nanos()) / unit.nanos())));
+        points.for_each(|point| cloud.push(point));
+        layers.push(Layer::Points((*way).into(), cloud.finish()));
+        lost.extend(packets.iter().filter(|p| p.copy == 0 && LOST.contains(&p.fate)).map(number));
+        last = packets.iter().map(number).fold(last, f64::max);
+        least = least.min(sorted.of_way(*way).first().copied().unwrap_or(0.0));
+    }
+    let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
+    if !lost.is_empty() {
+        legend.push(("lost".into(), Ink::Lost));
+        layers.push(Layer::Below(Ink::Lost, marks(lost)));
+    }
+    Some(Figure {
+        name: "delay-by-number",
+        title: "One-way delay by sequence number".into(),
+        caption: String::new(),
+        x: Axis { title: "sequence number".into(), from: 0.0, to: last, labels: Labels::Numbers },
+        y: Axis {
+            title: format!("delay, {}", unit.name(true)),
+            from: least / unit.nanos(),
+            to: 1.04 * end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        layers,
+        legend,
+    })
+}
+
 /// How long after the one before it each packet left, and arrived, each on its own host's clock (Hershberger 2005, figures 9.5 to
 /// 9.8): what the sender's schedule and the path's holding back look like one by one.
 pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {

@@ -116,8 +116,8 @@ impl Text for ModelWarning {
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: false } => format!(
-                "neither models nor the recorded delays and losses reproduce this measurement ({}): compare the accepted ranges with \
-                 the measured values, and measure longer",
+                "the scenario does not reproduce this measurement ({}): compare the accepted ranges with the measured values, and measure \
+                 longer",
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: true } => format!(

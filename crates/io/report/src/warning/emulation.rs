@@ -18,7 +18,7 @@ impl Text for EmulationWarning {
                 absorbed(setting, states, *certainty, min_loss_ratio.zip(*max_loss_ratio))
             }
             Self::QueueShort { setting, queue_bytes } => format!(
-                "{setting}: its queue has room for {}, so that longer frames are always lost there",
+                "{setting}: its queue holds {}, so that longer frames are always lost there",
                 counted(*queue_bytes, "byte")
             ),
             Self::DelayTruncated { setting, below_zero_ratio } => format!(

@@ -109,10 +109,10 @@ pub(super) fn text(warning: &Warning) -> String {
         Warning::ReorderedLines { packets } => {
             format!("{} arrived after one with a higher number: reordered", counted(*packets, "packet"))
         }
-        Warning::RecordTruncated { byte } => format!("1 partial record at octet {byte} was dropped"),
+        Warning::RecordTruncated { byte } => format!("1 partial record at byte {byte} was dropped"),
         Warning::TrailingZeros { bytes } => format!(
             "{} dropped",
-            counted_as(*bytes, "octet of zero at the end was", "octets of zero at the end were")
+            counted_as(*bytes, "byte of zero at the end was", "bytes of zero at the end were")
         ),
         Warning::TimeUnitMismatch { unit_ns, span_s, stated_s } => {
             let unit = Duration::from_nanos(*unit_ns);

@@ -29,6 +29,13 @@ impl Text for Warning {
             Self::StampReflectorOnly { address, port } => {
                 format!("no romer answered at {address} (TCP): the reflector at UDP port {port} of that host is measured")
             }
+            Self::ResponderNotVerified { name, fingerprint, saved } => {
+                let known = if *saved { "its key is saved" } else { "its key could not be saved" };
+                format!(
+                    "the identity of the responder {name} was not verified: this was the first contact, and {known} ({fingerprint}); \
+                     `romer pair` verifies it"
+                )
+            }
             Self::NoResponderLog { numbering } => no_responder_log(*numbering),
             Self::LossesByReplyNumber(losses) => reply_losses(losses),
             Self::ResponderLogIncomplete { one_way, gaps } => {
@@ -287,13 +294,13 @@ impl Text for Warning {
                 synchronisation_contradicted(*bound_ns, contradiction)
             }
             Self::ClockSkewIncluded => {
-                "the skew of the two clocks (tens of microseconds a second between free-running clocks) could not be removed from \
+                "the skew of the two clocks (tens of microseconds per second between free-running clocks) could not be removed from \
                  the one-way delays, and is still in them"
                     .into()
             }
             Self::SkewNotIdentifiable { unknown, skew_included } => {
                 let still = if *skew_included {
-                    "; one-way delays include it (tens of microseconds a second between free-running clocks)"
+                    "; one-way delays include it (tens of microseconds per second between free-running clocks)"
                 } else {
                     ""
                 };

@@ -41,7 +41,7 @@ pub(super) fn check(file: &File, from: u64, length: u64, has_words: bool) -> Res
         }
         if unpacked > packed.saturating_mul(MOST_TIMES).max(ALWAYS) {
             return Err(format!(
-                "the page at byte {at} has {packed} octets, and says that it unpacks to {unpacked}"
+                "the page at byte {at} has {packed} bytes, and states an unpacked size of {unpacked}"
             ));
         }
         at = data + packed;
@@ -226,7 +226,7 @@ mod tests {
         let good = page(0, 300, 20, 20);
         assert_eq!(checked(&[good.clone(), page(3, 20, 20, 20)].concat()), Ok(()));
         for (bad, part) in [
-            (page(0, 1 << 31, 20, 20), "says that it unpacks to 2147483648"),
+            (page(0, 1 << 31, 20, 20), "states an unpacked size of 2147483648"),
             (page(0, 20, 21, 20), "does not end within its column"),
             (page(2, 20, 20, 20), "of a kind"),
             (good[..10].to_vec(), "no page begins at byte 4"),

@@ -287,7 +287,7 @@ fn check(metadata: &ParquetMetaData, path: &Path, octets: u64) -> Result<(), Sto
         return Err(StoreError::TooLarge { path: path.to_path_buf(), found, unit: "rows", limit: MOST_ROWS });
     }
     if found > octets.saturating_mul(ROWS_PER_OCTET).saturating_add(ALWAYS) {
-        let why = format!("it says that it has {found} rows, which do not fit in its {octets} octets");
+        let why = format!("it states {found} rows, which do not fit in its {octets} bytes");
         return Err(StoreError::malformed(path, "metadata", why));
     }
     let mut groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
@@ -567,6 +567,6 @@ mod tests {
         assert!(check(rows_file.reader.metadata(), file.path(), octets).is_ok());
         let error = check(rows_file.reader.metadata(), file.path(), 4_000).unwrap_err();
         assert_eq!(error.exit(), Exit::BadData);
-        assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 octets"), "{error}");
+        assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 bytes"), "{error}");
     }
 }

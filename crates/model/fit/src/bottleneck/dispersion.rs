@@ -36,7 +36,8 @@ const OUTLIERS: f64 = 0.02;
 const MOST_NOISE: f64 = 0.1;
 /// At least this share of packets has no cross-traffic before it, or the mode is not that of the rate.
 const LEAST_SHARE: f64 = 0.1;
-/// At most this share of packets arrives nearer than the transmission time, less [`DEVIATIONS`]: the link cannot be faster.
+/// At most this share of packets behind one that is not late arrives nearer than the transmission time, less [`DEVIATIONS`]: the link
+/// cannot be faster.
 const MOST_FASTER: f64 = 0.05;
 /// Deviations of the noise that count as equal.
 const DEVIATIONS: f64 = 4.0;
@@ -101,13 +102,19 @@ pub(crate) fn fit(steps: &[Step]) -> Option<(Estimate, Spread)> {
         let every = close.len().div_ceil(MOST_COMPARED);
         let close: Vec<Step> = close.into_iter().step_by(every).collect();
         let (estimate, spread) = likely(&close, octet)?;
-        let faster = close.iter().filter(|step| {
+        // A queue or a host behind the link delays a packet, and brings the next one nearer to it. So only packets count that are behind
+        // one with a delay up to the median.
+        let mut delays: Vec<f64> = close.iter().map(|step| step.delay_before).collect();
+        delays.sort_by(f64::total_cmp);
+        let median = delays[delays.len() / 2];
+        let punctual: Vec<&Step> = close.iter().filter(|step| step.delay_before <= median).collect();
+        let faster = punctual.iter().filter(|step| {
             step.apart < step.size * estimate.value - DEVIATIONS * spread.noise.max(LEAST_NOISE)
         });
         let size = close.iter().map(|step| step.size).sum::<f64>() / close.len() as f64;
         if spread.noise > MOST_NOISE * size * estimate.value
             || spread.share < LEAST_SHARE
-            || faster.count() as f64 > MOST_FASTER * close.len() as f64
+            || faster.count() as f64 > MOST_FASTER * punctual.len() as f64
         {
             return None;
         }

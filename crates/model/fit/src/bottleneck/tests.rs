@@ -178,6 +178,24 @@ fn base_delays_are_recovered() {
     assert_covers(Fits::all(0), |queue| queue.base, |fit| fit.base);
 }
 
+/// The rate is recovered within 2 % if a host behind the link delivers one pair in ten late, and both of its packets at once.
+#[test]
+fn late_pairs_do_not_hide_the_rate() {
+    const LATE: f64 = 0.003;
+    for name in 0..20 {
+        let mut unit = numbers(name, 4);
+        let mut observations = QUEUE.passes(name, pairs(name, 600));
+        for pair in observations.chunks_exact_mut(2).filter(|_| unit() < 0.1) {
+            let [first, second] = pair else { continue };
+            first.delay = first.delay.map(|delay| delay + LATE);
+            let at_once = first.delay.map(|delay| first.at + delay + 15e-6 - second.at);
+            second.delay = second.delay.zip(at_once).map(|(delay, at_once)| delay.max(at_once));
+        }
+        let found = fitted(observations);
+        assert!((found.rate.value / QUEUE.rate - 1.0).abs() < 0.02, "{name}: {found:?}");
+    }
+}
+
 /// A queue that is often full shows its length: the error is less than 0.5 % each time, and its intervals contain it. A queue without losses
 /// shows none.
 #[test]

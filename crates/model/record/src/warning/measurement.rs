@@ -40,6 +40,15 @@ MeasurementWarning {
         /// UDP port of the reflector.
         port: u16,
     },
+    /// The identity of the responder was not verified: this was the first contact with it. Another host could have answered.
+    Note ResponderNotVerified {
+        /// Name of the responder among the known peers.
+        name: String,
+        /// Fingerprint of its key: `sha256:` and 64 hexadecimal digits.
+        fingerprint: String,
+        /// Whether its key is saved, so that a change will be detected.
+        saved: bool,
+    },
 
     // What the responder reports.
     /// The responder does not record packets. The direction of a loss is known only if it numbers its replies, and its departures are

@@ -85,7 +85,7 @@ fn message(kind: Kind, parts: &Parts<'_>) -> Result<Message, Fault> {
         Kind::PathTear => Message::PathTear {
             session,
             hop: parts.hop()?,
-            sender: parts.sender_reference()?.ok_or(Fault::Missing("SENDER_TEMPLATE"))?,
+            sender: parts.torn_sender()?,
             forwarded,
         },
         Kind::ResvTear => {

@@ -137,14 +137,14 @@ impl<'a> Parts<'a> {
         if style.is_fixed_filter() { Ok(()) } else { Err(Fault::Style(style.bits())) }
     }
 
-    /// Checks the rule for zero ports (RFC 2205 section 3.2).
-    fn checked(&self, filter: Filter) -> Result<Filter, Fault> {
+    /// Checks the rule for zero ports (RFC 2205 section 3.2). An error message quotes what breaks the rule, and is not checked.
+    fn check_ports(&self, filters: impl IntoIterator<Item = Filter>) -> Result<(), Fault> {
         let portless = self.session()?.port() == 0;
-        if portless && filter.port() != 0 { Err(Fault::SourcePort) } else { Ok(filter) }
+        let conflict = portless && filters.into_iter().any(|filter| filter.port() != 0);
+        if conflict { Err(Fault::SourcePort) } else { Ok(()) }
     }
     pub(super) fn template(&self) -> Result<Option<Filter>, Fault> {
-        let template = self.optional(class::SENDER_TEMPLATE, Filter::parse)?;
-        template.map(|template| self.checked(template)).transpose()
+        self.optional(class::SENDER_TEMPLATE, Filter::parse)
     }
     pub(super) fn tspec(&self) -> Result<Option<Tspec>, Fault> {
         self.object(class::SENDER_TSPEC).map(Tspec::parse).transpose().map_err(Fault::Tspec)
@@ -153,8 +153,10 @@ impl<'a> Parts<'a> {
         self.object(class::ADSPEC).map(Adspec::parse).transpose().map_err(Fault::Adspec)
     }
     pub(super) fn sender(&self) -> Result<SenderDescriptor, Fault> {
+        let template = self.template()?.ok_or(Fault::Missing("SENDER_TEMPLATE"))?;
+        self.check_ports([template])?;
         Ok(SenderDescriptor {
-            template: self.template()?.ok_or(Fault::Missing("SENDER_TEMPLATE"))?,
+            template,
             tspec: self.tspec()?.ok_or(Fault::Missing("SENDER_TSPEC"))?,
             adspec: self.adspec()?,
         })
@@ -163,6 +165,11 @@ impl<'a> Parts<'a> {
     pub(super) fn sender_reference(&self) -> Result<Option<SenderReference>, Fault> {
         let (tspec, adspec) = (self.tspec().ok().flatten(), self.adspec().ok().flatten());
         Ok(self.template()?.map(|template| SenderReference { template, tspec, adspec }))
+    }
+    pub(super) fn torn_sender(&self) -> Result<SenderReference, Fault> {
+        let sender = self.sender_reference()?.ok_or(Fault::Missing("SENDER_TEMPLATE"))?;
+        self.check_ports([sender.template])?;
+        Ok(sender)
     }
 
     /// The flow descriptors. A descriptor without FLOWSPEC has `absent`, or that of the one before (RFC 2205 section 3.1.4).
@@ -184,7 +191,6 @@ impl<'a> Parts<'a> {
                 continue;
             }
             let filter = Filter::parse(object.body).ok_or(Fault::Malformed("FILTER_SPEC"))?;
-            let filter = self.checked(filter)?;
             flows.push(Flow { flowspec: current.ok_or(Fault::Missing("FLOWSPEC"))?, filter });
             current = absent.or(current);
             unused = false;
@@ -193,7 +199,9 @@ impl<'a> Parts<'a> {
     }
     pub(super) fn flows(&self) -> Result<Flows, Fault> {
         self.fixed_filter()?;
-        Flows::new(self.descriptors(None, Flowspec::parse)?).ok_or(Fault::Missing("FLOWSPEC"))
+        let flows = self.descriptors(None, Flowspec::parse)?;
+        self.check_ports(flows.iter().map(|flow| flow.filter))?;
+        Flows::new(flows).ok_or(Fault::Missing("FLOWSPEC"))
     }
     fn described(&self) -> Result<Vec<Flow<Option<Flowspec>>>, Fault> {
         self.descriptors(Some(None), |body| Ok(Flowspec::parse(body).ok()))
@@ -201,7 +209,9 @@ impl<'a> Parts<'a> {
     /// The flow descriptors where their FLOWSPEC objects are ignored.
     pub(super) fn torn_flows(&self) -> Result<Flows<Option<Flowspec>>, Fault> {
         self.fixed_filter()?;
-        Flows::new(self.described()?).ok_or(Fault::Missing("FILTER_SPEC"))
+        let flows = self.described()?;
+        self.check_ports(flows.iter().map(|flow| flow.filter))?;
+        Flows::new(flows).ok_or(Fault::Missing("FILTER_SPEC"))
     }
     /// The flow descriptor of an error, which is of any style.
     pub(super) fn failed_flow(&self) -> Result<Option<Flow<Option<Flowspec>>>, Fault> {

@@ -103,6 +103,19 @@ fn with_object_before_style(number: u8) -> Vec<u8> {
     with_objects(&good, &all)
 }
 
+/// A report of one fault quotes the filter as it is, though its port contradicts the session's (RFC 2205 section 3.2).
+#[test]
+fn conflicting_port_is_quoted() {
+    let faulty = with_object_before_style(0x3d);
+    let mut all = objects(&faulty);
+    let session = all.iter_mut().find(|object| object.0 == class::SESSION).unwrap();
+    session.1[10..12].fill(0);
+    let (_, message) = answer(&with_objects(&faulty, &all), 1).unwrap();
+    let Message::ResvErr { flow: Some(flow), session, .. } = message else { panic!("{message:?}") };
+    assert_eq!(session.port(), 0);
+    assert_ne!(flow.filter.port(), 0);
+}
+
 /// Faults of the format, and faults of messages that report or remove something, are not answered.
 #[test]
 fn other_faults_stay_local() {

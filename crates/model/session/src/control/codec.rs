@@ -38,8 +38,11 @@ const CARDS: u8 = 22;
 const FETCH: u8 = 23;
 const COUNT_DAMAGE: u8 = 48;
 const DAMAGED: u8 = 49;
+const AUTHENTICATE: u8 = 50;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
+const PAIR_SHARE: u8 = 34;
+const PAIR_PROOF: u8 = 35;
 
 /// Octets of a departure in a part: nanoseconds after the start (i64), payload (u32), both big-endian.
 const DEPARTURE: usize = 12;
@@ -117,6 +120,9 @@ impl Message {
             }
             Self::CountDamage(body) => json(COUNT_DAMAGE, body, out),
             Self::Damaged(body) => json(DAMAGED, body, out),
+            Self::Authenticate => out.push(AUTHENTICATE),
+            Self::PairShare(body) => json(PAIR_SHARE, body, out),
+            Self::PairProof(body) => json(PAIR_PROOF, body, out),
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -170,6 +176,9 @@ impl Message {
             ),
             COUNT_DAMAGE => Self::CountDamage(unjson(kind, body)?),
             DAMAGED => Self::Damaged(unjson(kind, body)?),
+            AUTHENTICATE => Self::Authenticate,
+            PAIR_SHARE => Self::PairShare(unjson(kind, body)?),
+            PAIR_PROOF => Self::PairProof(unjson(kind, body)?),
             unknown => Self::Unknown(unknown),
         })
     }
@@ -266,8 +275,8 @@ impl Decoder {
 mod tests {
     use super::super::{
         Associated, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
-        Events, Granted, Progress, Proof, ProtocolError, Received, RefusalCode, Refused, Request, Resume,
-        Resumed, ServerHello, SessionTotals,
+        Events, Granted, PairProof, PairShare, Progress, Proof, ProtocolError, Received, RefusalCode,
+        Refused, Request, Resume, Resumed, ServerHello, SessionTotals,
     };
     use super::*;
     use proptest::prelude::*;
@@ -332,6 +341,9 @@ mod tests {
             ]),
             Message::End(SessionTotals { received: 3, ..SessionTotals::default() }),
             Message::Complaint(ProtocolError { code: ComplaintCode::State, message: "no".into() }),
+            Message::Authenticate,
+            Message::PairShare(PairShare { share: "41".repeat(33) }),
+            Message::PairProof(PairProof { proof: "00".repeat(16) }),
             Message::Start,
             Message::Halt,
             Message::Ask,

@@ -9,6 +9,7 @@ use romer_record::refusal::Refusal;
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
+use thiserror::Error;
 
 use super::stream::ReverseStreamRequest;
 
@@ -17,7 +18,7 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 7] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD, DAMAGE];
+pub const FEATURES: [&str; 8] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD, DAMAGE, AUTHENTICATE];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
@@ -31,6 +32,8 @@ pub const FETCH: &str = "fetch";
 /// A session outlives its connection to its last word: the responder keeps that, and answers questions, until the sender
 /// hangs up.
 pub const LAST_WORD: &str = "last-word";
+/// Round-trip probes of a session are authenticated by key material of its connection, if that is requested.
+pub const AUTHENTICATE: &str = "authenticate";
 /// Damaged probes are counted if that is requested.
 pub const DAMAGE: &str = "damage";
 /// Of a responder alone: it has such stamps to give, because a network card of its takes them.
@@ -146,6 +149,20 @@ pub struct Proof {
     pub nonce: String,
     /// The code over both nonces, 32 hexadecimal digits.
     pub code: String,
+}
+
+/// The share of one end in a pairing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairShare {
+    /// A message of SPAKE2, 66 hexadecimal digits.
+    pub share: String,
+}
+
+/// One end has the pairing code of the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairProof {
+    /// A code over the label of this end with the key that both ends agreed on, 32 hexadecimal digits.
+    pub proof: String,
 }
 
 /// What the sender is going to do.
@@ -366,6 +383,32 @@ pub enum ComplaintCode {
     Version,
     /// The proof does not show that the sender has the responder's key.
     Proof,
+    /// The responder answers protected connections only.
+    Unprotected,
+    /// The responder answers paired senders only.
+    NotPaired,
+    /// The pairing has failed.
+    Pairing,
+}
+
+/// Why a responder answers nothing over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConnectionRefusal {
+    /// It is not protected.
+    #[error("the responder answers TLS connections only")]
+    Unprotected,
+    /// Its sender is not paired with the responder.
+    #[error("the responder answers paired initiators only")]
+    NotPaired,
+}
+
+/// What a sender says to be paired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairStep {
+    /// Its share.
+    Share(PairShare),
+    /// Its proof.
+    Proof(PairProof),
 }
 
 /// One frame of the control channel.
@@ -425,6 +468,12 @@ pub enum Message {
     CountDamage(CountDamage),
     /// Damaged probes that arrived at the responder.
     Damaged(Damaged),
+    /// The probes of the session are to be authenticated by key material of the connection; the answer is the same.
+    Authenticate,
+    /// The share of one end in a pairing.
+    PairShare(PairShare),
+    /// One end has the pairing code.
+    PairProof(PairProof),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

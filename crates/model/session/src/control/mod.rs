@@ -57,6 +57,20 @@
 //! a repeated order is answered as the first. Where both ends have [`LAST_WORD`] this holds up to the totals: the responder
 //! keeps them until the sender hangs up, and the sender asks for signs of life while it waits for them.
 //!
+//! The connection is protected by TLS 1.3, or is between two ends on one host. Where an end refuses what protects it, the first
+//! message is answered with a complaint. In the place of `hello`, a sender may ask to be paired: both ends prove over a protected
+//! connection that they have one short code.
+//!
+//! ```text
+//!   pair-share              ->
+//!                           <-  pair-share | complaint (why)
+//!   pair-proof              ->
+//!                           <-  pair-proof | complaint (why)
+//! ```
+//!
+//! The sender of a session of round trips may ask over a protected connection, before its association, that its probes are
+//! authenticated by key material of that connection (`authenticate`, answered by the same).
+//!
 //! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
 //! sending.
 //!
@@ -76,10 +90,11 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, DAMAGE, Damaged,
-    Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE, LAST_WORD, Message, Moved, ONE_WAY,
-    PORT, Progress, Proof, ProtocolError, RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed,
-    SILENCE, ServerHello, SessionTotals, TRACE, VERSION, hex, unhex,
+    AUTHENTICATE, Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, ConnectionRefusal,
+    CountDamage, DAMAGE, Damaged, Departed, Events, FEATURES, FETCH, Granted, HAS_CARD, KEEP_ALIVE,
+    LAST_WORD, Message, Moved, ONE_WAY, PORT, PairProof, PairShare, PairStep, Progress, Proof, ProtocolError,
+    RESUME, Received, RefusalCode, Refused, Request, Resume, Resumed, SILENCE, ServerHello, SessionTotals,
+    TRACE, VERSION, hex, unhex,
 };
 pub use resuming::Inbox;
 pub use server::{AbortReason, Action, Limits, Others, Server, Session};

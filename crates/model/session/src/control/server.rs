@@ -12,9 +12,9 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use super::codec::{CodecError, Decoder, LONGEST_FRAME};
 use super::granting::refusal;
 use super::message::{
-    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, CountDamage, Damaged, Departed,
-    Events, Granted, LAST_WORD, Message, Moved, Progress, ProtocolError, RESUME, Request, Resume, SILENCE,
-    ServerHello, SessionTotals, VERSION, hex,
+    Associated, CARDS, Challenge, ClientHello, ClockIdentity, ComplaintCode, ConnectionRefusal, CountDamage,
+    Damaged, Departed, Events, Granted, LAST_WORD, Message, Moved, PairStep, Progress, ProtocolError, RESUME,
+    Request, Resume, SILENCE, ServerHello, SessionTotals, VERSION, hex,
 };
 use super::resuming::Kept;
 use crate::association::Token;
@@ -70,6 +70,10 @@ pub enum Action {
     /// A session is to go on over this connection: find whose secret this shows ([`Server::is_shown`]) and let it
     /// [`Server::resume`], or else [`Server::refuse_resumption`].
     Resume(Resume),
+    /// Authenticate the probes of the session by key material of the connection, and answer with [`Message::Authenticate`], or complain.
+    Authenticate,
+    /// The sender asks to be paired: answer by [`Server::on_paired`].
+    Pair(PairStep),
     /// Write these frames, which were written to a connection that is no more.
     Repeat(Vec<u8>),
     /// The sender has stopped: collect the last transmit stamps, then call [`Server::finish`].
@@ -82,6 +86,7 @@ pub enum Action {
 enum State {
     Greeting,
     Proving,
+    Pairing,
     Requesting,
     /// The session of another connection is asked for.
     Resuming,
@@ -129,6 +134,8 @@ pub struct Server {
     told_count: u64,
     lock: Option<Lock>,
     proof_refused: bool,
+    /// Why nothing but that is answered.
+    refusal: Option<ConnectionRefusal>,
     /// Octets that came before the session was granted, and what was wrong up to now.
     octets: usize,
     faults: u32,
@@ -190,6 +197,7 @@ impl Server {
             told_count: 0,
             lock: None,
             proof_refused: false,
+            refusal: None,
             octets: 0,
             faults: 0,
             has_more: false,
@@ -302,7 +310,7 @@ impl Server {
         match self.state {
             State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
             State::Requesting if self.told_count > 0 => Some(self.connected + TELLING),
-            State::Greeting | State::Proving | State::Requesting | State::Resuming => {
+            State::Greeting | State::Proving | State::Pairing | State::Requesting | State::Resuming => {
                 Some(self.connected + self.limits.handshake)
             }
             State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
@@ -393,7 +401,12 @@ impl Server {
         actions: &mut Vec<Action>,
     ) {
         match (&self.state, message) {
+            (State::Greeting, Message::PairShare(share)) if self.may_pair() => {
+                self.pair(PairStep::Share(share), actions);
+            }
+            (State::Greeting, _) if self.refusal.is_some() => self.refuse(actions),
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
+            (State::Pairing, Message::PairProof(proof)) => self.pair(PairStep::Proof(proof), actions),
             (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
             (State::Requesting, Message::Part(departures)) => self.append_departures(&departures),
@@ -452,6 +465,7 @@ impl Server {
             ) => {
                 actions.push(Action::CountDamage(tag));
             }
+            (State::Associating { .. }, Message::Authenticate) => actions.push(Action::Authenticate),
             (State::Associating { .. } | State::Running { .. }, Message::Fetch) => {
                 actions.extend(self.drain());
             }
@@ -469,7 +483,7 @@ impl Server {
         if hello.version != VERSION {
             actions.push(complain(
                 ComplaintCode::Version,
-                format!("version {} asked for, this romer speaks version {VERSION}", hello.version),
+                format!("version {} requested, but this romer uses version {VERSION}", hello.version),
             ));
             self.state = State::Over;
             actions.push(Action::Close);
@@ -728,6 +742,7 @@ mod cards;
 mod ending;
 mod fruitless;
 pub(super) mod limits;
+mod pairing;
 mod proving;
 mod resumption;
 mod shares;

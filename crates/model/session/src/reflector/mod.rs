@@ -267,9 +267,29 @@ impl Reflector {
         incoming: &Incoming<'a>,
         now: Timestamp<Monotonic>,
     ) -> ReflectorAction<'a> {
+        self.judge(incoming, None, now)
+    }
+
+    /// Judges a datagram of a session that has a key of its own: only what was made with it is answered. Unlike requests with the key
+    /// of the rules, a request that comes again is answered again.
+    pub fn on_session_datagram<'a>(
+        &mut self,
+        incoming: &Incoming<'a>,
+        key: &Arc<Key>,
+        now: Timestamp<Monotonic>,
+    ) -> ReflectorAction<'a> {
+        self.judge(incoming, Some(key), now)
+    }
+
+    fn judge<'a>(
+        &mut self,
+        incoming: &Incoming<'a>,
+        session_key: Option<&Arc<Key>>,
+        now: Timestamp<Monotonic>,
+    ) -> ReflectorAction<'a> {
         self.counters.received += 1;
         self.counters.octets_received += u64::try_from(incoming.payload.len()).unwrap_or(u64::MAX);
-        match self.evaluate(incoming, now) {
+        match self.evaluate(incoming, session_key, now) {
             Ok(verdict) => verdict,
             Err(refusal) => {
                 self.counters.refuse(refusal);
@@ -281,6 +301,7 @@ impl Reflector {
     fn evaluate<'a>(
         &mut self,
         incoming: &Incoming<'a>,
+        session_key: Option<&Arc<Key>>,
         now: Timestamp<Monotonic>,
     ) -> Result<ReflectorAction<'a>, Refusal> {
         self.admit(incoming, now)?;
@@ -288,7 +309,10 @@ impl Reflector {
             self.counters.associations += 1;
             return Ok(ReflectorAction::Association(token));
         }
-        let (packet, key) = self.read(incoming)?;
+        let (packet, key) = match session_key {
+            Some(key) => self.read_session(incoming, key)?,
+            None => self.read(incoming)?,
+        };
         let octets = incoming.payload.len();
         let is_mirrored = incoming.proved && octets >= SHORTEST_RECOGNISABLE;
         let length = if is_mirrored { ReplyLength::Symmetric } else { self.rules.length };
@@ -305,8 +329,8 @@ impl Reflector {
             ttl: incoming.ttl.unwrap_or(255),
             length,
             format,
+            context: self.context(incoming, &packet, format, held, key.is_some()),
             key,
-            context: self.context(incoming, &packet, format, held),
             held,
         }))
     }
@@ -363,11 +387,29 @@ impl Reflector {
                 }
             })
         })?;
+        self.check_authentic(octets)?;
+        Ok((packet, Some(key)))
+    }
+
+    /// The same of a session that has this key of its own.
+    fn read_session(
+        &mut self,
+        incoming: &Incoming<'_>,
+        key: &Arc<Key>,
+    ) -> Result<(SenderPacket, Option<Arc<Key>>), Refusal> {
+        let packet = SenderPacket::parse_authenticated(incoming.payload, key);
+        let packet = packet.map_err(|_| Refusal::NotAuthentic)?;
+        self.check_authentic(incoming.payload)?;
+        Ok((packet, Some(Arc::clone(key))))
+    }
+
+    /// Refuses a reply among authentic packets.
+    fn check_authentic(&mut self, octets: &[u8]) -> Result<(), Refusal> {
         if looks_like_authenticated_reply(octets) {
             return Err(Refusal::NotRequest);
         }
         self.counters.nonzero_mbz += u64::from(!authenticated_sender_zeros_are_zero(octets));
-        Ok((packet, Some(key)))
+        Ok(())
     }
 
     /// The same of a session that is remembered, by the key that it began with.
@@ -420,13 +462,14 @@ impl Reflector {
         packet: &SenderPacket,
         format: TimestampFormat,
         held: Option<SessionSlotKey>,
+        is_authenticated: bool,
     ) -> TlvContext {
         let state = self.table.as_mut().zip(held).and_then(|(table, held)| table.state(held)).copied();
         let counted = state.filter(|_| self.rules.stateful);
         TlvContext {
             request_sequence: packet.sequence,
             reply_sequence: counted.map_or(packet.sequence, |state| state.transmitted),
-            must_be_protected: self.rules.key.is_some(),
+            must_be_protected: is_authenticated,
             format,
             clock: self.clock,
             arrival: incoming.tos.map(|tos| Arrival { dscp: Dscp::of_tos(tos), ecn: Ecn::of_tos(tos) }),

@@ -291,6 +291,33 @@ mod extended {
         assert_eq!(counters.received, counters.reflected + counters.refused());
     }
 
+    /// A session with a key of its own is answered by that key only, on a reflector that has none.
+    #[test]
+    fn session_keys_admit_their_session() {
+        let mut reflector = reflector(&[]);
+        let own = key(1);
+        let mut answer = |octets: &[u8]| {
+            let one = Incoming { proved: true, ..incoming(octets, SOURCE) };
+            match reflector.on_session_datagram(&one, &own, Timestamp::from_nanos(0)) {
+                ReflectorAction::Answer(answer) => {
+                    let mut reply = vec![0; 1_500];
+                    let written = answer.write(one.arrived, error(), &mut reply).unwrap();
+                    reply.truncate(written.octets);
+                    Ok(reply)
+                }
+                ReflectorAction::Refused(refusal) => Err(refusal),
+                ReflectorAction::Association(_) => panic!("an association"),
+            }
+        };
+        let reply = answer(&authentic(100, &own, &[])).unwrap();
+        let read = ReflectorPacket::parse_authenticated(&reply, &own).unwrap();
+        assert_eq!((read.sender_sequence, read.sequence), (Some(100), 100));
+        for octets in [authentic(101, &key(2), &[]), plain(102, &[]), plain(103, &[0; 68])] {
+            assert_eq!(answer(&octets), Err(Refusal::NotAuthentic));
+        }
+        assert_eq!(answer(&reply), Err(Refusal::NotRequest));
+    }
+
     /// After a key is replaced, sessions that are remembered go on with the former one, and strangers do not.
     #[test]
     fn replaced_keys_serve_sessions() {

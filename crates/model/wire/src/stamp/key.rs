@@ -43,13 +43,13 @@ impl fmt::Debug for Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// Fewer than [`KEY_MIN`].
-    #[error("the key has {0} octets; it needs {KEY_MIN} or more")]
+    #[error("the key has {0} bytes; it needs {KEY_MIN} or more")]
     TooShort(usize),
     /// Nothing but hex digits, and not two for each octet.
-    #[error("an odd number of hex digits ({0}); two make an octet")]
+    #[error("an odd number of hex digits ({0}); two make a byte")]
     OddHex(usize),
     /// Nothing but hex digits and blanks: meant as hex, but it cannot be known which blanks belong to it.
-    #[error("hex digits with a blank at octet {0}; write the digits without any, on one line")]
+    #[error("hex digits with a blank at byte {0}; write the digits without any, on one line")]
     BlankInHex(usize),
 }
 
