@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint portable audit soak console schema manual docs package reproduce
+.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint portable audit soak console schema manual docs package reproduce python
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -74,6 +74,8 @@ bench: ## measure romer's own error and its maximum rates, next to other tools (
 	@$(CARGO) run --release --locked --package romer-validation -- all
 	@$(CARGO) bench --quiet --locked --package romer-telemetry --bench scrape > validation/results/scrape.md
 	@ROMER=$(TARGET)/release/romer ROMER_RESULTS=$(CURDIR)/validation/results $(TIMED) 'the console under fifty pages' scripts/console bench
+	@$(TIMED) 'the wheel' scripts/python-wheel
+	@scripts/python-bench > validation/results/python.md
 
 guest: build ## compare netem and romer in an emulated guest (validation/results/netem.md)
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md
@@ -125,6 +127,9 @@ manual: build ## write manual pages and shell completions to target/manual
 
 package: ## build deb, rpm and archive in target/package
 	@scripts/package
+
+python: build ## build the wheel of the Python package in target/python, and test it
+	@$(TIMED) 'the Python package' scripts/python-wheel
 
 reproduce: ## build the packages twice in different folders and compare them; as root, install, upgrade and remove them in fresh roots
 	@$(TIMED) 'two builds of the packages' scripts/reproduce-package

@@ -8,9 +8,11 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use romer_analyze::analysis::AnalysisError;
+use romer_analyze::measured::MeasuredError;
 use romer_emulate::EmulateError;
 use romer_endpoint::EndpointError;
 use romer_record::Exit;
+use romer_report::escape::one_line;
 use romer_store::StoreError;
 
 use crate::output;
@@ -33,15 +35,8 @@ impl Failure {
         Self::with_exit(Exit::Environment, text)
     }
     /// A `--stream-number` that `name`, with `count` streams, does not have.
-    pub(crate) fn no_stream(number: impl Display, name: &str, count: usize) -> Self {
-        let has = match count {
-            1 => "has one stream, number 0; omit --stream-number".to_owned(),
-            count => format!("has {count} streams; use 0 to {}", count.saturating_sub(1)),
-        };
-        Self::usage(format!(
-            "no such stream (--stream-number {number}): {} {has}",
-            romer_report::escape::terminal(name)
-        ))
+    pub(crate) fn no_stream(number: impl Into<usize>, name: &str, count: usize) -> Self {
+        MeasuredError::NoStream { number: number.into(), name: name.to_owned(), count }.into()
     }
     /// A fault of romer itself.
     pub(crate) fn own(text: impl Display) -> Self {
@@ -135,6 +130,12 @@ impl From<AnalysisError> for Failure {
     }
 }
 
+impl From<MeasuredError> for Failure {
+    fn from(error: MeasuredError) -> Self {
+        Self::with_exit(error.exit(), error)
+    }
+}
+
 impl From<EmulateError> for Failure {
     fn from(error: EmulateError) -> Self {
         Self::with_exit(error.exit(), error)
@@ -145,12 +146,6 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::with_exit(error.exit(), error)
     }
-}
-
-/// The text on one line, with what could speak to the terminal made visible.
-fn one_line(text: &str) -> String {
-    let joined = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    romer_report::escape::terminal(&joined)
 }
 
 #[cfg(test)]

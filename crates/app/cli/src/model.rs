@@ -17,7 +17,6 @@ use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::fidelity::{
     DirectionModel, Fidelity, FidelityVerdict, MODEL, MeasurementPlan, ModelPart, PathModel,
 };
-use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
@@ -130,16 +129,7 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
             escape::path(scenario)
         )));
     }
-    // A file before a preset of its name.
-    let name = scenario.to_str().filter(|_| !scenario.exists());
-    match name.map(|name| (name, romer_scenario::preset(name))) {
-        Some((name, Ok(_))) => Ok(romer_emulate::open_preset(name)?),
-        Some((name, Err(why))) if !name.contains(['/', '.']) => Err(Failure::usage(format!(
-            "no such scenario (--against {}): no file, and {why}",
-            escape::terminal(name)
-        ))),
-        _ => Ok(romer_emulate::open_scenario(scenario)?),
-    }
+    Ok(romer_emulate::open_named(scenario, "--against")?)
 }
 
 /// A scenario with the document of it.
@@ -156,22 +146,12 @@ fn of_run(arguments: &ModelArgs, run: &MeasuredRun, stem: &str) -> Result<Made, 
     let stream = run.stream(arguments.stream_number)?;
     let modelled =
         path_model::fit(stream, &run.name, stem, kind(arguments), arguments.only_udp, arguments.allowance)?;
-    let misfits = modelled.misfits();
-    let fitted = modelled.fitted;
-    let plan = plan(arguments, &fitted.directions, &[stream]);
-    let model = PathModel {
-        schema: MODEL.into(),
-        run: run.name.clone(),
-        directions: fitted.directions,
-        links: Vec::new(),
-        parts: Vec::new(),
-        scenario: fitted.text,
-        check: Some(modelled.check),
-        held_out: modelled.held_out,
-        plan,
-        warnings: fitted.warnings,
-    };
-    Ok(Made { files: fitted.files, model, misfits })
+    let plan = plan(arguments, &modelled.fitted.directions, &[stream]);
+    Ok(Made {
+        model: path_model::document(&modelled, &run.name, plan),
+        misfits: modelled.misfits(),
+        files: modelled.fitted.files,
+    })
 }
 
 /// The scenario of several runs, one after another.
@@ -289,10 +269,7 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
             runs => of_runs(arguments, runs, stem)?,
         },
     };
-    let misfits: Vec<ModelWarning> = misfits
-        .into_iter()
-        .map(|direction| ModelWarning::Misfit { direction, is_trace: arguments.trace })
-        .collect();
+    let misfits = path_model::misfit_warnings(&misfits, kind(arguments));
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut targets: Vec<_> = files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
     for (path, _) in &targets {

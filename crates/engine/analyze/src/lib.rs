@@ -1,7 +1,8 @@
 //! Packet logs, captures and files of other tools become measurement documents.
 //!
 //! [`evaluate`] makes the document of a stream from its manifest and its rows, the same at the end of a run and whenever the run
-//! is read again ([`reading`]); [`analysis`] does so for captures and for files of other tools; [`qtcp`] converts the files of Qtcp.
+//! is read again ([`reading`]); [`analysis`] does so for captures and for files of other tools; [`measured`]
+//! reads what is to be compared, of any of these kinds; [`qtcp`] converts the files of Qtcp.
 //!
 //! ```
 //! use romer_analyze::analysis::{Analysis, analyze};
@@ -27,6 +28,7 @@ pub mod call;
 pub mod evaluate;
 pub mod export;
 pub mod limits;
+pub mod measured;
 pub mod outcomes;
 pub mod qtcp;
 pub mod reading;

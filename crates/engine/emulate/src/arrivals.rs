@@ -1,6 +1,7 @@
 //! Recorded arrivals: `time_ns,port,size`, a packet a line, port a or b, size with the check sequence; or an emulator's
 //! samples, of which the copies are left out. Of captures they are read in `captured`.
 
+use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -153,24 +154,74 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     else {
         return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
-    let time =
-        time.parse::<Nanos>().ok().filter(|time| (first..=MAX_ARRIVAL_TIME).contains(time)).ok_or_else(
-            || {
-                format!(
-                    "has the time {:?}; write whole nanoseconds from {first} to {MAX_ARRIVAL_TIME}",
-                    shown(time)
-                )
-            },
-        )?;
-    let port = match port {
-        "a" => PortId::A,
-        "b" => PortId::B,
-        other => return Err(format!("has the port {:?}; write a or b", shown(other))),
+    let time = time_from(first, time.parse().ok(), &time)?;
+    let port = port_from(port)?;
+    Ok(Arrival::new(time, port, size_from(size.parse().ok(), &size)?))
+}
+
+/// The time that was written as `text`, if it is one, at `first` or later.
+fn time_from(first: Nanos, time: Option<Nanos>, text: &dyn fmt::Display) -> Result<Nanos, String> {
+    time.filter(|time| (first..=MAX_ARRIVAL_TIME).contains(time)).ok_or_else(|| {
+        format!(
+            "has the time {:?}; write whole nanoseconds from {first} to {MAX_ARRIVAL_TIME}",
+            shown(&text.to_string())
+        )
+    })
+}
+
+fn port_from(text: &str) -> Result<PortId, String> {
+    match text {
+        "a" => Ok(PortId::A),
+        "b" => Ok(PortId::B),
+        other => Err(format!("has the port {:?}; write a or b", shown(other))),
+    }
+}
+
+/// The size that was written as `text`, if it is one.
+fn size_from(size: Option<u32>, text: &dyn fmt::Display) -> Result<u32, String> {
+    size.filter(|size| SIZES.contains(size)).ok_or_else(|| {
+        format!(
+            "has the size {:?}; write bytes from {} to {}",
+            shown(&text.to_string()),
+            SIZES.start(),
+            SIZES.end()
+        )
+    })
+}
+
+/// The arrivals of a table in memory, which errors call `name`: the time of each packet in nanoseconds, its port (`a` or `b`), and
+/// the octets of its frame with the check sequence.
+///
+/// # Errors
+/// The first row that [`read_arrivals`] would refuse, by its number from 0.
+pub fn table_arrivals<'a>(
+    name: &Path,
+    rows: impl Iterator<Item = (Option<i64>, &'a str, Option<i64>)>,
+) -> Result<Arrivals, EmulateError> {
+    fn number(value: Option<i64>) -> String {
+        value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+    }
+    let arrival = |(time, port, size): (Option<i64>, &str, Option<i64>)| -> Result<Arrival, String> {
+        // Texts are made of faulty values only.
+        let at = match time {
+            Some(at) if (0..=MAX_ARRIVAL_TIME).contains(&at) => at,
+            _ => time_from(0, None, &number(time))?,
+        };
+        let port = port_from(port)?;
+        let octets = match size.and_then(|size| u32::try_from(size).ok()) {
+            Some(octets) if SIZES.contains(&octets) => octets,
+            _ => size_from(None, &number(size))?,
+        };
+        Ok(Arrival::new(at, port, octets))
     };
-    let size = size.parse::<u32>().ok().filter(|size| SIZES.contains(size)).ok_or_else(|| {
-        format!("has the size {:?}; write bytes from {} to {}", shown(size), SIZES.start(), SIZES.end())
-    })?;
-    Ok(Arrival::new(time, port, size))
+    let packets = rows.zip(0_u64..).map(|(row, number)| {
+        arrival(row).map_err(|why| EmulateError::Content {
+            what: "the arrivals",
+            path: name.into(),
+            why: format!("row {number} {why}"),
+        })
+    });
+    Ok(Arrivals::new(packets.collect::<Result<_, _>>()?, Vec::new()))
 }
 
 #[cfg(test)]
@@ -198,6 +249,25 @@ mod tests {
         let arrivals = read(&format!("{}\n{line}", departures::HEADER)).unwrap();
         assert_eq!(arrivals.packets.iter().map(|packet| packet.time).collect::<Vec<_>>(), [-63_829_734]);
         assert!(read(&format!("time_ns,port,size\n{},a,64\n", -1)).is_err(), "other arrivals begin at 0");
+    }
+
+    /// A table in memory gives the arrivals of the same table in a file, and names the first faulty row with the same words.
+    #[test]
+    fn tables_in_memory_are_arrivals() {
+        let table = |rows: &[(Option<i64>, &'static str, Option<i64>)]| {
+            table_arrivals(Path::new("arrivals"), rows.iter().copied()).map_err(|error| error.to_string())
+        };
+        let rows = [(Some(5), "a", Some(64)), (Some(3), "b", Some(1518)), (Some(5), "b", Some(64))];
+        assert_eq!(table(&rows).unwrap(), read("5,a,64\n3,b,1518\n5,b,64\n").unwrap());
+        for (row, words) in [
+            ((Some(-1), "a", Some(64)), "row 1 has the time \"-1\"; write whole nanoseconds from 0"),
+            ((None, "a", Some(64)), "the time \"null\""),
+            ((Some(1), "c", Some(64)), "row 1 has the port \"c\"; write a or b"),
+            ((Some(1), "a", Some(1 << 40)), "the size \"1099511627776\"; write bytes from 18"),
+        ] {
+            let error = table(&[rows[0], row]).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -12,18 +12,54 @@ use crate::error::EmulateError;
 pub const HEADER: &str =
     "ordinal,copy,port,size,arrival_ns,departure_ns,departure_rank,fate,requested_delay_ns,displacement";
 
-/// A packet or a copy, and what became of it.
+/// A packet or a copy, and its fate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DepartureLine {
-    pub(crate) ordinal: u64,
-    pub(crate) copy: u8,
-    pub(crate) port: char,
-    pub(crate) size: u32,
-    pub(crate) arrival: Nanos,
-    pub(crate) departure: Option<(Nanos, u64)>,
-    pub(crate) lost: Option<Cause>,
-    pub(crate) requested: Option<Nanos>,
-    pub(crate) displacement: u32,
+pub struct DepartureLine {
+    /// Number of the packet among those of its port, from 0.
+    pub ordinal: u64,
+    /// 0 for the packet, 1, 2, ... for its copies.
+    pub copy: u8,
+    /// The port of its arrival, `a` or `b`.
+    pub port: char,
+    /// Octets of the frame with its check sequence.
+    pub size: u32,
+    /// When it arrived, nanoseconds.
+    pub arrival: Nanos,
+    /// When it left, nanoseconds, and its place in the order of departures, from 0; `None` if it was lost.
+    pub departure: Option<(Nanos, u64)>,
+    /// Why it was lost; `None` if it left.
+    pub lost: Option<Cause>,
+    /// The delay that the scenario requests for it, nanoseconds; `None` if it was lost before.
+    pub requested: Option<Nanos>,
+    /// Packets that the stage of reordering lets overtake it.
+    pub displacement: u32,
+}
+
+/// Where departures go, in order of arrival.
+pub trait DepartureSink {
+    /// Takes the next packet or copy.
+    ///
+    /// # Errors
+    /// Of the output.
+    fn put(&mut self, line: &DepartureLine) -> io::Result<()>;
+}
+
+/// Departures as lines of text, below their [`HEADER`].
+pub(crate) struct TextSink<'w, W: ?Sized>(&'w mut W);
+
+impl<'w, W: Write + ?Sized> TextSink<'w, W> {
+    /// Writes the first line.
+    pub(crate) fn new(out: &'w mut W) -> io::Result<Self> {
+        writeln!(out, "{HEADER}")?;
+        Ok(Self(out))
+    }
+}
+
+impl<W: Write + ?Sized> DepartureSink for TextSink<'_, W> {
+    fn put(&mut self, line: &DepartureLine) -> io::Result<()> {
+        line.write(self.0)?;
+        self.0.write_all(b"\n")
+    }
 }
 
 impl DepartureLine {

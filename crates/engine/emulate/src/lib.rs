@@ -42,9 +42,11 @@ mod reference_cdf;
 mod scenario;
 mod statistics;
 
-pub use arrivals::{Arrival, Arrivals, read_arrivals};
-pub use departures::{Departures, HEADER as DEPARTURES_HEADER, read_departures};
+pub use arrivals::{Arrival, Arrivals, read_arrivals, table_arrivals};
+pub use departures::{
+    DepartureLine, DepartureSink, Departures, HEADER as DEPARTURES_HEADER, read_departures,
+};
 pub use error::EmulateError;
 pub use pcap_arrivals::{TooLong, read_capture};
 pub use reference_cdf::delay_distribution;
-pub use scenario::{Opened, open_preset, open_scenario, random_seed, read_scenario};
+pub use scenario::{Opened, choose_seed, open_named, open_preset, open_scenario, random_seed, read_scenario};

@@ -12,7 +12,7 @@ use romer_scenario::Scenario;
 use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
-use crate::departures;
+use crate::departures::{DepartureLine, DepartureSink, TextSink};
 use crate::statistics::{Samples, flushed_early, too_alike, unsupported, varies_less};
 
 pub use crate::departures::HEADER;
@@ -37,9 +37,9 @@ struct QueuedLine {
 }
 
 /// What one run holds.
-struct OfflineRun<'w, W: Write> {
+struct OfflineRun<'w, S: DepartureSink> {
     engine: Engine,
-    out: &'w mut W,
+    sink: &'w mut S,
     pending: VecDeque<Pending>,
     /// The slot of the first one that is pending.
     first: u32,
@@ -47,7 +47,7 @@ struct OfflineRun<'w, W: Write> {
     samples: [Samples; 2],
 }
 
-impl<W: Write> OfflineRun<'_, W> {
+impl<S: DepartureSink> OfflineRun<'_, S> {
     fn arrive(&mut self, arrival: Arrival, headers: Headers) -> io::Result<()> {
         let Arrival { time, port, size, network_length, .. } = arrival;
         self.poll(time - 1)?;
@@ -117,7 +117,7 @@ impl<W: Write> OfflineRun<'_, W> {
             pending.lines.sort_by_key(|line| line.copy);
             for line in &pending.lines {
                 let Arrival { time, port, size, .. } = pending.arrival;
-                let line = departures::DepartureLine {
+                self.sink.put(&DepartureLine {
                     ordinal: pending.ordinal,
                     copy: line.copy,
                     port: port.letter(),
@@ -127,18 +127,14 @@ impl<W: Write> OfflineRun<'_, W> {
                     lost: line.lost,
                     requested: line.requested,
                     displacement: line.displacement,
-                };
-                line.write(self.out)?;
-                self.out.write_all(b"\n")?;
+                })?;
             }
         }
         Ok(())
     }
 }
 
-/// Runs a scenario over recorded arrivals and writes a line for each packet and copy, in order of arrival. Virtual time
-/// begins when the arrivals say that the network began; else at 0 or, where the first arrival is more than a day after 0,
-/// with it. All that is held leaves in the end; what can never leave is lost at the last arrival.
+/// Runs a scenario over recorded arrivals and writes a line for each packet and copy, as [`emulate`] gives them.
 ///
 /// # Errors
 /// Of `out`.
@@ -149,6 +145,24 @@ pub fn run(
     arrivals: &Arrivals,
     out: &mut impl Write,
 ) -> io::Result<Emulation> {
+    let document = emulate(scenario, text, seed, arrivals, &mut TextSink::new(out)?)?;
+    out.flush()?;
+    Ok(document)
+}
+
+/// Runs a scenario over recorded arrivals and gives each packet and copy to `sink`, in order of arrival. Virtual time
+/// begins when the arrivals say that the network began; else at 0 or, where the first arrival is more than a day after 0,
+/// with it. All that is held leaves in the end; what can never leave is lost at the last arrival.
+///
+/// # Errors
+/// Of `sink`.
+pub fn emulate(
+    scenario: &Scenario,
+    text: &str,
+    seed: Seed,
+    arrivals: &Arrivals,
+    sink: &mut impl DepartureSink,
+) -> io::Result<Emulation> {
     let started = rfc3339(SystemTime::now());
     let first = arrivals.packets.first().map_or(0, |arrival| arrival.time);
     let began = arrivals.began.filter(|began| *began <= first);
@@ -158,19 +172,17 @@ pub fn run(
     let generator = config.generator.name().to_owned();
     let mut run = OfflineRun {
         engine: Engine::new(config, Limits::growing(), start),
-        out,
+        sink,
         pending: VecDeque::new(),
         first: 0,
         ranks: [0; 2],
         samples: Default::default(),
     };
-    writeln!(run.out, "{HEADER}")?;
     for arrival in &arrivals.packets {
         run.arrive(*arrival, arrivals.headers_of(arrival))?;
     }
     run.poll(Nanos::MAX)?;
     run.shut_down(arrivals.packets.last().map_or(start, |arrival| arrival.time))?;
-    run.out.flush()?;
     let [a_to_b, b_to_a] = PortId::BOTH.map(|port| {
         run.samples[port.index()].direction(run.engine.ledger(port), run.engine.correlation(port))
     });
@@ -189,6 +201,9 @@ pub fn run(
         let between = if port == PortId::A { &a_to_b } else { &b_to_a };
         let supported = &scenario.about.supported;
         warnings.extend(unsupported(leg, supported, run.engine.ledger(port), &between.inter_arrival_ns));
+    }
+    if a_to_b.received == 0 && b_to_a.received == 0 {
+        warnings.push(EmulationWarning::NoArrivals);
     }
     Ok(Emulation {
         schema: EMULATION.into(),

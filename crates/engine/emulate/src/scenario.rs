@@ -124,6 +124,34 @@ pub fn open_preset(name: &str) -> Result<Opened, EmulateError> {
     Ok(Opened { scenario: preset.scenario()?, text: preset.text.into() })
 }
 
+/// Opens the scenario in a file, or the preset of this name: a file before a preset. `origin` says in errors where the name was given.
+///
+/// # Errors
+/// The file's, the scenario's, or a name of neither.
+pub fn open_named(name: &Path, origin: &str) -> Result<Opened, EmulateError> {
+    let preset = name.to_str().filter(|_| !name.exists());
+    match preset.map(|preset| (preset, romer_scenario::preset(preset))) {
+        Some((preset, Ok(_))) => open_preset(preset),
+        Some((preset, Err(why))) if !preset.contains(['/', '.']) => {
+            Err(EmulateError::Usage(format!("no such scenario ({origin} {preset}): no file, and {why}")))
+        }
+        _ => open_scenario(name),
+    }
+}
+
+/// The seed of an emulation: the one that is `asked` for (`origin` says in errors how), else the scenario's, else a random one.
+///
+/// # Errors
+/// A seed from which the generator of the scenario cannot start; the system gives no random numbers.
+pub fn choose_seed(config: &Config, asked: Option<Seed>, origin: &str) -> Result<Seed, EmulateError> {
+    if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
+        return Err(EmulateError::Usage(format!(
+            "invalid seed ({origin} {seed}): three of its numbers are 0 modulo the generator's modulus; give other numbers"
+        )));
+    }
+    asked.or(config.seed).map_or_else(random_seed, Ok)
+}
+
 /// A random seed: six numbers of the system's, never all zero.
 ///
 /// # Errors

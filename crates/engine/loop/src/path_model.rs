@@ -4,7 +4,9 @@ use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_emulate::model_fit::{self, FitInput, ModelKind, Modelled};
 use romer_impair::Headers;
-use romer_record::document::DelayKind;
+use romer_record::document::{DelayKind, ProbeDirection};
+use romer_record::fidelity::{MODEL, MeasurementPlan, PathModel};
+use romer_record::warning::ModelWarning;
 use romer_units::Duration;
 use romer_wire::ip::protocol::UDP;
 
@@ -25,6 +27,29 @@ pub fn fit(
 ) -> Result<Modelled, LoopError> {
     let source = FitInput { only_udp, ..source(stream, run, stem, kind, allowed) };
     model_fit::model(&source).map_err(|why| LoopError::NoScenario { run: run.to_owned(), why })
+}
+
+/// The document of the scenario that was made of the run `run`, with proposed measurements.
+pub fn document(modelled: &Modelled, run: &str, plan: Vec<MeasurementPlan>) -> PathModel {
+    let Modelled { fitted, check, held_out } = modelled;
+    PathModel {
+        schema: MODEL.into(),
+        run: run.to_owned(),
+        directions: fitted.directions.clone(),
+        links: Vec::new(),
+        parts: Vec::new(),
+        scenario: fitted.text.clone(),
+        check: Some(check.clone()),
+        held_out: held_out.clone(),
+        plan,
+        warnings: fitted.warnings.clone(),
+    }
+}
+
+/// The warnings that checks refuse the scenario in these directions.
+pub fn misfit_warnings(directions: &[ProbeDirection], kind: ModelKind) -> Vec<ModelWarning> {
+    let is_trace = kind == ModelKind::Trace;
+    directions.iter().map(|direction| ModelWarning::Misfit { direction: *direction, is_trace }).collect()
 }
 
 /// What a scenario is made of, for all packets.

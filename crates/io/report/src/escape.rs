@@ -24,6 +24,11 @@ pub fn path(path: &Path) -> String {
     terminal(&path.to_string_lossy())
 }
 
+/// An error on one line, with control characters made visible as in [`terminal`].
+pub fn one_line(text: &str) -> String {
+    terminal(&text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+}
+
 /// Makes text harmless inside an element or a quoted attribute of HTML and of SVG; control characters are made
 /// visible as in [`terminal`].
 pub fn markup(text: &str) -> String {

@@ -36,7 +36,10 @@ pub use calibration::CalibrationFile;
 pub use durable::put_bytes;
 pub use error::StoreError;
 pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
-pub use parquet_rows::{Outcome, Outcomes, PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
+pub use parquet_rows::{
+    ColumnValues, Outcome, Outcomes, PACKETS_SCHEMA, PacketColumn, RowsFile, packet_columns, read_rows,
+    write_rows,
+};
 pub use reader::{LogFrame, LogReader, Recovered, recover};
 pub use run::{
     Finished, Location, MANIFEST_FILE, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of,

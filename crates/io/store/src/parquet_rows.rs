@@ -6,8 +6,10 @@
 //! can read the file; ours reads the columns that it has recorded, by name, and no others.
 
 mod columns;
+mod outcome;
 mod pages;
 mod reading;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,8 +29,10 @@ use romer_record::RoundTrip;
 use crate::checksum::Summed;
 use crate::durable;
 use crate::error::StoreError;
-use columns::{Column, ColumnKind, Has, Row, columns, had_by};
+use columns::{Column, ColumnKind, Has, Row, columns, described_rows, had_by};
+pub use outcome::{Outcome, Outcomes};
 pub use reading::{RowsFile, read_rows};
+pub use table::{ColumnValues, PacketColumn, packet_columns};
 
 /// The schema's name and version, in the file's key-value metadata under `romer.schema`.
 pub const PACKETS_SCHEMA: &str = "romer/packets/2";
@@ -40,32 +44,6 @@ const COLUMNS_KEY: &str = "romer.columns";
 
 /// Rows in a group: what a reader must take at once.
 const GROUP_ROWS: usize = 1 << 18;
-
-/// What the analysis found of the packet of a row. It stands in the file for other programs; romer computes it again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// What became of the packet, in a word; `None` without an analysis.
-    pub fate: Option<&'static str>,
-    /// The event during which it was lost, in a word; `None` if none is known.
-    pub cause: Option<&'static str>,
-    /// Its delay without the error of the clocks, nanoseconds.
-    pub delay_ns: Option<i64>,
-    /// Bound of the error of that delay, nanoseconds.
-    pub delay_error_ns: Option<i64>,
-}
-
-/// The outcomes of the rows of a run. They are computed while the rows are written, so that they take no memory.
-pub trait Outcomes: std::fmt::Debug {
-    /// Those of the `rows` of a stream, in their order. Rows beyond the last outcome have none.
-    fn outcomes<'a>(&'a self, stream: u16, rows: &'a [RoundTrip]) -> Box<dyn Iterator<Item = Outcome> + 'a>;
-}
-
-/// No outcomes.
-impl Outcomes for () {
-    fn outcomes<'a>(&'a self, _: u16, _: &'a [RoundTrip]) -> Box<dyn Iterator<Item = Outcome> + 'a> {
-        Box::new(std::iter::empty())
-    }
-}
 
 fn schema(has: Has) -> Result<TypePtr, ParquetError> {
     let fields: String = columns(has).map(Column::declaration).collect();
@@ -114,11 +92,7 @@ pub fn write_rows(
     streams: &BTreeMap<u16, Vec<RoundTrip>>,
     outcomes: &dyn Outcomes,
 ) -> Result<(), StoreError> {
-    let rows = streams.iter().flat_map(move |(stream, rows)| {
-        let stream = *stream;
-        let outcomes = outcomes.outcomes(stream, rows).chain(std::iter::repeat(Outcome::default()));
-        rows.iter().zip(outcomes).map(move |(row, outcome)| Row { stream, row: *row, outcome })
-    });
+    let rows = described_rows(streams, outcomes);
     let has = had_by(streams.values().flatten());
     durable::put(path, |file| {
         write_file(file, rows, has)

@@ -9,7 +9,6 @@ use romer_emulate::{Arrival, Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_impair::{Headers, PortId};
 use romer_record::Exit;
 use romer_record::emulation::{EmulatedPacket, Emulation};
-use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_scenario::Scenario;
@@ -74,10 +73,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
             Ok(())
         })?;
     }
-    let Some(mut document) = done else { return Ok(Exit::Success) };
-    if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
-        document.warnings.push(EmulationWarning::NoArrivals);
-    }
+    let Some(document) = done else { return Ok(Exit::Success) };
     output::write_json(json, &document, wanted.force)?;
     let mut words = summary(&document);
     if let Some(kept) = &kept {
@@ -205,17 +201,7 @@ pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
 
 /// The seed of the command line, else the scenario's, else a random one.
 pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
-    let config = &opened.scenario.config;
-    let asked = arguments.impairments.seed;
-    if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
-        return Err(Failure::usage(format!(
-            "invalid seed (--seed {seed}): three of its numbers are 0 modulo the generator's modulus; give other numbers"
-        )));
-    }
-    match asked.or(config.seed) {
-        Some(seed) => Ok(seed),
-        None => Ok(romer_emulate::random_seed()?),
-    }
+    Ok(romer_emulate::choose_seed(&opened.scenario.config, arguments.impairments.seed, "--seed")?)
 }
 
 /// The arrivals of a table or a capture, which are told by how they begin.

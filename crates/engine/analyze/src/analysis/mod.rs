@@ -40,6 +40,7 @@ mod vector_tests;
 
 use std::mem::take;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use romer_clock::skew::{
     ChangeKind, Continuous, Estimate, InTurn, Method, SetBack, correct, method_of, remove_steps_back, state,
@@ -82,6 +83,8 @@ pub struct PacketLog {
 pub enum LogFiles {
     /// A table, and the unit of its stamps where that is [stated](Analysis::unit_ns).
     One(PathBuf, Option<i64>),
+    /// A table that is in no file: its name, and its text.
+    Memory(PathBuf, Arc<[u8]>),
     /// Two captures, and which of their flows.
     Captures([PathBuf; 2], Option<FlowChoice>),
 }
@@ -94,6 +97,7 @@ impl LogFiles {
     pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
         let table = match self {
             Self::One(file, unit_ns) => Table::read(file, true, *unit_ns)?,
+            Self::Memory(name, text) => Table::of_text(name, &text[..])?,
             Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
         };
         let mut rows = table.packets.rows();
@@ -143,7 +147,13 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let captured = captures::read(&analysis.file, far, analysis.flow)?;
             (captured.there, captured.back.map(|back| (far, back)), captured.known)
         }
-        None => (Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?, None, Vec::new()),
+        None => {
+            let table = match &analysis.content {
+                Some(text) => Table::of_text(&analysis.file, &text[..])?,
+                None => Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?,
+            };
+            (table, None, Vec::new())
+        }
     };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
@@ -201,9 +211,10 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     m.warnings.extend(refuted);
     m.limits = Limit::judge_all(&analysis.limits, m);
     stream.events.clone_from(&m.events);
-    let files = match &analysis.capture_b {
-        Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()], analysis.flow),
-        None => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
+    let files = match (&analysis.capture_b, &analysis.content) {
+        (Some(far), _) => LogFiles::Captures([analysis.file.clone(), far.clone()], analysis.flow),
+        (None, Some(text)) => LogFiles::Memory(analysis.file.clone(), Arc::clone(text)),
+        (None, None) => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
     };
     Ok(PacketLog { evaluated, stream, files })
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use romer_exchange::capture::Flow;
 use romer_record::manifest::SkewRequest;
@@ -21,6 +22,8 @@ pub struct Analysis {
     /// ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or a `.json` of irtt
     /// ([`romer_exchange::irtt`]), recognised by the name. Each may be compressed by gzip. With `capture_b`, a capture.
     pub file: PathBuf,
+    /// The text of the packet log, a table in CSV, if it is in no file; `file` is its name in documents and errors then.
+    pub content: Option<Arc<[u8]>>,
     /// The capture of the same stream at the far end, where `file` is the near one.
     pub capture_b: Option<PathBuf>,
     /// Which of the captures' flows, where they have several; none: the one with the most packets there and back.
@@ -50,6 +53,7 @@ impl Analysis {
     pub fn new(file: &Path, command: String) -> Self {
         Self {
             file: file.into(),
+            content: None,
             capture_b: None,
             flow: None,
             reverse: None,

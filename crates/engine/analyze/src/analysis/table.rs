@@ -171,7 +171,11 @@ impl Table {
     }
 
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
-        let mut file = open(path, Records::Lines)?;
+        Self::of_text(path, open(path, Records::Lines)?)
+    }
+
+    /// A table in CSV, which errors call `path`.
+    pub(super) fn of_text(path: &Path, mut file: impl BufRead) -> Result<Self, AnalysisError> {
         let head = file.fill_buf().map_err(|source| AnalysisError::reading(path, source))?;
         if capture::is_capture(head) {
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: CAPTURE.into() });

@@ -1,5 +1,6 @@
 //! The columns of the finished packet log: their names, types and descriptions, and where their values come from.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use romer_record::document::ProbeDirection;
@@ -7,7 +8,7 @@ use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
-use super::Outcome;
+use super::outcome::{Outcome, Outcomes};
 
 /// A column of the file.
 pub(super) struct Column {
@@ -61,12 +62,12 @@ pub(super) struct Row {
     pub(super) outcome: Outcome,
 }
 
-const U8: &str = "INTEGER(8,false)";
-const U16: &str = "INTEGER(16,false)";
+pub(super) const U8: &str = "INTEGER(8,false)";
+pub(super) const U16: &str = "INTEGER(16,false)";
 const U32: &str = "INTEGER(32,false)";
-const U64: &str = "INTEGER(64,false)";
-const I64: &str = "INTEGER(64,true)";
-const MOMENT: &str = "TIMESTAMP(NANOS,true)";
+pub(super) const U64: &str = "INTEGER(64,false)";
+pub(super) const I64: &str = "INTEGER(64,true)";
+pub(super) const MOMENT: &str = "TIMESTAMP(NANOS,true)";
 
 /// A whole number of the row: `get` widens to the bits of an i64, `set` narrows with a check.
 macro_rules! whole {
@@ -311,6 +312,18 @@ pub(super) fn had_by<'a>(rows: impl IntoIterator<Item = &'a RoundTrip>) -> Has {
         }
     }
     has
+}
+
+/// The rows of all streams in the order of the file, each with its outcome.
+pub(super) fn described_rows<'a>(
+    streams: &'a BTreeMap<u16, Vec<RoundTrip>>,
+    outcomes: &'a dyn Outcomes,
+) -> impl Iterator<Item = Row> + 'a {
+    streams.iter().flat_map(move |(stream, rows)| {
+        let stream = *stream;
+        let outcomes = outcomes.outcomes(stream, rows).chain(std::iter::repeat(Outcome::default()));
+        rows.iter().zip(outcomes).map(move |(row, outcome)| Row { stream, row: *row, outcome })
+    })
 }
 
 impl Column {
