@@ -179,8 +179,9 @@ pub(crate) fn synchronisation(
                     daemon_names(running)
                 ),
                 format!(
-                    "Check the status of {}: it may have no server yet, or no permission to set the clock.",
-                    first.name()
+                    "Check the status of {}: it may have no server yet, or no permission to set the clock.{}",
+                    first.name(),
+                    if *first == SyncDaemon::Chrony { " Its configuration needs rtcsync." } else { "" }
                 ),
             ),
             None => ("The kernel reports the clock as unsynchronised.".to_owned(), source.fix(rights)),

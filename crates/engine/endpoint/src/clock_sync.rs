@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use romer_clock::bound_growth;
 use romer_host::host_info;
 use romer_host::sync::{self, SyncDaemon};
 use romer_host::{HostError, clock};
@@ -13,8 +14,6 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 /// Least time between two questions to the daemons.
 const RENEWAL: Duration = Duration::from_secs(16);
-/// Error of a clock's rate beyond the skew that chrony states, ppm: its `maxclockerror`.
-const MAX_CLOCK_ERROR_PPM: f64 = 1.0;
 
 /// What the synchronisation daemons of this host answered last.
 #[derive(Clone, Debug, Default)]
@@ -127,15 +126,14 @@ impl SyncDaemons {
 
 /// An answer of chrony of this `age`: its bound has grown by what its rate may be wrong.
 fn grown(chrony: &sync::Chrony, age: Duration) -> Chrony {
-    let nanos_per_second = (chrony.skew_ppm.abs() + MAX_CLOCK_ERROR_PPM) * 1e3;
-    let growth = Duration::from_nanos_f64(age.as_secs_f64().max(0.0) * nanos_per_second);
     Chrony {
         reference: chrony.reference.clone(),
         stratum: chrony.stratum,
         offset_ns: chrony.offset.as_nanos(),
-        bound_ns: (chrony.bound + growth).as_nanos(),
+        bound_ns: (chrony.bound + bound_growth(chrony.skew_ppm, age)).as_nanos(),
         skew_ppm: chrony.skew_ppm,
         updated_ns: chrony.updated.map(Duration::as_nanos),
+        update_interval_ns: chrony.update_interval.map(Duration::as_nanos),
     }
 }
 
@@ -172,6 +170,7 @@ mod tests {
             bound: Duration::from_millis(2),
             skew_ppm: 0.5,
             updated: Some(Duration::from_secs(1_700_000_000)),
+            update_interval: Some(Duration::from_secs(64)),
         };
         SyncDaemons {
             names: vec!["chronyd".into()],
