@@ -71,6 +71,15 @@ pub enum EndpointError {
         /// What to do.
         mend: String,
     },
+    /// A host states no bound of its clock's error, which absolute delays need.
+    #[error(
+        "unknown clock error ({}): the host states no bound; synchronise its clock with chrony, ntpd or ntpd-rs, or state the bound (--clocks synchronised:1ms)",
+        responder.as_deref().unwrap_or("this host")
+    )]
+    UnknownClockError {
+        /// Address of the responder; `None` for this host.
+        responder: Option<String>,
+    },
     /// A key file does not give a key. Nothing of its content is told.
     #[error("cannot use the key file (--key-file {place}): {why}; {mend}")]
     Key {
@@ -98,15 +107,25 @@ impl EndpointError {
             Self::Host { .. }
             | Self::Shaping { .. }
             | Self::Remarking { .. }
+            | Self::UnknownClockError { responder: None }
             | Self::Key { content: false, .. } => Exit::Environment,
-            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => Exit::Unreachable,
+            Self::Name { .. }
+            | Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::UnknownClockError { responder: Some(_) } => Exit::Unreachable,
             Self::Store(error) => error.exit(),
         }
     }
 
     /// Whether it is about one target, and says nothing about others.
     pub fn is_of_the_far_end(&self) -> bool {
-        matches!(self, Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. })
+        matches!(
+            self,
+            Self::Name { .. }
+                | Self::Unreachable { .. }
+                | Self::Refused { .. }
+                | Self::UnknownClockError { responder: Some(_) }
+        )
     }
 
     /// A refusal of the system, with the mend for missing rights where that is the cause.
