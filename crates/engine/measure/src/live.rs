@@ -227,7 +227,7 @@ impl Live {
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
             if let (Some(telemetry), Some(one_way)) = (&stream.telemetry, &stream.one_way) {
-                telemetry.take_one_way(|| one_way.fresh());
+                telemetry.take_one_way(one_way.absolute_error_ns().is_some(), || one_way.fresh());
             }
             let [forward, reverse] = stream.one_way.as_mut().map(OneWaySoFar::told).unwrap_or_default();
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
