@@ -5,16 +5,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use romer_clock::bound_growth;
+use romer_clock::{CLOCK_QUERY_INTERVAL, bound_growth};
 use romer_host::host_info;
 use romer_host::sync::{self, SyncDaemon};
 use romer_host::{HostError, clock};
 use romer_record::document::{Chrony, ClockSync, Pps, Ptp};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::tlv::SyncSource;
-
-/// Least time between two questions to the daemons.
-const RENEWAL: Duration = Duration::from_secs(16);
 
 /// Beginnings of the names of reference clocks (chrony's `refid`) that receive a satellite system or LORAN-C, or the pulse of such a
 /// receiver.
@@ -65,7 +62,7 @@ pub fn sync_source() -> SyncSource {
 /// Asks the daemons again in a thread of its own, if they were not asked within the last 16 s.
 pub fn renew() {
     let mut answers = answers();
-    let is_fresh = clock::monotonic_now() - answers.asked < RENEWAL;
+    let is_fresh = clock::monotonic_now() - answers.asked < CLOCK_QUERY_INTERVAL;
     if is_fresh || std::mem::replace(&mut answers.is_asking, true) {
         return;
     }

@@ -12,6 +12,8 @@ const HOLDOVER_FACTOR: i64 = 2;
 const HOLDOVER_UPDATES: i64 = 4;
 /// Time between two updates where chrony states none: its longest by default (`maxpoll` 10).
 const LONGEST_UPDATE_INTERVAL: Duration = Duration::from_secs(1 << 10);
+/// Time between two questions to the daemons of a clock. An answer does not show that updates are more frequent.
+pub const CLOCK_QUERY_INTERVAL: Duration = Duration::from_secs(16);
 /// Error of a clock's rate beyond the skew that chrony states, ppm: its `maxclockerror`.
 const MAX_CLOCK_ERROR_PPM: f64 = 1.0;
 
@@ -25,7 +27,8 @@ pub fn bound_growth(skew_ppm: f64, age: Duration) -> Duration {
 /// By how much a bound of chrony grows until [`HOLDOVER_UPDATES`] are missing, nanoseconds.
 fn holdover_growth_ns(chrony: &Chrony) -> i64 {
     let interval = chrony.update_interval_ns.map_or(LONGEST_UPDATE_INTERVAL, Duration::from_nanos);
-    bound_growth(chrony.skew_ppm, interval).as_nanos().saturating_mul(HOLDOVER_UPDATES)
+    let shown = interval.max(CLOCK_QUERY_INTERVAL);
+    bound_growth(chrony.skew_ppm, shown).as_nanos().saturating_mul(HOLDOVER_UPDATES)
 }
 
 /// The bound after an update of the reference.
@@ -214,6 +217,14 @@ mod tests {
         let mut watch = SyncWatch::new(state("PPS0", 1, 2_000));
         assert_eq!(watch.look(state("PPS0", 1, 66_000)), []);
         assert_eq!(watch.look(state("PPS0", 1, 258_000)), []);
+        let frequent = |bound_ns| {
+            let mut state = state("PPS0", 1, bound_ns);
+            state.chrony =
+                state.chrony.map(|chrony| Chrony { update_interval_ns: Some(1_000_000_000), ..chrony });
+            state
+        };
+        let mut often = SyncWatch::new(frequent(2_000));
+        assert_eq!(often.look(frequent(66_000)), [], "chrony is asked every 16 s only");
         let holdover = EventDetail::Holdover { bound_ns: 258_001, bound_before_ns: 2_000 };
         assert_eq!(watch.look(state("PPS0", 1, 258_001)), [holdover]);
     }
