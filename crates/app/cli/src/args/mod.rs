@@ -63,7 +63,7 @@ pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
 pub(crate) use runs::{FolderArgs, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
-pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
+pub(crate) use shared::{ExporterArgs, OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
 /// Measure network paths, emulate networks and benchmark forwarding devices.

@@ -1,5 +1,6 @@
 //! What several commands take.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +13,7 @@ use romer_host::thread::{Policy, RealTime};
 use romer_record::document::{Measurement, Synchronisation};
 use romer_record::manifest::{ClockStatement, SkewRequest};
 use romer_record::voice::{Scale, VoiceRequest};
+use romer_telemetry::OtlpUrl;
 use romer_units::Duration;
 
 use crate::failure::Failure;
@@ -71,6 +73,21 @@ impl OutputArgs {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         output::check_json(self.json.as_deref(), self.quiet, self.force)
     }
+}
+
+/// Where the metrics of a running command go.
+#[derive(Debug, Args)]
+pub(crate) struct ExporterArgs {
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
+    ///
+    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
+    pub(crate) otlp: Option<OtlpUrl>,
 }
 
 /// What is stated of the two clocks.
