@@ -14,7 +14,7 @@ use romer_store::{Runs, untrusted};
 use romer_units::counted;
 
 use crate::args::{
-    Command, FolderArgs, Invocation, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs,
+    Command, DocumentArgs, FolderArgs, Invocation, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 use crate::failure::Failure;
 use crate::output::{self, Color};
@@ -27,7 +27,7 @@ const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 pub(crate) fn run(arguments: &RunsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         RunsCommand::List(arguments) => {
-            check(&arguments.output)?;
+            arguments.output.check()?;
             let runs = runs(&arguments.folder)?;
             let all = listed(&runs)?;
             let text = if all.is_empty() { "no run\n".into() } else { table(&all) };
@@ -51,23 +51,11 @@ fn listed(runs: &Runs) -> Result<Vec<RunListEntry>, Failure> {
     list_runs(runs).map_err(Failure::environment)
 }
 
-fn check(output: &ListOutputArgs) -> Result<(), Failure> {
-    output::check_json(output.json.as_deref(), output.quiet, output.force)
-}
-
 /// Writes the list, and prints its `text` unless the list goes to standard output.
-fn write(
-    runs: &Runs,
-    listed: Vec<RunListEntry>,
-    text: &str,
-    output: &ListOutputArgs,
-) -> Result<Exit, Failure> {
-    if !output.quiet && output.json.as_deref() != Some("-") {
-        output::print(text);
-    }
+fn write(runs: &Runs, listed: Vec<RunListEntry>, text: &str, output: &DocumentArgs) -> Result<Exit, Failure> {
     let folder = runs.root().display().to_string();
     let document = RunList { schema: RUN_LIST.into(), folder, runs: listed };
-    output::write_json(output.json.as_deref(), &document, output.force)?;
+    output.write(text, &document)?;
     Ok(Exit::Success)
 }
 
@@ -157,7 +145,7 @@ fn delete(runs: &Runs, name: &str) -> Result<(), Failure> {
 }
 
 fn prune(arguments: &PruneArgs) -> Result<Exit, Failure> {
-    check(&arguments.output)?;
+    arguments.output.check()?;
     let runs = runs(&arguments.folder)?;
     let mut excess = excess(listed(&runs)?, &Kept::new(arguments), SystemTime::now());
     let mut failure = None;
@@ -346,20 +334,12 @@ mod tests {
     fn entry(day: u32, size_octets: u64, state: &str) -> RunListEntry {
         RunListEntry {
             name: format!("202611{day:02}T000000Z-h"),
-            kind: RunKind::Measurement,
             created: format!("2026-11-{day:02}T00:00:00Z"),
             state: state.into(),
             size_octets,
             targets: vec!["h".into()],
-            traffic: None,
             direction: Some(ProbeDirection::RoundTrip),
-            comment: None,
-            error: None,
-            figures: Vec::new(),
-            limits: 0,
-            failed_limits: Vec::new(),
-            verdict: None,
-            link_target: None,
+            ..RunListEntry::default()
         }
     }
 

@@ -107,19 +107,10 @@ fn unread(folder: &Path, kind: RunKind) -> RunListEntry {
     RunListEntry {
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         kind,
-        created: String::new(),
         state: "damaged".into(),
         size_octets: size(folder, FOLDER_DEPTH),
-        targets: Vec::new(),
-        traffic: None,
-        direction: None,
-        comment: None,
-        error: None,
-        figures: Vec::new(),
-        limits: 0,
-        failed_limits: Vec::new(),
-        verdict: None,
         link_target: link_target(folder),
+        ..RunListEntry::default()
     }
 }
 

@@ -62,8 +62,8 @@ pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
-pub(crate) use runs::{FolderArgs, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
-pub(crate) use shared::{ExporterArgs, OutputArgs, StampPlace, check_calibration};
+pub(crate) use runs::{FolderArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
+pub(crate) use shared::{DocumentArgs, ExporterArgs, OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
 /// Measure network paths, emulate networks and benchmark forwarding devices.

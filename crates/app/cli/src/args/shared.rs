@@ -1,6 +1,7 @@
 //! What several commands take.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use romer_record::manifest::{ClockStatement, SkewRequest};
 use romer_record::voice::{Scale, VoiceRequest};
 use romer_telemetry::OtlpUrl;
 use romer_units::Duration;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::formats::Format;
@@ -43,24 +45,21 @@ pub(crate) struct CaptureArgs {
     pub(crate) flow: Option<FlowChoice>,
 }
 
-/// Where the results of a command go.
+/// Where the document of a command goes, and whether text is printed.
 #[derive(Debug, Args)]
-pub(crate) struct OutputArgs {
+pub(crate) struct DocumentArgs {
     /// Write the results as JSON; - is standard output
     #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
-    /// Overwrite existing files and run folders
+    /// Overwrite existing output
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) force: bool,
     /// Print no text summary
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Colour of the summary
-    #[arg(long, help_heading = OUTPUT, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
-    pub(crate) color: Color,
 }
 
-impl OutputArgs {
+impl DocumentArgs {
     /// Whether the document goes to standard output.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some("-")
@@ -72,6 +71,35 @@ impl OutputArgs {
     /// A standard output that is wanted and is not there; or a file that cannot be made ([`output::check_target`]).
     pub(crate) fn check(&self) -> Result<(), Failure> {
         output::check_json(self.json.as_deref(), self.quiet, self.force)
+    }
+
+    /// Prints `text`, unless the document goes to standard output or no text is wanted, and writes the document.
+    ///
+    /// # Errors
+    /// The file cannot be written ([`output::write_json`]).
+    pub(crate) fn write(&self, text: &str, document: &impl Serialize) -> Result<(), Failure> {
+        if !self.quiet && !self.json_to_stdout() {
+            output::print(text);
+        }
+        output::write_json(self.json.as_deref(), document, self.force)
+    }
+}
+
+/// Where the results of a command go, and the colour of its summary.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    #[command(flatten)]
+    document: DocumentArgs,
+    /// Colour of the summary
+    #[arg(long, help_heading = OUTPUT, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    pub(crate) color: Color,
+}
+
+impl Deref for OutputArgs {
+    type Target = DocumentArgs;
+
+    fn deref(&self) -> &DocumentArgs {
+        &self.document
     }
 }
 
