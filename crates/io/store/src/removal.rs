@@ -36,8 +36,8 @@ pub struct Candidate {
 }
 
 impl Retention {
-    /// The removable ones of `runs` that exceed a limit at the time `now`. `runs` are sorted, newest first, and all of them count. `describe`
-    /// gives what the limits apply to.
+    /// The removable ones of `runs` that exceed a limit at the time `now`. `runs` are sorted, newest first, and all of them count.
+    /// `describe` gives what the limits apply to.
     pub fn excess<R>(
         &self,
         runs: impl IntoIterator<Item = R>,
