@@ -11,7 +11,7 @@ use romer_host::service_manager::ServiceManager;
 use romer_measure::{MeasureOptions, MeasurementOutcome, Telemetry};
 use romer_record::Exit;
 use romer_store::Runs;
-use romer_telemetry::{ProbeMetrics, Registry};
+use romer_telemetry::{AgentMetrics, ProbeMetrics, Registry, RunOutcome};
 use romer_traffic::Trace;
 use romer_units::counted;
 
@@ -44,6 +44,10 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
         output::eprint_line(exporter.text().trim_end());
     }
     let registry = exporter.as_ref().map(|exporter| &exporter.registry);
+    let metrics = registry.map(AgentMetrics::new);
+    if let Some(metrics) = &metrics {
+        file.measurements.iter().for_each(|one| metrics.add_measurement(&one.name));
+    }
     let jobs = file.measurements.into_iter().zip(traces).map(|(one, trace)| {
         let telemetry = registry.map(|registry| target_metrics(registry, &one));
         job(one, trace, telemetry)
@@ -52,7 +56,13 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
     let tally = Arc::new(Mutex::new(Tally::default()));
     let (counts, quiet) = (Arc::clone(&tally), arguments.quiet);
     let report: Report<Failure> = Arc::new(move |name: &str, event: AgentEvent<Failure>| {
+        if let (Some(metrics), AgentEvent::Missed { starts }) = (&metrics, &event) {
+            metrics.add_missed(name, *starts);
+        }
         if let Some(exit) = report_event(name, event, quiet) {
+            if let Some(metrics) = &metrics {
+                metrics.add_run(name, run_outcome(exit));
+            }
             counts.lock().unwrap_or_else(PoisonError::into_inner).count(exit);
         }
     });
@@ -148,6 +158,14 @@ impl Tally {
             self.failed += 1;
             self.worst = if self.worst == Exit::Success { exit } else { self.worst };
         }
+    }
+}
+
+const fn run_outcome(exit: Exit) -> RunOutcome {
+    match exit {
+        Exit::Success => RunOutcome::Passed,
+        Exit::LimitFailed => RunOutcome::LimitFailed,
+        _ => RunOutcome::Failed,
     }
 }
 

@@ -168,10 +168,18 @@ fn agents_export_all_measurements() {
     let series = |name: &str, target: &str, measurement: &str| {
         format!("{name}{{target=\"{target}\",measurement=\"{measurement}\"}}")
     };
-    let delays = series("romer_round_trip_seconds_count", FAR, "core");
-    let text = scrape_until(&lab, "A", |text| value(text, &delays).is_some_and(|count| count > 0.5));
+    let runs = |measurement: &str, outcome: &str| {
+        format!("romer_agent_runs_total{{measurement=\"{measurement}\",outcome=\"{outcome}\"}}")
+    };
+    // A run is counted when all else of it has been.
+    let ended = [runs("core", "passed"), runs("edge", "failed")];
+    let text = scrape_until(&lab, "A", |text| {
+        ended.iter().all(|series| value(text, series).is_some_and(|count| count > 0.5))
+    });
+    assert_eq!(value(&text, &runs("later", "passed")), Some(0.0), "{text}");
     let of = |name: &str, target: &str, measurement: &str| value(&text, &series(name, target, measurement));
     assert_eq!(of("romer_target_up", FAR, "core"), Some(1.0), "{text}");
+    assert!(of("romer_round_trip_seconds_count", FAR, "core").is_some_and(|count| count > 0.5), "{text}");
     assert_eq!(of("romer_probes_sent_total", FAR, "core"), Some(20.0), "{text}");
     for (target, measurement) in [(silent.as_str(), "edge"), (FAR, "later")] {
         assert_eq!(of("romer_target_up", target, measurement), Some(0.0), "{text}");
