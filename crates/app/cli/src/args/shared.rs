@@ -65,6 +65,11 @@ impl DocumentArgs {
         self.json.as_deref() == Some("-")
     }
 
+    /// Whether no text goes to standard output.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.quiet || self.json_to_stdout()
+    }
+
     /// Refuses what could not be written, before the work for it is done.
     ///
     /// # Errors
@@ -78,7 +83,7 @@ impl DocumentArgs {
     /// # Errors
     /// The file cannot be written ([`output::write_json`]).
     pub(crate) fn write(&self, text: &str, document: &impl Serialize) -> Result<(), Failure> {
-        if !self.quiet && !self.json_to_stdout() {
+        if !self.is_silent() {
             output::print(text);
         }
         output::write_json(self.json.as_deref(), document, self.force)
