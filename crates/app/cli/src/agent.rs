@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use romer_agent::{Agent, AgentEvent, Job, Report};
 use romer_host::service_manager::ServiceManager;
-use romer_measure::{MeasureOptions, MeasurementOutcome};
+use romer_measure::{MeasureOptions, MeasurementOutcome, Telemetry};
 use romer_record::Exit;
 use romer_store::Runs;
+use romer_telemetry::{AgentMetrics, ProbeMetrics, Registry, RunOutcome};
 use romer_traffic::Trace;
 use romer_units::counted;
 
 use self::file::{File, Scheduled};
 use crate::args::AgentArgs;
 use crate::failure::Failure;
+use crate::telemetry::Exporter;
 use crate::{command, measure, output, signals};
 
 /// How often the signals are looked at.
@@ -37,11 +39,30 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
     let ending = signals::ending()?;
     // Each stream takes descriptors; what the system does not give shows when they are used up.
     let _ = romer_host::descriptors::raise();
-    let jobs = file.measurements.into_iter().zip(traces).map(|(one, trace)| job(one, trace)).collect();
+    let exporter = Exporter::start(&arguments.exporter)?;
+    if let (Some(exporter), false) = (&exporter, arguments.quiet) {
+        output::eprint_line(exporter.text().trim_end());
+    }
+    let registry = exporter.as_ref().map(|exporter| &exporter.registry);
+    let metrics = registry.map(AgentMetrics::new);
+    if let Some(metrics) = &metrics {
+        file.measurements.iter().for_each(|one| metrics.add_measurement(&one.name));
+    }
+    let jobs = file.measurements.into_iter().zip(traces).map(|(one, trace)| {
+        let telemetry = registry.map(|registry| target_metrics(registry, &one));
+        job(one, trace, telemetry)
+    });
+    let jobs = jobs.collect();
     let tally = Arc::new(Mutex::new(Tally::default()));
     let (counts, quiet) = (Arc::clone(&tally), arguments.quiet);
     let report: Report<Failure> = Arc::new(move |name: &str, event: AgentEvent<Failure>| {
+        if let (Some(metrics), AgentEvent::Missed { starts }) = (&metrics, &event) {
+            metrics.add_missed(name, *starts);
+        }
         if let Some(exit) = report_event(name, event, quiet) {
+            if let Some(metrics) = &metrics {
+                metrics.add_run(name, run_outcome(exit));
+            }
             counts.lock().unwrap_or_else(PoisonError::into_inner).count(exit);
         }
     });
@@ -93,15 +114,24 @@ fn check(file: &File, one: &Scheduled) -> Result<Option<Trace>, Failure> {
     Ok(trace)
 }
 
+/// The metrics of the targets of a measurement, which exist from now on.
+fn target_metrics(registry: &Registry, one: &Scheduled) -> Telemetry {
+    let metrics = ProbeMetrics::of_measurement(registry, &one.name);
+    for target in &one.arguments.targets {
+        metrics.target(&target.text);
+    }
+    Telemetry { metrics: Arc::new(metrics), delays_at_end: true }
+}
+
 /// A measurement as the engine repeats it.
-fn job(one: Scheduled, trace: Option<Trace>) -> Job<Failure> {
+fn job(one: Scheduled, trace: Option<Trace>, telemetry: Option<Telemetry>) -> Job<Failure> {
     let Scheduled { name, every, offset, keep, folder, arguments, words, .. } = one;
     let options = move || -> Result<MeasureOptions, Failure> {
         let options = measure::options(&arguments, trace.clone())?;
         let traffic = options.streams.first().map(|stream| &stream.traffic);
         let drawn = traffic.filter(|traffic| traffic.is_random() && arguments.traffic.seed.is_none());
         let command = command::of(words.clone(), drawn.map(|traffic| traffic.seed));
-        Ok(MeasureOptions { command, ..options })
+        Ok(MeasureOptions { command, telemetry: telemetry.clone(), ..options })
     };
     Job { name, every, offset, keep, folder, options: Box::new(options) }
 }
@@ -131,6 +161,14 @@ impl Tally {
     }
 }
 
+const fn run_outcome(exit: Exit) -> RunOutcome {
+    match exit {
+        Exit::Success => RunOutcome::Passed,
+        Exit::LimitFailed => RunOutcome::LimitFailed,
+        _ => RunOutcome::Failed,
+    }
+}
+
 /// Prints what happened to a measurement. Gives the exit code of a run that has ended.
 fn report_event(name: &str, event: AgentEvent<Failure>, quiet: bool) -> Option<Exit> {
     let note = |text: String| {
@@ -140,7 +178,10 @@ fn report_event(name: &str, event: AgentEvent<Failure>, quiet: bool) -> Option<E
     };
     match event {
         AgentEvent::Missed { starts } => {
-            note(format!("{} missed: the previous run had not ended; runs do not overlap", counted(starts, "start")));
+            note(format!(
+                "{} missed: the previous run had not ended; runs do not overlap",
+                counted(starts, "start")
+            ));
         }
         AgentEvent::Removed { runs } => note(format!("{} removed", counted(runs, "expired run"))),
         AgentEvent::NotRemoved(error) => output::eprint_line(&format!("warning: {name}: {error}")),

@@ -148,7 +148,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
         ));
     };
     let output = &arguments.output;
-    if !output.quiet && !output.json_to_stdout() {
+    if !output.is_silent() {
         output::print_summary(&concatenation::text(&found, &output::style(output.color)));
     }
     output::write_json(output.json.as_deref(), &found, output.force)?;

@@ -119,7 +119,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     let made = past.as_ref().map_or(0, |(_, past)| past.trials());
     let perhaps = request::check_capture(&options, &forecast, made)?;
     if run.dry_run {
-        if !run.output.quiet && !run.output.json_to_stdout() {
+        if !run.output.is_silent() {
             output::print_summary(&text::dry_run(&options, &forecast, output::sheet(run.output.color)));
             for note in options.notes.iter().map(Text::text).chain(perhaps.clone()) {
                 output::print(&format!("{note}\n"));

@@ -102,7 +102,7 @@ fn rates(arguments: &CalibrateArgs, given: [&(PathBuf, u64); 2]) -> Result<Exit,
     let found = romer_calibrate::two_runs([at(0), at(1)]).map_err(|error| {
         Failure::with_exit(Exit::BadData, format!("no error can be computed (--rates): {error}"))
     })?;
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         output::print_summary(&romer_report::calibration::two_rates_text(
             &found,
             &output::style(arguments.output.color),
@@ -139,7 +139,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let options = ClockOptions { clock, duration, interval: CLOCK_INTERVAL };
     let stop = signals::interruption()?;
     let proof = romer_calibrate::prove_clock(&options, &stop)?;
-    let quiet = arguments.output.quiet || arguments.output.json.as_deref() == Some("-");
+    let quiet = arguments.output.is_silent();
     if !quiet {
         output::print_summary(&romer_report::calibration::clock_text(
             &proof,
@@ -163,7 +163,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     }
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;
-    if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
+    if !arguments.output.is_silent() {
         output::print_summary(&romer_report::calibration::text(
             &record,
             &output::style(arguments.output.color),

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
         compared.stamps = stamps(&arguments.a, arguments.stream_number, [sender, responder])?;
     }
     compared.limits = Limit::judge_differences(&arguments.limit, a.measurement(), b.measurement());
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         output::print_summary(&comparison::text(
             &compared,
             arguments.explain,

@@ -78,7 +78,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
         let late = late_directions(&measured.comparison, emulation);
         measured.comparison.warnings.extend(late);
     }
-    let is_silent = arguments.output.quiet || arguments.output.json_to_stdout();
+    let is_silent = arguments.output.is_silent();
     if !is_silent {
         output::print_summary(&comparison_text(arguments, &measured, emulation.as_ref()));
     }
@@ -256,7 +256,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
 
 fn conclude(outcome: &MeasurementOutcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         let color = arguments.output.color;
         output::print_summary(&report::summary(&measurements, color, Some(&outcome.folder), false));
     }

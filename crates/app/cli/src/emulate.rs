@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         allow_default_route: arguments.allow_default_route,
         data_plane: arguments.data_plane.into(),
     };
-    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
+    let exporter = Exporter::start(&arguments.exporter)?;
     let kept = run_folder::RunFolder::make(
         arguments.samples.out.as_deref(),
         arguments.output.force,

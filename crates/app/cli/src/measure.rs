@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         // What cannot be is told now, and not when the time has come.
         options(arguments, trace.clone())?;
     }
-    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
+    let exporter = Exporter::start(&arguments.exporter)?;
     let telemetry = exporter.as_ref().map(|exporter| target_metrics(exporter, arguments));
     let interrupted = signals::interruption()?;
     if let Some(test) = &arguments.turns.after {

@@ -89,7 +89,7 @@ pub(crate) fn compare(
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let opened = open(scenario)?;
     let found = compare(&opened.scenario.config, streams, arguments.allowance, true);
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
     output::write_json(arguments.output.json.as_deref(), &found, arguments.output.force)?;
@@ -282,7 +282,7 @@ fn write(arguments: &ModelArgs, file: &Path, input: &ModelInput) -> Result<Exit,
             .ok_or_else(|| Failure::usage(format!("the file name is not valid UTF-8 ({shown})")))?;
         output::write_document(path, text, force)?;
     }
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         let mut text = format!("Wrote {shown}.\n");
         for warning in &model.warnings {
             text.push_str(&format!("Note: {}\n", escape::terminal(&warning.text())));

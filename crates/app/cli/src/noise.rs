@@ -11,7 +11,7 @@ use romer_report::count;
 use romer_traffic::{IpVersion, Noise, NoiseError, NoiseRequest};
 use romer_units::{Duration, Layer, Rate, counted};
 
-use crate::args::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
+use crate::args::{NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::measure::{family, random_seed};
 use crate::{after, confinement, output, signals, traffic};
@@ -35,7 +35,7 @@ fn sink(arguments: &SinkArgs) -> Result<Exit, Failure> {
     let started = rfc3339(SystemTime::now());
     let received = sink.count(arguments.duration, &|| ending.has_come())?;
     let document = received_document(&received, sink.port(), started, arguments.layer);
-    conclude(&arguments.output, &document, &received_text(&document))?;
+    arguments.output.write(&received_text(&document), &document)?;
     Ok(ending.exit())
 }
 
@@ -83,7 +83,7 @@ fn source(arguments: &SourceArgs) -> Result<Exit, Failure> {
         started,
         ..sent_document(&options, &sent)
     };
-    conclude(&arguments.output, &document, &sent_text(&document))?;
+    arguments.output.write(&sent_text(&document), &document)?;
     if sent.packets == 0 && sent.refused > 0 {
         return Err(Failure::environment(format!(
             "no packet was sent ({target}): this host refused all {}; check its route to the target (ip route get) and its packet \
@@ -101,13 +101,6 @@ fn invalid(error: &NoiseError) -> Failure {
         NoiseError::NoSizes => Failure::with_exit(Exit::BadData, text),
         NoiseError::NoMix { .. } | NoiseError::NoOctets { .. } => Failure::usage(text),
     }
-}
-
-fn conclude(counts: &CountsArgs, document: &impl serde::Serialize, text: &str) -> Result<(), Failure> {
-    if !counts.is_silent() {
-        output::print(text);
-    }
-    output::write_json(counts.json.as_deref(), document, counts.force)
 }
 
 /// A mean over a time; `None` where there was none.

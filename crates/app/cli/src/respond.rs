@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     let mut manager = ServiceManager::from_environment();
     let (ending, reload) = signals::serving(&manager)?;
     let asked = signals::asking()?;
-    let exporter = Exporter::start(arguments.metrics, arguments.otlp.as_ref())?;
+    let exporter = Exporter::start(&arguments.exporter)?;
     let metrics = exporter.as_ref().map(|exporter| ResponderMetrics::new(&exporter.registry));
     let options = RespondOptions {
         listen: arguments.listen.clone(),

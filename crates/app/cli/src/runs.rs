@@ -10,11 +10,11 @@ use romer_record::document::ProbeDirection;
 use romer_record::run_list::{RUN_LIST, RunFigures, RunKind, RunList, RunListEntry};
 use romer_report::{escape, maybe_time, percent};
 use romer_server::{delete_run, list_runs};
-use romer_store::{Runs, untrusted};
+use romer_store::{Candidate, Retention, Runs, untrusted};
 use romer_units::counted;
 
 use crate::args::{
-    Command, FolderArgs, Invocation, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs,
+    Command, DocumentArgs, FolderArgs, Invocation, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 use crate::failure::Failure;
 use crate::output::{self, Color};
@@ -27,7 +27,7 @@ const MAX_DOCUMENT_OCTETS: u64 = 64 << 20;
 pub(crate) fn run(arguments: &RunsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         RunsCommand::List(arguments) => {
-            check(&arguments.output)?;
+            arguments.output.check()?;
             let runs = runs(&arguments.folder)?;
             let all = listed(&runs)?;
             let text = if all.is_empty() { "no run\n".into() } else { table(&all) };
@@ -51,23 +51,11 @@ fn listed(runs: &Runs) -> Result<Vec<RunListEntry>, Failure> {
     list_runs(runs).map_err(Failure::environment)
 }
 
-fn check(output: &ListOutputArgs) -> Result<(), Failure> {
-    output::check_json(output.json.as_deref(), output.quiet, output.force)
-}
-
 /// Writes the list, and prints its `text` unless the list goes to standard output.
-fn write(
-    runs: &Runs,
-    listed: Vec<RunListEntry>,
-    text: &str,
-    output: &ListOutputArgs,
-) -> Result<Exit, Failure> {
-    if !output.quiet && output.json.as_deref() != Some("-") {
-        output::print(text);
-    }
+fn write(runs: &Runs, listed: Vec<RunListEntry>, text: &str, output: &DocumentArgs) -> Result<Exit, Failure> {
     let folder = runs.root().display().to_string();
     let document = RunList { schema: RUN_LIST.into(), folder, runs: listed };
-    output::write_json(output.json.as_deref(), &document, output.force)?;
+    output.write(text, &document)?;
     Ok(Exit::Success)
 }
 
@@ -157,9 +145,9 @@ fn delete(runs: &Runs, name: &str) -> Result<(), Failure> {
 }
 
 fn prune(arguments: &PruneArgs) -> Result<Exit, Failure> {
-    check(&arguments.output)?;
+    arguments.output.check()?;
     let runs = runs(&arguments.folder)?;
-    let mut excess = excess(listed(&runs)?, &Kept::new(arguments), SystemTime::now());
+    let mut excess = retention(arguments).excess(listed(&runs)?, candidate, SystemTime::now());
     let mut failure = None;
     if !arguments.dry_run {
         excess.retain(|entry| match delete(&runs, &entry.name) {
@@ -178,44 +166,23 @@ fn prune(arguments: &PruneArgs) -> Result<Exit, Failure> {
     failure.map_or(Ok(Exit::Success), Err)
 }
 
-/// What is to be kept.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    age: Option<std::time::Duration>,
-    number: Option<u64>,
-    octets: Option<u64>,
-}
-
-impl Kept {
-    fn new(arguments: &PruneArgs) -> Self {
-        let age = arguments.keep.and_then(|keep| u64::try_from(keep.as_nanos()).ok());
-        Self {
-            age: age.map(std::time::Duration::from_nanos),
-            number: arguments.keep_number,
-            octets: arguments.keep_size,
-        }
+/// What the arguments keep.
+fn retention(arguments: &PruneArgs) -> Retention {
+    let age = arguments.keep.and_then(|keep| u64::try_from(keep.as_nanos()).ok());
+    Retention {
+        age: age.map(std::time::Duration::from_nanos),
+        number: arguments.keep_number,
+        octets: arguments.keep_size,
     }
 }
 
-/// The runs, of `all` from the newest on, that exceed a limit. Those that are being written, or cannot be read, count but are not among
-/// them.
-fn excess(all: Vec<RunListEntry>, kept: &Kept, now: SystemTime) -> Vec<RunListEntry> {
-    let oldest = kept.age.and_then(|age| now.checked_sub(age));
-    let (mut number, mut octets) = (0_u64, 0_u64);
-    let mut excess = Vec::new();
-    for entry in all {
-        number += 1;
-        octets = octets.saturating_add(freed(&entry));
-        let began = humantime::parse_rfc3339(&entry.created).ok();
-        let is_old = oldest.zip(began).is_some_and(|(oldest, began)| began < oldest);
-        let is_beyond = is_old
-            || kept.number.is_some_and(|most| number > most)
-            || kept.octets.is_some_and(|most| octets > most);
-        if is_beyond && entry.state != "running" && entry.error.is_none() {
-            excess.push(entry);
-        }
+/// A run as the limits apply to it. One that is being written, or cannot be read, counts but is not deleted.
+fn candidate(entry: &RunListEntry) -> Candidate {
+    Candidate {
+        began: humantime::parse_rfc3339(&entry.created).ok(),
+        octets: freed(entry),
+        is_removable: entry.state != "running" && entry.error.is_none(),
     }
-    excess
 }
 
 /// What the deletion of a run frees.
@@ -346,24 +313,16 @@ mod tests {
     fn entry(day: u32, size_octets: u64, state: &str) -> RunListEntry {
         RunListEntry {
             name: format!("202611{day:02}T000000Z-h"),
-            kind: RunKind::Measurement,
             created: format!("2026-11-{day:02}T00:00:00Z"),
             state: state.into(),
             size_octets,
             targets: vec!["h".into()],
-            traffic: None,
             direction: Some(ProbeDirection::RoundTrip),
-            comment: None,
-            error: None,
-            figures: Vec::new(),
-            limits: 0,
-            failed_limits: Vec::new(),
-            verdict: None,
-            link_target: None,
+            ..RunListEntry::default()
         }
     }
 
-    fn deleted(kept: Kept) -> Vec<String> {
+    fn deleted(kept: Retention) -> Vec<String> {
         let damaged = RunListEntry { error: Some("damaged".into()), ..entry(2, 10, "damaged") };
         let linked =
             RunListEntry { link_target: Some("/elsewhere".into()), ..entry(15, 1 << 40, "complete") };
@@ -376,19 +335,19 @@ mod tests {
             damaged,
         ];
         let now = humantime::parse_rfc3339("2026-11-30T00:00:00Z").unwrap();
-        excess(all, &kept, now).into_iter().map(|entry| entry.name[6..8].to_owned()).collect()
+        kept.excess(all, candidate, now).into_iter().map(|entry| entry.name[6..8].to_owned()).collect()
     }
 
     /// Runs are deleted by age, number or size, from the oldest on; a running or a damaged one is not, and a linked one has no size.
     #[test]
     fn excess_runs_are_deleted() {
-        let none = Kept { age: None, number: None, octets: None };
+        let none = Retention::default();
         let days = |days: u64| Some(Duration::from_secs(days * 86_400));
-        assert_eq!(deleted(Kept { age: days(18), ..none }), ["10", "03"]);
-        assert_eq!(deleted(Kept { number: Some(1), ..none }), ["15", "10", "03"]);
-        assert_eq!(deleted(Kept { number: Some(6), ..none }), [""; 0]);
-        assert_eq!(deleted(Kept { octets: Some(20), ..none }), ["03"]);
-        assert_eq!(deleted(Kept { octets: Some(0), age: days(18), ..none }), ["20", "15", "10", "03"]);
+        assert_eq!(deleted(Retention { age: days(18), ..none }), ["10", "03"]);
+        assert_eq!(deleted(Retention { number: Some(1), ..none }), ["15", "10", "03"]);
+        assert_eq!(deleted(Retention { number: Some(6), ..none }), [""; 0]);
+        assert_eq!(deleted(Retention { octets: Some(20), ..none }), ["03"]);
+        assert_eq!(deleted(Retention { octets: Some(0), age: days(18), ..none }), ["20", "15", "10", "03"]);
     }
 
     /// A line for each direction; of a round trip only itself.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use romer_telemetry::{MetricsServer, OtlpPush, OtlpUrl, Registry};
 
+use crate::args::ExporterArgs;
 use crate::failure::Failure;
 
 /// Metrics, and who gets them.
@@ -16,11 +17,12 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Serves metrics at `listen`, and pushes them to `otlp`; `None` where neither is given.
+    /// Serves metrics and pushes them as the arguments say; `None` where they say neither.
     ///
     /// # Errors
     /// A failure of the environment where the address cannot be bound, or the name not be resolved.
-    pub(crate) fn start(listen: Option<SocketAddr>, otlp: Option<&OtlpUrl>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn start(arguments: &ExporterArgs) -> Result<Option<Self>, Failure> {
+        let (listen, otlp) = (arguments.metrics, arguments.otlp.as_ref());
         if listen.is_none() && otlp.is_none() {
             return Ok(None);
         }

@@ -23,7 +23,7 @@ use romer_record::document::Measurement;
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_record::run_list::{RunKind, RunListEntry};
 use romer_report::comparison::{self, Figure, Subject};
-use romer_store::{MANIFEST_FILE, MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
+use romer_store::{MANIFEST_FILE, Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -107,19 +107,10 @@ fn unread(folder: &Path, kind: RunKind) -> RunListEntry {
     RunListEntry {
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         kind,
-        created: String::new(),
         state: "damaged".into(),
         size_octets: size(folder, FOLDER_DEPTH),
-        targets: Vec::new(),
-        traffic: None,
-        direction: None,
-        comment: None,
-        error: None,
-        figures: Vec::new(),
-        limits: 0,
-        failed_limits: Vec::new(),
-        verdict: None,
         link_target: link_target(folder),
+        ..RunListEntry::default()
     }
 }
 
@@ -282,18 +273,6 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     Ok(romer_analyze::page(&read(runs, name)?.streams))
 }
 
-/// The files of a measurement, its manifest last.
-const MEASUREMENT_FILES: [&str; 7] = [
-    "report.html",
-    MEASUREMENT_FILE,
-    // Of earlier versions.
-    "measurement.json",
-    "packets.parquet",
-    "packets.log",
-    stored_runs::EMULATED_FILE,
-    MANIFEST_FILE,
-];
-
 /// Takes a run away.
 pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     let any = path(runs, name)?;
@@ -308,11 +287,7 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
         let detail = "the run is part of a closed loop; delete the loop";
         return Err(Problem::unprocessable("loop", detail));
     }
-    let folder = measurement_folder(runs, name)?;
-    if Run::open(&folder).is_ok_and(|run| run.state() == State::Running) {
-        return Err(Problem::conflict("running", "the run is being measured; stop it first"));
-    }
-    remove(&folder, &MEASUREMENT_FILES)
+    Run::remove(&measurement_folder(runs, name)?).map_err(not_removed)
 }
 
 fn failed(folder: &Path, error: &std::io::Error) -> Problem {
@@ -323,19 +298,18 @@ fn failed(folder: &Path, error: &std::io::Error) -> Problem {
     )
 }
 
+/// Why a run was not removed.
+fn not_removed(error: StoreError) -> Problem {
+    match error {
+        StoreError::InUse { .. } => Problem::conflict("running", "the run is being measured; stop it first"),
+        StoreError::Io { path, source, .. } => failed(&path, &source),
+        other => other.into(),
+    }
+}
+
 /// Only what romer keeps there; a folder with more in it stays, with that.
 fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
-    let failed = |error: std::io::Error| failed(folder, &error);
-    for file in files {
-        match std::fs::remove_file(folder.join(file)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-    }
-    match std::fs::remove_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
-        removed => removed.map_err(failed),
-    }
+    romer_store::remove_files(folder, files).map_err(not_removed)
 }
 
 /// Removes the folder of a loop that has no run and no document. Gives whether it did.

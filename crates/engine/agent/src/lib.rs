@@ -4,7 +4,6 @@
 //! job are measured side by side in one run. Runs of one job do not overlap: starts that pass during a run are missed, and reported.
 //!
 //! - `schedule`: the start times of a job.
-//! - `retention`: which runs are expired, and their removal.
 //!
 //! The options of this job fail, so that it sends nothing: the agent reports the error, and goes on with the next start.
 //!
@@ -38,7 +37,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod retention;
 mod schedule;
 
 use std::path::PathBuf;
@@ -50,9 +48,9 @@ use std::time::{Duration as StdDuration, SystemTime};
 use romer_endpoint::EndpointError;
 use romer_host::HostError;
 use romer_measure::{MeasureOptions, MeasurementOutcome};
+use romer_store::{Runs, StoreError};
 use romer_units::Duration;
 
-pub use retention::{RetentionError, remove_expired};
 pub use schedule::{Start, Starts};
 
 /// How often a waiting job looks at the clock, and whether it is to end.
@@ -94,7 +92,7 @@ pub enum AgentEvent<E> {
         runs: u64,
     },
     /// An expired run could not be removed.
-    NotRemoved(RetentionError),
+    NotRemoved(StoreError),
 }
 
 /// What happens is reported here: with the name of the job, from its thread.
@@ -191,7 +189,7 @@ fn repeat<E: From<EndpointError>>(
 /// Removes the expired runs of a job.
 fn remove<E>(job: &Job<E>, report: &(dyn Fn(&str, AgentEvent<E>) + Send + Sync)) {
     let Some(keep) = job.keep else { return };
-    match remove_expired(&job.folder, keep.to_std(), SystemTime::now()) {
+    match Runs::at(job.folder.clone()).remove_expired(keep.to_std(), SystemTime::now()) {
         Ok(0) => {}
         Ok(runs) => report(&job.name, AgentEvent::Removed { runs }),
         Err(error) => report(&job.name, AgentEvent::NotRemoved(error)),

@@ -86,27 +86,29 @@ pub(super) fn prepare(
     let pattern = options.count_damage.then(|| Pattern::new(u32::from_be_bytes(circumstances::random())));
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
     let mut key = options.key.clone();
-    if conversation.is_none() {
-        if options.authenticate {
+    match &conversation {
+        Some(conversation) => {
+            manifest.responder_log = true;
+            if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
+                notes.push(Notice::ResponderWithoutNicStamps);
+            }
+            manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
+            manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
+            if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
+                manifest.clock_relation = ClockRelation::Shared;
+            }
+        }
+        None if options.authenticate => {
             return Err(EndpointError::Unreachable {
                 address: with_zone(address),
                 why: "no romer responder answers there, and --authenticate needs its control channel".into(),
                 mend: "start `romer respond` there, or measure without --authenticate",
             });
         }
-        relate_clocks(options, &mut manifest, address)?;
+        None => {}
     }
+    relate_clocks(options, &mut manifest, address)?;
     if let Some(conversation) = &mut conversation {
-        manifest.responder_log = true;
-        if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
-            notes.push(Notice::ResponderWithoutNicStamps);
-        }
-        manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
-        manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
-        if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
-            manifest.clock_relation = ClockRelation::Shared;
-        }
-        relate_clocks(options, &mut manifest, address)?;
         let ttl = options.ttl.unwrap_or(TTL);
         let far_stream =
             ReverseStreamRequest::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::durable;
 use crate::error::StoreError;
+use crate::removal::remove_files;
 use crate::run::{FolderKind, Location, read_json};
 use crate::untrusted;
 
@@ -123,19 +124,7 @@ impl BenchmarkRun {
             Ok(log) => Some(locked(log, folder)?),
             Err(_) => None,
         };
-        for file in BENCHMARK_KIND.files {
-            let path = folder.join(file);
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(StoreError::io("remove the file", &path)(error));
-                }
-                _ => {}
-            }
-        }
-        match std::fs::remove_dir(folder) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            removed => removed.map_err(StoreError::io("remove the folder", folder)),
-        }
+        remove_files(folder, BENCHMARK_KIND.files)
     }
 
     /// The document of the benchmark in `folder`; `None` where it has not come so far.

@@ -213,6 +213,9 @@ fn advice(operation: &str, error: &io::Error) -> &'static str {
             _ => "check the path, and the disk (dmesg)",
         };
     }
+    if operation.starts_with("remove") {
+        return "check the rights of the folder";
+    }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or name a folder on another disk with --out"

@@ -6,6 +6,8 @@
 //! `measurement.json.gz` is put beside it, and `report.html` if it is requested. Only when all that is safe on the disk is
 //! the log removed ([`NewRun::finish`]).
 //!
+//! [`Retention`] decides which runs expire. [`Run::remove`] and [`Runs::remove_expired`] remove only what romer has written.
+//!
 //! A benchmark's folder ([`BenchmarkRun`]) holds its plan and a log of its trials, each kept as it ends, and at the end
 //! its document and page.
 //!
@@ -26,6 +28,7 @@ mod log_thread;
 pub mod memory;
 mod parquet_rows;
 mod reader;
+mod removal;
 mod run;
 mod runs;
 pub mod untrusted;
@@ -41,9 +44,10 @@ pub use parquet_rows::{
     write_rows,
 };
 pub use reader::{LogFrame, LogReader, Recovered, recover};
+pub use removal::{Candidate, Retention, remove_files};
 pub use run::{
-    Finished, Location, MANIFEST_FILE, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of,
-    measurement_text,
+    EMULATED_FILE, Finished, Location, MANIFEST_FILE, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State,
+    document_of, measurement_text,
 };
 pub use runs::{Listed, Runs};
 pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

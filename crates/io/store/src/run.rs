@@ -31,9 +31,18 @@ pub const MEASUREMENT_FILE: &str = "measurement.json.gz";
 /// The same as earlier versions wrote it, and as a user may have unpacked it.
 const PLAIN_MEASUREMENT_FILE: &str = "measurement.json";
 const REPORT_FILE: &str = "report.html";
+/// The emulation that a measurement passed through, if it is stored with the run.
+pub const EMULATED_FILE: &str = "emulated.json";
 /// Everything that a run's folder may hold by our hand, the manifest last: what has it is a run.
-const FILES: [&str; 6] =
-    [REPORT_FILE, MEASUREMENT_FILE, PLAIN_MEASUREMENT_FILE, ROWS_FILE, LOG_FILE, MANIFEST_FILE];
+pub(crate) const FILES: [&str; 7] = [
+    REPORT_FILE,
+    MEASUREMENT_FILE,
+    PLAIN_MEASUREMENT_FILE,
+    ROWS_FILE,
+    LOG_FILE,
+    EMULATED_FILE,
+    MANIFEST_FILE,
+];
 /// Runs of one name that may begin in one second.
 const MOST_NAMESAKES: u32 = 1_000;
 

@@ -5,7 +5,8 @@
 //!
 //! - [`Registry`] holds the metrics of a program; [`Family`] is one metric with its labels.
 //! - [`Counter`], [`Gauge`] and [`Histogram`] are the cells that change. Memory is bounded whatever is counted.
-//! - [`ProbeMetrics`], [`ResponderMetrics`] and [`EmulatorMetrics`] are the metrics of romer: their names, labels and help.
+//! - [`ProbeMetrics`], [`AgentMetrics`], [`ResponderMetrics`] and [`EmulatorMetrics`] are the metrics of romer: their names, labels
+//!   and help.
 //! - [`Format`] is a representation: Prometheus text, OpenMetrics text, or Prometheus protobuf with native histograms.
 //! - [`MetricsServer`] serves them at `/metrics`, to `GET` and `HEAD` only, with a limit of connections, octets and time.
 //! - [`OtlpPush`] pushes them to an OpenTelemetry collector.
@@ -21,6 +22,7 @@
 //! # Ok::<(), std::string::FromUtf8Error>(())
 //! ```
 
+mod agent;
 mod emulator;
 mod format;
 mod histogram;
@@ -32,6 +34,7 @@ mod responder;
 mod server;
 mod text;
 
+pub use agent::{AgentMetrics, RunOutcome};
 pub use emulator::{EmulatorMetrics, PacketFate, PortMetrics};
 pub use format::Format;
 pub use histogram::{Histogram, HistogramValues, SCHEMA};

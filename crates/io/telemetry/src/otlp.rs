@@ -208,7 +208,7 @@ fn metric(entry: &Entry, [started, now]: [u64; 2]) -> Message {
     let mut data = Message::default();
     let mut add = |labels_field: u64, values: &[String], write: &dyn Fn(&mut Message)| {
         let mut point = Message::default();
-        for (name, value) in entry.labels.iter().zip(values) {
+        for (name, value) in entry.labels(values) {
             attribute(&mut point, labels_field, name, value);
         }
         point.fixed(2, started);

@@ -85,7 +85,7 @@ fn family(entry: &Entry) -> Message {
     family.unsigned(3, kind);
     let mut add = |values: &[String], field: u64, value: &Message| {
         let mut metric = Message::default();
-        for (name, value) in entry.labels.iter().zip(values) {
+        for (name, value) in entry.labels(values) {
             let mut label = Message::default();
             label.octets(1, name.as_bytes());
             label.octets(2, value.as_bytes());

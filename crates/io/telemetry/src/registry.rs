@@ -77,9 +77,9 @@ impl<T: Default, const N: usize> Family<T, N> {
         Arc::clone(lock(&self.0).entry(key).or_default())
     }
 
-    /// Removes the time series with this value of the first label. Handles to them count on, but no scrape shows it.
-    pub fn remove(&self, first: &str) {
-        lock(&self.0).retain(|key, _| key.first().is_none_or(|value| value != first));
+    /// Removes the time series with these values of the first labels. Handles to them count on, but no scrape shows it.
+    pub fn remove(&self, first: &[&str]) {
+        lock(&self.0).retain(|key, _| key.iter().zip(first).any(|(value, removed)| value != removed));
     }
 }
 
@@ -99,6 +99,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// The names of the labels and their `values`, without empty ones: Prometheus does not distinguish an empty label from none.
+    pub(crate) fn labels<'v>(&self, values: &'v [String]) -> impl Iterator<Item = (&'static str, &'v str)> {
+        let named = self.labels.iter().copied().zip(values.iter().map(String::as_str));
+        named.filter(|(_, value)| !value.is_empty())
+    }
+
     /// Calls `each` with the values of the labels and the cell of each time series.
     pub(crate) fn each<T>(series: &Mutex<Series<T>>, mut each: impl FnMut(&[String], &T)) {
         // The cells outlive the lock, so that who adds a time series waits for no formatting.

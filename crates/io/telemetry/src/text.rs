@@ -64,7 +64,7 @@ fn buckets(text: &mut String, entry: &Entry, values: &[String], histogram: &Hist
 
 /// The labels, with commas between them.
 fn pairs(entry: &Entry, values: &[String]) -> String {
-    let named = entry.labels.iter().zip(values);
+    let named = entry.labels(values);
     let pairs: Vec<_> = named.map(|(name, value)| format!("{name}=\"{}\"", escape(value, true))).collect();
     pairs.join(",")
 }
@@ -114,6 +114,25 @@ mod tests {
             assert!(text.lines().any(|one| one == line), "{line}\n{text}");
         }
         assert!(!text.contains("unknown"), "an unknown value is not a sample: {text}");
+    }
+
+    /// A label with an empty value is in no format.
+    #[test]
+    fn empty_labels_are_omitted() {
+        let registry = Registry::new();
+        let spec = Spec { name: "romer_test", help: "Test.", labels: ["target", "measurement"] };
+        for measurement in ["", "core"] {
+            registry.counter(spec).with(["far", measurement]).add(1);
+        }
+        let text = String::from_utf8(registry.encode(Format::Text)).unwrap();
+        for line in
+            ["romer_test_total{target=\"far\"} 1", "romer_test_total{target=\"far\",measurement=\"core\"} 1"]
+        {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        let protobuf = registry.encode(Format::Protobuf);
+        let names = protobuf.windows(11).filter(|octets| octets == b"measurement").count();
+        assert_eq!(names, 1, "{}", protobuf.escape_ascii());
     }
 
     /// OpenMetrics names counters without their suffix, states units, and marks its end.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use romer_telemetry::{
-    EmulatorMetrics, Format, MetricsServer, PacketFate, PacketOutcome, ProbeMetrics, Reference, Registry,
-    ResponderMetrics, SessionOutcome, Way,
+    AgentMetrics, EmulatorMetrics, Format, MetricsServer, PacketFate, PacketOutcome, ProbeMetrics, Reference,
+    Registry, ResponderMetrics, RunOutcome, SessionOutcome, Way,
 };
 use serde_json::Value;
 
@@ -168,6 +168,7 @@ fn number(result: &[Value]) -> f64 {
 /// Everything that romer counts, with something wrong of each kind that an alert is for.
 struct Troubled {
     probes: ProbeMetrics,
+    agent: AgentMetrics,
     responder: ResponderMetrics,
     emulator: EmulatorMetrics,
 }
@@ -176,6 +177,7 @@ impl Troubled {
     fn new(registry: &Registry) -> Self {
         Self {
             probes: ProbeMetrics::new(registry),
+            agent: AgentMetrics::new(registry),
             responder: ResponderMetrics::new(registry),
             emulator: EmulatorMetrics::new(registry),
         }
@@ -197,6 +199,10 @@ impl Troubled {
                 target.observe_variation(Way::RoundTrip, 10_000_000);
             }
         }
+        for outcome in [RunOutcome::LimitFailed, RunOutcome::Failed] {
+            self.agent.add_run("core", outcome);
+        }
+        self.agent.add_missed("core", 1);
         let total = step * 1_000;
         self.responder.set_packets(PacketOutcome::Reflected, "user-space", total);
         self.responder.set_packets(PacketOutcome::Refused, "rate-limited", total);

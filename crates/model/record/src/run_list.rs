@@ -21,10 +21,11 @@ pub struct RunList {
 }
 
 /// Kind of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// Measurement.
+    #[default]
     Measurement,
     /// Benchmark.
     Benchmark,
@@ -35,7 +36,7 @@ pub enum RunKind {
 }
 
 /// A run in the list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunListEntry {
     /// Name of the run and its folder.
     pub name: String,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::OUTPUT;
+use super::shared::{ExporterArgs, OUTPUT};
 use crate::values;
 
 /// Arguments of `romer agent`.
@@ -16,7 +16,8 @@ use crate::values;
         out/NAME, and removed at the age that keep states. A run that fails or misses a limit is reported on standard error; the \
         next one starts as planned.\n\n\
         The exit code is 0 after SIGTERM; with --times, that of the first run that failed.",
-    after_help = "Examples:\n  romer agent --check\n  romer agent --config agent.toml --times 3"
+    after_help = "Examples:\n  romer agent --check\n  romer agent --config agent.toml --times 3\n  \
+        romer agent --metrics 9862"
 )]
 pub(crate) struct AgentArgs {
     /// File with the measurements
@@ -28,6 +29,8 @@ pub(crate) struct AgentArgs {
     /// Number of runs of each measurement [default: until interrupted]
     #[arg(long, value_name = "N", value_parser = values::times, allow_hyphen_values = true, conflicts_with = "check")]
     pub(crate) times: Option<u64>,
+    #[command(flatten)]
+    pub(crate) exporter: ExporterArgs,
     /// Report failed runs only
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

@@ -6,13 +6,12 @@ use std::str::FromStr;
 use clap::Args;
 use romer_endpoint::names::Target;
 use romer_port::{PortError, PortName};
-use romer_telemetry::OtlpUrl;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Rate};
 
 use super::console::{SERVING, ServingArgs};
 use super::measure::DirectionOption;
-use super::shared::{ADVANCED, OUTPUT, OutputArgs};
+use super::shared::{ADVANCED, ExporterArgs, OUTPUT, OutputArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -61,16 +60,8 @@ pub(crate) struct EmulateArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["offline", "quiet"])]
     pub(crate) tui: bool,
-    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
-    ///
-    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true, conflicts_with = "offline")]
-    pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
-    ///
-    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>, conflicts_with = "offline")]
-    pub(crate) otlp: Option<OtlpUrl>,
+    #[command(flatten)]
+    pub(crate) exporter: ExporterArgs,
     /// Serve the API and the console of the emulation [default port: 8870]
     ///
     /// They show and change the emulation while it runs.
@@ -196,7 +187,7 @@ pub(crate) struct OfflineArgs {
     pub(crate) print_scenario: bool,
     /// Run in virtual time, from --arrivals to --departures
     #[arg(long, requires = "arrivals",
-        conflicts_with_all = ["ports", "data_plane", "duration", "allow_default_route"])]
+        conflicts_with_all = ["ports", "data_plane", "duration", "allow_default_route", "metrics", "otlp"])]
     pub(crate) offline: bool,
     /// Scenario file (TOML)
     #[arg(long, help_heading = SCENARIO, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "jitter", "loss", "duplicate", "reorder", "rate", "queue"])]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use romer_fleet::{Day, Token};
 
-use super::shared::OUTPUT;
-use crate::formats::Format;
+use super::shared::DocumentArgs;
 use crate::values;
 
 /// Arguments of `romer fleet`.
@@ -47,15 +46,8 @@ pub(crate) struct PlanOutputArgs {
     /// Day for which the pairs of large groups are chosen, such as 2026-11-30 [default: today, UTC]
     #[arg(long, value_name = "DATE", value_parser = values::parsed::<Day>)]
     pub(crate) day: Option<Day>,
-    /// Write the result as JSON; - is standard output
-    #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
-    pub(crate) json: Option<String>,
-    /// Overwrite existing files
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
-    pub(crate) force: bool,
-    /// Print no text
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) document: DocumentArgs,
 }
 
 /// Arguments of `romer fleet plan check`.

@@ -1,6 +1,6 @@
 //! Arguments of `romer measure`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,13 +8,13 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::names::Target;
 use romer_measure::ShaperChoice;
 use romer_record::service::Service;
-use romer_telemetry::OtlpUrl;
 use romer_traffic::{DepartureJitter, TokenBucket, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
 use super::shared::{
-    CLOCK, ChannelArgs, KeepArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, ThreadArgs, VoiceArgs,
+    CLOCK, ChannelArgs, ExporterArgs, KeepArgs, OUTPUT, OutputArgs, SkewArgs, StampPlace, ThreadArgs,
+    VoiceArgs,
 };
 use super::start::{self, Start};
 use crate::values;
@@ -200,16 +200,8 @@ pub(crate) struct MeasureArgs {
     /// Full-screen display while running; q quits, p pauses
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json_lines", "quiet"])]
     pub(crate) tui: bool,
-    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
-    ///
-    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
-    pub(crate) metrics: Option<SocketAddr>,
-    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
-    ///
-    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
-    pub(crate) otlp: Option<OtlpUrl>,
+    #[command(flatten)]
+    pub(crate) exporter: ExporterArgs,
     /// Write one JSON object per line to standard output while running
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json_lines: bool,

@@ -55,15 +55,15 @@ pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{ChecksumCoverage, DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
-pub(crate) use noise::{CountsArgs, NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
+pub(crate) use noise::{NoiseArgs, NoiseCommand, SinkArgs, SourceArgs};
 pub(crate) use pair::PairArgs;
 pub(crate) use parse::{Invocation, read};
 pub(crate) use qtcp::{QtcpArgs, ServiceArg};
 pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use rsvp::{RsvpArgs, RsvpCommand, RsvpReceiveArgs, RsvpSendArgs, RsvpSessionArgs, ServiceOption};
-pub(crate) use runs::{FolderArgs, ListOutputArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
-pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
+pub(crate) use runs::{FolderArgs, PruneArgs, RemoveArgs, RunsArgs, RunsCommand, ShowArgs};
+pub(crate) use shared::{DocumentArgs, ExporterArgs, OutputArgs, StampPlace, check_calibration};
 pub(crate) use start::Start;
 
 /// Measure network paths, emulate networks and benchmark forwarding devices.

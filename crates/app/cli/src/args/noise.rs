@@ -7,10 +7,8 @@ use romer_traffic::TrafficModel;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Layer, Rate};
 
-use super::shared::OUTPUT;
-use crate::failure::Failure;
-use crate::formats::Format;
-use crate::{output, values};
+use super::shared::DocumentArgs;
+use crate::values;
 
 /// Arguments of `romer noise`.
 #[derive(Debug, Args)]
@@ -50,7 +48,7 @@ pub(crate) struct SinkArgs {
     #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     #[command(flatten)]
-    pub(crate) output: CountsArgs,
+    pub(crate) output: DocumentArgs,
 }
 
 /// Arguments of `romer noise source`.
@@ -98,34 +96,5 @@ pub(crate) struct SourceArgs {
     #[arg(short = '6', long = "ipv6")]
     pub(crate) ipv6: bool,
     #[command(flatten)]
-    pub(crate) output: CountsArgs,
-}
-
-/// Where the counts of a source or sink go.
-#[derive(Debug, Args)]
-pub(crate) struct CountsArgs {
-    /// Write the counts as JSON; - is standard output
-    #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
-    pub(crate) json: Option<String>,
-    /// Overwrite the file of --json
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) force: bool,
-    /// Print no text
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
-}
-
-impl CountsArgs {
-    /// Whether no text goes to standard output.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.quiet || self.json.as_deref() == Some("-")
-    }
-
-    /// Refuses what could not be written, before anything is sent or received.
-    ///
-    /// # Errors
-    /// A standard output that is wanted and is not there; or a file that cannot be made ([`output::check_target`]).
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        output::check_json(self.json.as_deref(), self.quiet, self.force)
-    }
+    pub(crate) output: DocumentArgs,
 }

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_session::reflector::Prefix;
-use romer_telemetry::OtlpUrl;
 
-use super::shared::{CHANNEL, CLOCK, ChannelArgs, OUTPUT, StampPlace, ThreadArgs};
+use super::shared::{CHANNEL, CLOCK, ChannelArgs, ExporterArgs, OUTPUT, StampPlace, ThreadArgs};
 use crate::formats::Format;
 use crate::values;
 
@@ -118,16 +117,8 @@ pub(crate) struct RespondArgs {
     /// Overwrite the file of --json
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) force: bool,
-    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
-    ///
-    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
-    pub(crate) metrics: Option<SocketAddr>,
-    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
-    ///
-    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
-    pub(crate) otlp: Option<OtlpUrl>,
+    #[command(flatten)]
+    pub(crate) exporter: ExporterArgs,
     /// Print no text
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use romer_units::Duration;
 
-use super::shared::OUTPUT;
+use super::shared::{DocumentArgs, OUTPUT};
 use crate::formats::Format;
 use crate::values;
 
@@ -45,27 +45,13 @@ pub(crate) struct FolderArgs {
     pub(crate) runs: Option<PathBuf>,
 }
 
-/// Where a list goes.
-#[derive(Debug, Args)]
-pub(crate) struct ListOutputArgs {
-    /// Write the list as JSON; - is standard output
-    #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
-    pub(crate) json: Option<String>,
-    /// Overwrite existing files
-    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
-    pub(crate) force: bool,
-    /// Print no text
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
-}
-
 /// Arguments of `romer runs list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]
-    pub(crate) output: ListOutputArgs,
+    pub(crate) output: DocumentArgs,
 }
 
 /// Arguments of `romer runs show`.
@@ -107,7 +93,7 @@ pub(crate) struct PruneArgs {
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]
-    pub(crate) output: ListOutputArgs,
+    pub(crate) output: DocumentArgs,
 }
 
 /// Arguments of `romer runs rm`.

@@ -1,5 +1,7 @@
 //! What several commands take.
 
+use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,7 +14,9 @@ use romer_host::thread::{Policy, RealTime};
 use romer_record::document::{Measurement, Synchronisation};
 use romer_record::manifest::{ClockStatement, SkewRequest};
 use romer_record::voice::{Scale, VoiceRequest};
+use romer_telemetry::OtlpUrl;
 use romer_units::Duration;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::formats::Format;
@@ -41,27 +45,29 @@ pub(crate) struct CaptureArgs {
     pub(crate) flow: Option<FlowChoice>,
 }
 
-/// Where the results of a command go.
+/// Where the document of a command goes, and whether text is printed.
 #[derive(Debug, Args)]
-pub(crate) struct OutputArgs {
+pub(crate) struct DocumentArgs {
     /// Write the results as JSON; - is standard output
     #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
-    /// Overwrite existing files and run folders
+    /// Overwrite existing output
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) force: bool,
     /// Print no text summary
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Colour of the summary
-    #[arg(long, help_heading = OUTPUT, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
-    pub(crate) color: Color,
 }
 
-impl OutputArgs {
+impl DocumentArgs {
     /// Whether the document goes to standard output.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some("-")
+    }
+
+    /// Whether no text goes to standard output.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.quiet || self.json_to_stdout()
     }
 
     /// Refuses what could not be written, before the work for it is done.
@@ -71,6 +77,50 @@ impl OutputArgs {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         output::check_json(self.json.as_deref(), self.quiet, self.force)
     }
+
+    /// Prints `text`, unless the document goes to standard output or no text is wanted, and writes the document.
+    ///
+    /// # Errors
+    /// The file cannot be written ([`output::write_json`]).
+    pub(crate) fn write(&self, text: &str, document: &impl Serialize) -> Result<(), Failure> {
+        if !self.is_silent() {
+            output::print(text);
+        }
+        output::write_json(self.json.as_deref(), document, self.force)
+    }
+}
+
+/// Where the results of a command go, and the colour of its summary.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    #[command(flatten)]
+    document: DocumentArgs,
+    /// Colour of the summary
+    #[arg(long, help_heading = OUTPUT, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    pub(crate) color: Color,
+}
+
+impl Deref for OutputArgs {
+    type Target = DocumentArgs;
+
+    fn deref(&self) -> &DocumentArgs {
+        &self.document
+    }
+}
+
+/// Where the metrics of a running command go.
+#[derive(Debug, Args)]
+pub(crate) struct ExporterArgs {
+    /// Serve metrics to Prometheus, on an address or on a port of 127.0.0.1 [default port: 9862]
+    ///
+    /// Text, OpenMetrics, and protobuf with native histograms, at /metrics. There is neither TLS nor a password.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "ADDR:PORT", value_parser = values::metrics, allow_hyphen_values = true)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318
+    ///
+    /// OTLP over HTTP, every 10 s and at the end. There is no TLS: push to a collector on this host.
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, value_name = "URL", value_parser = values::parsed::<OtlpUrl>)]
+    pub(crate) otlp: Option<OtlpUrl>,
 }
 
 /// What is stated of the two clocks.

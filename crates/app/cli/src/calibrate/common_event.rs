@@ -78,7 +78,7 @@ fn compare(arguments: &CalibrateArgs, files: [&Path; 2]) -> Result<Exit, Failure
     let found = compare_clocks([&first, &second]).map_err(|error| {
         Failure::with_exit(Exit::BadData, format!("no clocks can be compared (--common-event): {error}"))
     })?;
-    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         output::print_summary(&romer_report::calibration::common_event_text(
             &found,
             &output::style(arguments.output.color),

@@ -74,22 +74,25 @@ pub(super) fn day_of(arguments: &PlanOutputArgs) -> Day {
 }
 
 fn check(arguments: &PlanCheckArgs) -> Result<Exit, Failure> {
-    prepare(&arguments.output)?;
+    arguments.output.document.check()?;
     let checked = CheckedPlan::read(&arguments.plan, day_of(&arguments.output))?;
     let summary = PlanSummary::new(&checked.plan, &checked.expansion);
-    write(&arguments.output, &size(&summary), &summary)
+    arguments.output.document.write(&size(&summary), &summary)?;
+    Ok(Exit::Success)
 }
 
 fn show(arguments: &PlanShowArgs) -> Result<Exit, Failure> {
-    prepare(&arguments.output)?;
+    arguments.output.document.check()?;
     let checked = CheckedPlan::read(&arguments.plan, day_of(&arguments.output))?;
     if let Some(name) = &arguments.agent {
         let agent = agent_of(&checked, name, &arguments.plan)?;
-        return write(&arguments.output, &targets(agent), agent);
+        arguments.output.document.write(&targets(agent), agent)?;
+        return Ok(Exit::Success);
     }
     let summary = PlanSummary::new(&checked.plan, &checked.expansion);
     let text = size(&summary) + &agents(&summary);
-    write(&arguments.output, &text, &summary)
+    arguments.output.document.write(&text, &summary)?;
+    Ok(Exit::Success)
 }
 
 fn agent_of<'p>(checked: &'p CheckedPlan, name: &Token, path: &Path) -> Result<&'p AgentPlan, Failure> {
@@ -107,23 +110,11 @@ fn agent_of<'p>(checked: &'p CheckedPlan, name: &Token, path: &Path) -> Result<&
 }
 
 fn compare(arguments: &PlanDiffArgs) -> Result<Exit, Failure> {
-    prepare(&arguments.output)?;
+    arguments.output.document.check()?;
     let day = day_of(&arguments.output);
     let (old, new) = (CheckedPlan::read(&arguments.old, day)?, CheckedPlan::read(&arguments.new, day)?);
     let change = diff(&old.plan, &new.plan, day).map_err(|error| Failure::with_exit(Exit::BadData, error))?;
-    write(&arguments.output, &changes(&change), &change)
-}
-
-fn prepare(output: &PlanOutputArgs) -> Result<(), Failure> {
-    output::check_json(output.json.as_deref(), output.quiet, output.force)
-}
-
-/// Prints the text unless the document goes to standard output, and writes the document.
-fn write(output: &PlanOutputArgs, text: &str, document: &impl serde::Serialize) -> Result<Exit, Failure> {
-    if !output.quiet && output.json.as_deref() != Some("-") {
-        output::print(text);
-    }
-    output::write_json(output.json.as_deref(), document, output.force)?;
+    arguments.output.document.write(&changes(&change), &change)?;
     Ok(Exit::Success)
 }
 

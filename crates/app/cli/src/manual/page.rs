@@ -49,6 +49,7 @@ const FILES: [(&str, &str, &[&str]); 9] = [
     ),
     ("/etc/romer/agent.toml", "Measurements of the agent.", &["agent"]),
     ("/var/lib/romer", "Runs of romer-agent.service.", &["agent"]),
+    ("/etc/romer/agent.env", "Options of romer-agent.service.", &["agent"]),
     ("/etc/romer/respond.env", "Options of romer-respond.service.", &["respond"]),
     (
         "/usr/share/romer",

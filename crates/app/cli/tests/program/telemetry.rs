@@ -144,6 +144,54 @@ fn silent_targets_are_down() {
     measuring.wait().with_code(130);
 }
 
+/// The metrics of all measurements of an agent are in one scrape, by measurement: of a target that answers, of one that does not, and of one
+/// that has not been measured yet.
+#[test]
+fn agents_export_all_measurements() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("agent.toml");
+    let measurement = |name: &str, target: &str, offset: &str| {
+        format!(
+            "[[measurement]]\nname = \"{name}\"\ntargets = [\"{target}\"]\nevery = \"1h\"\noffset = \"{offset}\"\ncount = 20\n\
+             interval = \"2ms\"\nno-route = true\n"
+        )
+    };
+    // Nothing listens at port 8999.
+    let silent = format!("{FAR}:8999");
+    let tables =
+        [measurement("core", FAR, "0s"), measurement("edge", &silent, "0s"), measurement("later", FAR, "1h")];
+    fs::write(&config, format!("out = {:?}\n{}", home.path().join("runs"), tables.concat())).unwrap();
+    let mut command = lab.romer("A", ["agent", "--metrics", ADDRESS, "--quiet", "--config"]);
+    let mut agent = Process::start(command.arg(&config));
+    let series = |name: &str, target: &str, measurement: &str| {
+        format!("{name}{{target=\"{target}\",measurement=\"{measurement}\"}}")
+    };
+    let runs = |measurement: &str, outcome: &str| {
+        format!("romer_agent_runs_total{{measurement=\"{measurement}\",outcome=\"{outcome}\"}}")
+    };
+    // A run is counted when all else of it has been.
+    let ended = [runs("core", "passed"), runs("edge", "failed")];
+    let text = scrape_until(&lab, "A", |text| {
+        ended.iter().all(|series| value(text, series).is_some_and(|count| count > 0.5))
+    });
+    assert_eq!(value(&text, &runs("later", "passed")), Some(0.0), "{text}");
+    let of = |name: &str, target: &str, measurement: &str| value(&text, &series(name, target, measurement));
+    assert_eq!(of("romer_target_up", FAR, "core"), Some(1.0), "{text}");
+    assert!(of("romer_round_trip_seconds_count", FAR, "core").is_some_and(|count| count > 0.5), "{text}");
+    assert_eq!(of("romer_probes_sent_total", FAR, "core"), Some(20.0), "{text}");
+    for (target, measurement) in [(silent.as_str(), "edge"), (FAR, "later")] {
+        assert_eq!(of("romer_target_up", target, measurement), Some(0.0), "{text}");
+        assert_eq!(of("romer_probes_sent_total", target, measurement), Some(0.0), "{text}");
+    }
+    assert!(agent.is_running());
+    agent.signal("TERM");
+    agent.wait().with_code(0);
+    responder.signal("INT");
+    responder.wait().with_code(130);
+}
+
 /// The packets of a scrape of the emulator balance.
 #[test]
 fn emulator_metrics_balance() {

@@ -9,7 +9,7 @@ use romer_record::closed_loop::{ClosedLoop, LOOP};
 use romer_record::run_list::{RunKind, RunListEntry};
 use romer_store::{MANIFEST_FILE, Run, Runs, State, untrusted};
 
-use super::{MEASUREMENT_FILES, RunDocuments, StoredLoop, name_among, remove, stored_runs};
+use super::{RunDocuments, StoredLoop, name_among, not_removed, remove, stored_runs};
 use crate::problem::Problem;
 use crate::request_guard::LARGEST_BODY;
 use crate::scenario;
@@ -136,7 +136,7 @@ pub(super) fn delete(folder: &Path) -> Result<(), Problem> {
         return Err(Problem::conflict("running", "a run of the loop is being measured; stop it first"));
     }
     for run in &runs {
-        remove(run, &MEASUREMENT_FILES)?;
+        Run::remove(run).map_err(not_removed)?;
     }
     let names = scenario_names(folder);
     let results = [SAMPLES, EMULATION, PAGE, DOCUMENT];

@@ -6,7 +6,7 @@ use crate::warning_text::WithWarningText;
 use romer_loop::folder::PAGE;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
 use romer_record::run_list::{RunKind, RunListEntry};
-use romer_store::{BenchmarkRun, MANIFEST_FILE, Runs, put_bytes, untrusted};
+use romer_store::{BenchmarkRun, EMULATED_FILE, MANIFEST_FILE, Runs, put_bytes, untrusted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -14,8 +14,6 @@ use super::{RunDocuments, remove, run_summary, stored_loops, unread};
 use crate::problem::Problem;
 use crate::scenario;
 
-/// What a measurement passed through.
-pub(crate) const EMULATED_FILE: &str = "emulated.json";
 const EMULATION_FILE: &str = "emulation.json";
 const REPORT_FILE: &str = "report.html";
 const SCENARIO_FILE: &str = "scenario.toml";

@@ -6,7 +6,7 @@ use std::ops::Range;
 use romer_record::document::ProbeDirection;
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Responder, Timestamp};
 
 use super::outcome::{Outcome, Outcomes};
 
@@ -179,7 +179,7 @@ static WAY: Column = maybe!(
 );
 
 /// The columns, in the order in which they stand in the file.
-pub(super) static COLUMNS: [Column; 28] = [
+pub(super) static COLUMNS: [Column; 27] = [
     whole!("stream", "number of the stream, from 0, in order of the targets", U16, u16, stream),
     Column {
         name: "direction",
@@ -245,7 +245,6 @@ pub(super) static COLUMNS: [Column; 28] = [
     stamp!("t1_user_ns", "departure at the initiator, by romer", t1, user),
     stamp!("t2_kernel_ns", "arrival at the responder, by its kernel", t2, kernel),
     stamp!("t2_user_ns", "arrival at the responder, by its program", t2, user),
-    stamp!("t2_in_packet_ns", "arrival at the responder, as in the packet", t2, told),
     stamp!("t3_kernel_ns", "departure at the responder, by its kernel", t3, kernel),
     stamp!("t3_user_ns", "departure at the responder, by its program", t3, user),
     stamp!("t3_in_packet_ns", "departure at the responder, as in the packet", t3, told),
@@ -279,8 +278,48 @@ static INITIATOR_COLUMNS: [Column; 2] = [
 static NUMBER_COLUMNS: [Column; 1] =
     [number!("reply_number", "number of the reply, by the reflector", reply_number)];
 
+/// What replies say of the arrival at the responder, in the files of runs where that differs from the stamps of its kernel.
+static ARRIVAL_COLUMNS: [Column; 1] =
+    [stamp!("t2_in_packet_ns", "arrival at the responder, as in the packet", t2, told)];
+
+/// Columns that a file has only if its rows need them.
+pub(super) struct OptionalColumns {
+    /// The columns.
+    pub(super) columns: &'static [Column],
+    /// Whether the row has other values than `imply` sets.
+    is_needed: fn(&RoundTrip) -> bool,
+    /// Sets the values of a row of a file without the columns. In such a row they are unknown.
+    pub(super) imply: fn(&mut RoundTrip),
+}
+
 /// The columns that only some files have, in their order behind the others.
-pub(super) static SOMETIMES: [&[Column]; 3] = [&CARD_COLUMNS, &NUMBER_COLUMNS, &INITIATOR_COLUMNS];
+pub(super) static SOMETIMES: [OptionalColumns; 4] = [
+    OptionalColumns {
+        columns: &CARD_COLUMNS,
+        is_needed: |row| {
+            let cards =
+                [row.t1.nic.is_some(), row.t2.nic.is_some(), row.t3.nic.is_some(), row.t4.nic.is_some()];
+            cards.contains(&true) || row.nic_error_ns.is_some()
+        },
+        imply: |_| {},
+    },
+    OptionalColumns { columns: &NUMBER_COLUMNS, is_needed: |row| row.reply_number.is_some(), imply: |_| {} },
+    OptionalColumns {
+        columns: &INITIATOR_COLUMNS,
+        is_needed: |row| row.t1.told.is_some() || row.t4.told.is_some(),
+        imply: |_| {},
+    },
+    OptionalColumns {
+        columns: &ARRIVAL_COLUMNS,
+        is_needed: |row| row.t2.told != arrival_in_reply(row),
+        imply: |row| row.t2.told = arrival_in_reply(row),
+    },
+];
+
+/// The arrival at the responder that its reply states if it has a stamp of the kernel: this one.
+fn arrival_in_reply(row: &RoundTrip) -> Option<Timestamp<Responder>> {
+    row.t2.kernel.filter(|_| row.returned)
+}
 
 /// Which of [`SOMETIMES`] a file has.
 pub(super) type Has = [bool; SOMETIMES.len()];
@@ -288,24 +327,15 @@ pub(super) type Has = [bool; SOMETIMES.len()];
 /// The columns of a file.
 pub(super) fn columns(has: Has) -> impl Iterator<Item = &'static Column> {
     let sometimes = SOMETIMES.iter().zip(has).filter(|(_, has)| *has);
-    COLUMNS.iter().chain(sometimes.flat_map(|(columns, _)| *columns))
+    COLUMNS.iter().chain(sometimes.flat_map(|(sometimes, _)| sometimes.columns))
 }
 
-/// What rows have of those columns.
+/// Those of [`SOMETIMES`] that these rows need.
 pub(super) fn had_by<'a>(rows: impl IntoIterator<Item = &'a RoundTrip>) -> Has {
     let mut has = Has::default();
     for row in rows {
-        let row = Row { row: *row, ..Row::default() };
-        for (has, columns) in has.iter_mut().zip(SOMETIMES) {
-            *has = *has
-                || columns.iter().any(|column| match column.kind {
-                    ColumnKind::Maybe { get, .. } => get(&row).is_some(),
-                    ColumnKind::Whole { .. }
-                    | ColumnKind::Flag { .. }
-                    | ColumnKind::Word { .. }
-                    | ColumnKind::ComputedNumber { .. }
-                    | ColumnKind::ComputedWord { .. } => false,
-                });
+        for (has, sometimes) in has.iter_mut().zip(&SOMETIMES) {
+            *has = *has || (sometimes.is_needed)(row);
         }
         if has.iter().all(|has| *has) {
             break;

@@ -153,7 +153,8 @@ impl RowsFile {
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let names = group.metadata().columns();
         let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name);
-        let sometimes = SOMETIMES.iter().flat_map(|columns| *columns).filter(|column| is_there(column));
+        let sometimes = SOMETIMES.iter().flat_map(|one| one.columns).filter(|column| is_there(column));
+        let missing: Vec<_> = SOMETIMES.iter().filter(|one| !one.columns.iter().any(is_there)).collect();
         let mut columns = Vec::with_capacity(names.len());
         for column in COLUMNS.iter().filter(|column| column.is_read()).chain(sometimes) {
             let column = column.earlier.filter(|earlier| is_there(earlier)).unwrap_or(column);
@@ -176,6 +177,9 @@ impl RowsFile {
             }
             if batch.is_empty() {
                 return Ok(());
+            }
+            for row in &mut batch {
+                missing.iter().for_each(|one| (one.imply)(&mut row.row));
             }
             give(&batch)?;
             before += batch.len();
