@@ -131,7 +131,7 @@ pub(crate) fn read_conntrack() -> Option<(u64, u64)> {
 /// What connection tracking means.
 pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> DoctorFinding {
     let check =
-        DoctorCheck::Conntrack { count: read.map(|(count, _)| count), most: read.map(|(_, most)| most) };
+        DoctorCheck::Conntrack { count: read.map(|(count, _)| count), max: read.map(|(_, most)| most) };
     match read {
         Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => {
             let setting = format!("net.netfilter.nf_conntrack_max={}", most.saturating_mul(4));

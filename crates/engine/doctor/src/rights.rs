@@ -10,8 +10,8 @@ use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix, Facts, HostCap
 use crate::finding::{good, limited, unknown};
 use crate::shell;
 
-/// Capabilities that romer can use without being root, and root's laboratories. On a file, those of root would be root by another
-/// name, and a user namespace serves instead.
+/// The capabilities that are examined. Those that are not [needed](is_needed) serve the named labs of root: given to a file, they would
+/// amount to root, and a user namespace serves instead.
 const ALL: [(Capability, HostCapability); 7] = [
     (Capability::NetBindService, HostCapability::NetBindService),
     (Capability::SysNice, HostCapability::SysNice),

@@ -6,14 +6,14 @@ mod host;
 mod network;
 mod page;
 mod rights;
+mod statement;
 mod timing;
 
-use romer_record::doctor::{
-    CheckVerdict, Doctor, DoctorCheck, DoctorFinding, DoctorText, ExplainedFinding, Facts,
-};
+use romer_record::doctor::{CheckVerdict, Doctor, DoctorCheck, DoctorFinding, DoctorText, ExplainedFinding};
 use romer_record::document;
 
 pub use page::text;
+use statement::Statement;
 
 /// The document of these findings, each with its text.
 pub fn document(findings: Vec<DoctorFinding>) -> Doctor {
@@ -31,50 +31,25 @@ fn explain(finding: &DoctorFinding) -> DoctorText {
     DoctorText { observed, consequence, fix: finding.fix.as_ref().map(fix::text) }
 }
 
-/// An observation, and its consequence for the user.
-struct Statement {
-    observed: String,
-    consequence: String,
-}
-
-impl Statement {
-    fn new(observed: impl Into<String>, consequence: impl Into<String>) -> Self {
-        Self { observed: observed.into(), consequence: consequence.into() }
-    }
-
-    /// That of a check that failed.
-    fn unknown(error: &str, consequence: &str) -> Self {
-        Self::new(format!("Unknown: {error}."), consequence)
-    }
-
-    /// That of known facts, or of a check that failed, whose possible consequence this is.
-    fn of_facts<T>(facts: &Facts<T>, consequence: &str, known: impl FnOnce(&T) -> Self) -> Self {
-        match facts {
-            Facts::Known(facts) => known(facts),
-            Facts::Unknown { error } => Self::unknown(error, consequence),
-        }
-    }
-}
-
 fn statement_of(finding: &DoctorFinding) -> Statement {
     let verdict = finding.verdict;
     let is_good = verdict == CheckVerdict::Good;
     match &finding.check {
         DoctorCheck::KernelStamps(facts) => timing::kernel_stamps(facts),
-        DoctorCheck::StolenTime(facts) => Statement::of_facts(facts, timing::TAILS, |stolen| {
+        DoctorCheck::StolenTime(facts) => Statement::from_facts(facts, timing::TAILS, |stolen| {
             Statement::new(timing::stolen(stolen), if is_good { timing::TRUE_TAILS } else { timing::TAILS })
         }),
         DoctorCheck::Pacing { scheduling, deadlines, late_p50_ns, late_p99_ns } => {
             timing::pacing(*scheduling, *deadlines, [*late_p50_ns, *late_p99_ns], is_good)
         }
         DoctorCheck::ClockSync(facts) => {
-            Statement::of_facts(facts, clocks::DRIFT, |clock| clocks::synchronisation(clock, is_good))
+            Statement::from_facts(facts, clocks::DRIFT, |clock| clocks::synchronisation(clock, is_good))
         }
         DoctorCheck::ClockSource { source, read_ns, step_ns, .. } => {
             clocks::source(source.as_deref(), [*read_ns, *step_ns], is_good)
         }
         DoctorCheck::ReceiveBuffer(facts) => {
-            Statement::of_facts(facts, host::DROPS, |sizes| host::buffer(*sizes, is_good))
+            Statement::from_facts(facts, host::DROPS, |sizes| host::buffer(*sizes, is_good))
         }
         DoctorCheck::StampPort { ipv4, ipv6, holder } => host::stamp_port([*ipv4, *ipv6], holder.as_ref()),
         DoctorCheck::ControlPort { ipv4, holder } => host::control_port(*ipv4, holder.as_ref()),
@@ -85,17 +60,19 @@ fn statement_of(finding: &DoctorFinding) -> Statement {
             rights::lab(*tried, *outcome, error.as_deref().unwrap_or_default())
         }
         DoctorCheck::Privileges(facts) => {
-            Statement::of_facts(facts, rights::UNKNOWN_PRIVILEGES, rights::privileges)
+            Statement::from_facts(facts, rights::UNKNOWN_PRIVILEGES, rights::privileges)
         }
-        DoctorCheck::NicStamps(facts) => Statement::of_facts(facts, network::AT_DRIVER, network::nic_stamps),
-        DoctorCheck::Offloads(facts) => Statement::of_facts(facts, network::PROBES, network::offloads),
+        DoctorCheck::NicStamps(facts) => {
+            Statement::from_facts(facts, network::AT_DRIVER, network::nic_stamps)
+        }
+        DoctorCheck::Offloads(facts) => Statement::from_facts(facts, network::PROBES, network::offloads),
         DoctorCheck::InterruptCoalescing(facts) => {
-            Statement::of_facts(facts, network::LATE, network::coalescing)
+            Statement::from_facts(facts, network::LATE, network::coalescing)
         }
         DoctorCheck::Interrupts { interfaces } => network::interrupts(interfaces),
         DoctorCheck::RpFilter { strict } => network::reverse_path(strict.as_deref()),
         DoctorCheck::PathMtu { ip_no_pmtu_disc, min_pmtu } => network::path_mtu(*ip_no_pmtu_disc, *min_pmtu),
-        DoctorCheck::Conntrack { count, most } => network::conntrack(count.zip(*most), is_good),
+        DoctorCheck::Conntrack { count, max } => network::conntrack(count.zip(*max), is_good),
         DoctorCheck::Cores { cores, quota_ns, period_ns } => timing::cores(*cores, quota_ns.zip(*period_ns)),
         DoctorCheck::Affinity { usable, online, isolated } => {
             timing::affinity(usable.len(), *online, isolated, is_good)
@@ -110,7 +87,7 @@ fn statement_of(finding: &DoctorFinding) -> Statement {
         DoctorCheck::PacketAccess { packet_socket, xdp_socket, bpf, btf, nftables, tun } => {
             network::access([*packet_socket, *xdp_socket, *bpf, *btf, *nftables, *tun])
         }
-        DoctorCheck::XdpModes(facts) => Statement::of_facts(facts, network::MODES, network::xdp),
+        DoctorCheck::XdpModes(facts) => Statement::from_facts(facts, network::MODES, network::xdp),
         DoctorCheck::InPacketStamps { tcx, error } => network::in_packet(*tcx, error.as_deref()),
         DoctorCheck::Veth { presence } => network::veth(*presence),
         DoctorCheck::TimeNamespace { offset_ns } => clocks::time_namespace(*offset_ns),

@@ -1,9 +1,10 @@
 //! What `romer doctor` finds out about this machine.
 
 mod check;
+mod facts;
 mod fix;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 pub use check::{
@@ -12,6 +13,7 @@ pub use check::{
     LoopbackExchange, NicStamping, NicState, OffloadState, PortHolder, PortUse, Privileges, SchedulingClass,
     StolenTime, XdpModes,
 };
+pub use facts::Facts;
 pub use fix::DoctorFix;
 
 /// Abilities of this machine.
@@ -70,17 +72,9 @@ pub struct DoctorText {
     pub fix: Option<String>,
 }
 
-/// What a check observed, or why it could not observe anything.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Facts<T> {
-    /// Observed facts.
-    Known(T),
-    /// The check failed.
-    Unknown {
-        /// The error.
-        error: String,
-    },
+/// The JSON schemas of the checks and of the fixes, each with its name, for the reference.
+pub fn schemas() -> [(&'static str, Schema); 2] {
+    [("Checks", schemars::schema_for!(DoctorCheck)), ("Fixes", schemars::schema_for!(DoctorFix))]
 }
 
 impl DoctorCheck {
@@ -117,6 +111,18 @@ mod tests {
         for finding in [known, unknown] {
             let written = serde_json::to_value(&finding).unwrap();
             assert_eq!(serde_json::from_value::<ExplainedFinding>(written).unwrap(), finding);
+        }
+    }
+
+    /// Every check and every fix has a code and a description.
+    #[test]
+    fn schemas_have_codes() {
+        for (name, schema) in schemas() {
+            let variants = schema.get("oneOf").and_then(|all| all.as_array()).expect(name);
+            for variant in variants {
+                assert!(variant["properties"]["code"]["const"].is_string(), "{name}: {variant}");
+                assert!(variant["description"].is_string(), "{name}: {variant}");
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use romer_record::doctor::{CheckVerdict, KernelClock};
 
-use super::Statement;
+use super::statement::Statement;
 use crate::sentence::{length, list};
 
 /// Consequence of a clock that is not synchronised.

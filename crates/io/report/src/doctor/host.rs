@@ -2,7 +2,7 @@
 
 use romer_record::doctor::{BufferSizes, PortHolder, PortUse};
 
-use super::Statement;
+use super::statement::Statement;
 
 /// Consequence of a small receive buffer.
 pub(super) const DROPS: &str =

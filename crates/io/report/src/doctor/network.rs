@@ -5,7 +5,7 @@ use romer_record::doctor::{
     OffloadState, XdpModes,
 };
 
-use super::Statement;
+use super::statement::Statement;
 use crate::sentence::list;
 
 /// More interfaces than this are counted instead of named.

@@ -2,7 +2,7 @@
 
 use romer_record::doctor::{HostCapability, LabMethod, LabOutcome, Privileges};
 
-use super::Statement;
+use super::statement::Statement;
 use crate::sentence::list;
 
 /// Consequence of unknown capabilities.

@@ -1,5 +1,5 @@
 use romer_record::doctor::{
-    BufferSizes, DoctorFix, FeaturePresence, HostCapability, InterfaceCoalescing, InterfaceOffloads,
+    BufferSizes, DoctorFix, Facts, FeaturePresence, HostCapability, InterfaceCoalescing, InterfaceOffloads,
     InterfaceXdp, InterruptState, KernelClock, LabMethod, LabOutcome, LoopbackExchange, NicStamping,
     NicState, OffloadState, PortHolder, PortUse, Privileges, SchedulingClass, StolenTime, XdpModes,
 };

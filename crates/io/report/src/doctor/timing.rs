@@ -2,7 +2,7 @@
 
 use romer_record::doctor::{Facts, LoopbackExchange, SchedulingClass, StolenTime};
 
-use super::Statement;
+use super::statement::Statement;
 use crate::sentence::{length, share};
 
 /// Consequence of interruptions.

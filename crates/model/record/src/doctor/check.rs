@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Facts;
+use super::facts::Facts;
 use crate::document::{Chrony, Pps, Ptp};
 
 /// State of each interface that is up, loopback excepted, by its name.
@@ -110,7 +110,7 @@ pub enum DoctorCheck {
         /// Number of entries.
         count: Option<u64>,
         /// Maximum number of entries.
-        most: Option<u64>,
+        max: Option<u64>,
     },
     /// Number of processors, and the limit of processor time of the control group.
     Cores {
