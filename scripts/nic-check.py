@@ -33,8 +33,8 @@ claim(refused.startswith("4 ") and "software only" in refused, f"loopback is ref
 
 
 def card(name):
-    found = {one["name"]: one for one in documents[name]["findings"]}["nic_stamps"]
-    return found["observed"], found["values"]["interfaces"]["eth0"]
+    found = {one["code"]: one for one in documents[name]["findings"]}["nic-stamps"]
+    return found["text"]["observed"], found["interfaces"]["eth0"]
 
 
 text, _ = card("before")

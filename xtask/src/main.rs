@@ -8,6 +8,7 @@
 mod cycles;
 mod dependencies;
 mod docs;
+mod doctor;
 mod events;
 mod executables;
 mod files;
@@ -31,7 +32,7 @@ use crate::finding::Violation;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "cargo xtask check             hold the repository to its rules
-cargo xtask schema            write docs/schema/*.json and docs/reference/warnings.md from the types
+cargo xtask schema            write docs/schema/*.json and pages of docs/reference from the types
 cargo xtask schema --check    say which of them are out of date
 cargo xtask test-executables  build the tests; list those of sys, io, engine and app: folder, tab, executable";
 

@@ -1,4 +1,4 @@
-//! What is generated from the types that fill the documents: their JSON schemas in `docs/schema/`, and the references of warnings and events.
+//! What is generated from the types that fill the documents: their JSON schemas in `docs/schema/`, and the references of warnings, events and doctor's checks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::finding::Violation;
-use crate::{events, warnings};
+use crate::{doctor, events, warnings};
 
 /// Where the schemas lie.
 const FOLDER: &str = "docs/schema";
@@ -18,6 +18,7 @@ fn expected(root: &Path) -> Result<BTreeMap<String, String>> {
     for (name, schema) in romer_record::schemas().into_iter().chain(romer_fleet::schema::schemas()) {
         files.insert(format!("{FOLDER}/{name}.json"), serde_json::to_string_pretty(&schema)? + "\n");
     }
+    files.insert(doctor::PAGE.into(), doctor::page()?);
     files.insert(warnings::PAGE.into(), warnings::page()?);
     files.insert(events::PAGE.into(), events::page(root)?);
     Ok(files)

@@ -65,10 +65,10 @@ export function named(path: string): { words: string; value: (text: string | nul
 const WRITTEN: Record<string, string> = {
   nic: 'NIC', nics: 'NICs', xdp: 'XDP', cpu: 'CPU', bpf: 'BPF', mtu: 'MTU', ntp: 'NTP', ptp: 'PTP', tsc: 'TSC', udp: 'UDP', ip: 'IP', ipv4: 'IPv4', ipv6: 'IPv6', gso: 'GSO', gro: 'GRO', veth: 'veth', irq: 'IRQ', numa: 'NUMA', af: 'AF', rtt: 'RTT',
 };
-const WHOLE: Record<string, string> = { rp_filter: 'Reverse-path filter' };
+const WHOLE: Record<string, string> = { 'rp-filter': 'Reverse-path filter' };
 
-/** The title of a finding that has a name for programs: `nic_stamps` is `NIC stamps`. */
-export function title(name: string): string {
-  const words = WHOLE[name] ?? name.split(/[_-]/).map((word) => WRITTEN[word] ?? word).join(' ');
+/** The title of a finding by its code: `nic-stamps` is `NIC stamps`. */
+export function title(code: string): string {
+  const words = WHOLE[code] ?? code.split('-').map((word) => WRITTEN[word] ?? word).join(' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -95,7 +95,7 @@ describe('words', () => {
     expect(plain('שלום und π')).toBe('שלום und π');
   });
   it('of findings are written as names are', () => {
-    expect(['nic_stamps', 'rp_filter', 'xdp_modes', 'stolen_time'].map(title)).toEqual(['NIC stamps', 'Reverse-path filter', 'XDP modes', 'Stolen time']);
+    expect(['nic-stamps', 'rp-filter', 'xdp-modes', 'stolen-time'].map(title)).toEqual(['NIC stamps', 'Reverse-path filter', 'XDP modes', 'Stolen time']);
   });
   it('of a row that is no distribution say what it must be', () => {
     expect(rowFault([0.9, 0.47])).toBe('sums to 1.37; it must sum to 1');

@@ -20,12 +20,13 @@ pub(crate) fn probe() -> Option<ExitCode> {
 /// Examines this machine, and gives the exit code.
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let runs = Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
-    let document = romer_doctor::examine(&DoctorOptions { runs, ..DoctorOptions::default() });
+    let findings = romer_doctor::examine(&DoctorOptions { runs, ..DoctorOptions::default() });
+    let document = romer_report::doctor::document(findings);
     if arguments.json {
         let text = output::document_text(&document)?;
         output::print(&text);
     } else {
-        output::print_summary(&romer_doctor::text(&document, &output::style(arguments.color)));
+        output::print_summary(&romer_report::doctor::text(&document, &output::style(arguments.color)));
     }
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use romer_host::host_info::{self, Capability};
 use romer_host::link::Network;
 use romer_host::netns;
 use romer_port::PortName;
-use romer_record::document::Doctor;
+use romer_record::doctor::Doctor;
 use romer_record::emulation::{Emulation as EmulationDocument, PortDirection};
 use romer_store::Runs;
 use schemars::JsonSchema;
@@ -146,7 +146,8 @@ impl App {
     pub(crate) fn doctor(&self) -> Doctor {
         let _alone = self.doctor.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = Some(self.runs.root().to_path_buf());
-        romer_doctor::examine(&romer_doctor::DoctorOptions { runs, ..romer_doctor::DoctorOptions::default() })
+        let options = romer_doctor::DoctorOptions { runs, ..romer_doctor::DoctorOptions::default() };
+        romer_report::doctor::document(romer_doctor::examine(&options))
     }
 
     pub(crate) fn interfaces(&self) -> Vec<Interface> {

@@ -6,17 +6,13 @@ use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::host_info::ClockSync;
 use romer_host::sync::SyncDaemon;
-use romer_record::document::{self, DoctorFinding};
-use romer_report::escape::terminal;
+use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix, Facts, KernelClock};
+use romer_record::document;
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, list, missing, unknown};
+use crate::finding::{examine_elsewhere, good, limited, missing, unknown};
 use crate::rights::Rights;
 
-const SOURCE: &str = "clock_source";
-const SYNC: &str = "clock_sync";
-const KERNEL: &str = "kernel";
-const NAMESPACE: &str = "time_namespace";
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// Reading a clock by a system call costs more than this, reading it in the program less.
@@ -68,31 +64,22 @@ fn least_step() -> Duration {
 
 /// What the clock source means.
 pub(crate) fn source(reading: &ReadCost, rights: &Rights) -> DoctorFinding {
-    let name = reading.source.as_deref().unwrap_or("unknown");
-    let found = format!(
-        "Clock source: {name}; reading takes {}, resolution {}.",
-        reading.cost.rounded(),
-        reading.step.rounded()
-    );
-    let slow = reading.cost > SLOW_READ;
-    let finding = if slow {
-        let better = ["tsc", "kvm-clock", "arch_sys_counter"]
-            .into_iter()
-            .find(|better| *better != name && reading.available.iter().any(|one| one == better));
-        let fix = better.map_or_else(
-            || "Configure the hypervisor to provide a clock that user space can read (invariant TSC, kvm-clock).".into(),
-            |better| rights.write(&format!("{FOLDER}/current_clocksource"), better),
-        );
-        let consequence = "Each user-space time stamp costs a system call, and the sender is less punctual.";
-        limited(SOURCE, found, consequence, fix)
-    } else {
-        good(SOURCE, found, "The cost of reading the clock is negligible.")
+    let check = DoctorCheck::ClockSource {
+        source: reading.source.clone(),
+        available: reading.available.clone(),
+        read_ns: reading.cost.as_nanos(),
+        step_ns: reading.step.as_nanos(),
     };
-    finding
-        .value("source", reading.source.clone())
-        .value("available", reading.available.clone())
-        .nanos("read", reading.cost)
-        .nanos("step", reading.step)
+    if reading.cost <= SLOW_READ {
+        return good(check);
+    }
+    let better = ["tsc", "kvm-clock", "arch_sys_counter"].into_iter().find(|better| {
+        reading.source.as_deref() != Some(*better) && reading.available.iter().any(|one| one == better)
+    });
+    let fix = better.map_or(DoctorFix::ProvideUserSpaceClock, |better| {
+        rights.write(better, &[format!("{FOLDER}/current_clocksource")])
+    });
+    limited(check, fix)
 }
 
 /// Where something that keeps the clock right could come from.
@@ -116,52 +103,13 @@ impl SyncSource {
         }
     }
 
-    fn fix(self, rights: &Rights) -> String {
+    fn fix(self, rights: &Rights) -> DoctorFix {
         match self {
-            Self::Systemd => rights.command("timedatectl set-ntp true"),
-            Self::Apt => rights.command("apt-get install chrony"),
-            Self::Unknown => "Run chrony, or another daemon that synchronises the clock.".into(),
+            Self::Systemd => rights.command(&["timedatectl", "set-ntp", "true"]),
+            Self::Apt => rights.command(&["apt-get", "install", "chrony"]),
+            Self::Unknown => DoctorFix::RunSyncDaemon,
         }
     }
-}
-
-/// The daemons by name.
-fn daemon_names(running: &[SyncDaemon]) -> String {
-    list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
-}
-
-/// The source of the clock, its state, and the bound of its error that a measurement uses. `steers`: whether chronyd steers the clock,
-/// where that is known.
-fn sources(stated: &document::ClockSync, steers: Option<bool>) -> String {
-    let mut sentences = Vec::new();
-    if let Some(chrony) = &stated.chrony {
-        let reference = if chrony.stratum == 0 { "no reference" } else { chrony.reference.as_str() };
-        sentences.push(format!("chronyd follows {} (stratum {}).", terminal(reference), chrony.stratum));
-    }
-    if let Some(ptp) = &stated.ptp {
-        let port = ptp.port_state.as_deref().unwrap_or("unknown");
-        let offset = Duration::from_nanos(ptp.offset_ns).rounded();
-        sentences.push(format!("ptp4l is in state {}, with an offset of {offset}.", terminal(port)));
-    }
-    if let Some(pps) = &stated.pps {
-        let disciplines = if pps.signal { "disciplines" } else { "does not discipline" };
-        let sources = if pps.sources.is_empty() { "none".into() } else { terminal(&pps.sources.join(", ")) };
-        sentences.push(format!("Pulse per second: {sources}; it {disciplines} the kernel's clock."));
-    }
-    let bound = |nanos: i64| Duration::from_nanos(nanos).rounded();
-    sentences.push(match (stated.error_bound_ns(), stated.unconfirmed_bound_ns()) {
-        (Some(stated), _) => format!("Bound of its error: {}.", bound(stated)),
-        (None, Some(unconfirmed)) if steers == Some(false) => format!(
-            "chronyd states a bound of {}, but of a clock that it does not steer (-x). Measurements do not use it.",
-            bound(unconfirmed)
-        ),
-        (None, Some(unconfirmed)) => format!(
-            "chronyd states a bound of {}, but does not report the clock to the kernel as synchronised. Measurements do not use it.",
-            bound(unconfirmed)
-        ),
-        (None, None) => "No daemon states a bound of its error.".into(),
-    });
-    sentences.join(" ")
 }
 
 /// What the clock's synchronisation means.
@@ -173,66 +121,39 @@ pub(crate) fn synchronisation(
     source: SyncSource,
     rights: &Rights,
 ) -> DoctorFinding {
-    const DRIFT: &str = "STAMP packets report this, and one-way delays between hosts (relative to their minimum) \
-                         drift with the clock. Round trips, and two ends on one host, are not affected.";
     let sync = match sync {
         Ok(sync) => sync,
-        Err(error) => return unknown(SYNC, &error, DRIFT),
+        Err(error) => return unknown(DoctorCheck::ClockSync, &error),
     };
-    let bound = sync.maximum_error.rounded();
-    let sources = sources(stated, steers);
-    let by = if running.is_empty() { String::new() } else { format!(" (by {})", daemon_names(running)) };
-    let finding = if !sync.synchronised {
-        let (found, fix) = match running.first() {
-            Some(first) => (
-                format!(
-                    "The kernel reports the clock as unsynchronised, although {} is running. {sources}",
-                    daemon_names(running)
-                ),
-                match (stated.unconfirmed_bound_ns(), steers) {
-                    (Some(_), Some(false)) => {
-                        "Start chronyd without -x, or let another daemon steer the clock.".to_owned()
-                    }
-                    (Some(_), _) => {
-                        "Add `rtcsync` to chrony.conf. If chronyd runs with -x, it does not steer the clock: start it without."
-                            .to_owned()
-                    }
-                    (None, _) => format!(
-                        "Check the status of {}: it may have no server yet, or no permission to set the clock.",
-                        first.name()
-                    ),
-                },
-            ),
-            None => ("The kernel reports the clock as unsynchronised.".to_owned(), source.fix(rights)),
+    let unconfirmed_bound_ns = stated.unconfirmed_bound_ns();
+    let check = DoctorCheck::ClockSync(Facts::Known(Box::new(KernelClock {
+        synchronised: sync.synchronised,
+        estimated_error_ns: sync.estimated_error.as_nanos(),
+        maximum_error_ns: sync.maximum_error.as_nanos(),
+        frequency_ppm: sync.frequency_ppm,
+        state: sync.state.name().into(),
+        tai_offset_s: sync.tai_offset_s,
+        sync_daemons: running.iter().map(|daemon| daemon.name().to_owned()).collect(),
+        chrony: stated.chrony.clone(),
+        ptp: stated.ptp.clone(),
+        pps: stated.pps.clone(),
+        error_bound_ns: stated.error_bound_ns(),
+        unconfirmed_bound_ns,
+        chronyd_steers: steers,
+    })));
+    if !sync.synchronised {
+        let fix = match (running.first(), unconfirmed_bound_ns, steers) {
+            (None, ..) => source.fix(rights),
+            (Some(_), Some(_), Some(false)) => DoctorFix::SteerClock,
+            (Some(_), Some(_), _) => DoctorFix::AddRtcsync,
+            (Some(first), None, _) => DoctorFix::CheckSyncDaemon { daemon: first.name().into() },
         };
-        limited(SYNC, found, DRIFT, fix)
+        limited(check, fix)
     } else if sync.maximum_error > NEARBY_SERVER_MAX_ERROR {
-        limited(
-            SYNC,
-            format!("The clock is synchronised{by}; maximum error {bound}. {sources}"),
-            "Wall-clock times may be wrong by that much, and STAMP packets report it. Round trips, and one-way delays \
-             relative to their minimum, are not affected.",
-            "Use a nearer time server, or PTP, to compare times of different hosts.",
-        )
+        limited(check, DoctorFix::UseNearerTimeServer)
     } else {
-        good(
-            SYNC,
-            format!("The clock is synchronised{by}; maximum error {bound}. {sources}"),
-            "Wall-clock times are correct to that bound, and STAMP packets report it.",
-        )
-    };
-    finding
-        .value("synchronised", sync.synchronised)
-        .nanos("estimated_error", sync.estimated_error)
-        .nanos("maximum_error", sync.maximum_error)
-        .value("frequency_ppm", sync.frequency_ppm)
-        .value("state", sync.state.name())
-        .value("tai_offset_s", sync.tai_offset_s)
-        .value("sync_daemons", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
-        .value("reference", stated.reference().map(str::to_owned))
-        .value("error_bound_ns", stated.error_bound_ns())
-        .value("unconfirmed_bound_ns", stated.unconfirmed_bound_ns())
-        .value("chronyd_steers", steers)
+        good(check)
+    }
 }
 
 /// What the kernel's release means.
@@ -241,29 +162,18 @@ pub(crate) fn kernel(release: Result<String, HostError>) -> DoctorFinding {
     let release = match release {
         Ok(release) => release,
         Err(error) => {
-            return unknown(KERNEL, &error, &format!("romer requires Linux {oldest} or later."));
+            let why = Some(error.to_string());
+            let check = DoctorCheck::Kernel { release: None, oldest, error: why };
+            return limited(check, examine_elsewhere(&error));
         }
     };
-    let finding = match version(&release) {
-        Some(version) if version >= OLDEST => good(
-            KERNEL,
-            format!("Linux {release}; romer requires {oldest} or later."),
-            "The kernel has the features that romer uses; see the other findings.",
-        ),
-        Some(_) => missing(
-            KERNEL,
-            format!("Linux {release}; romer requires {oldest} or later."),
-            "Kernel time stamps or the rootless lab may fail.",
-            format!("Install a kernel of {oldest} or later."),
-        ),
-        None => limited(
-            KERNEL,
-            format!("Unknown kernel release {release}."),
-            format!("romer requires Linux {oldest} or later."),
-            "Rely on the other findings, which are tests.",
-        ),
-    };
-    finding.value("release", release).value("oldest", oldest)
+    let version = version(&release);
+    let check = DoctorCheck::Kernel { release: Some(release), oldest: oldest.clone(), error: None };
+    match version {
+        Some(version) if version >= OLDEST => good(check),
+        Some(_) => missing(check, DoctorFix::UpdateKernel { oldest }),
+        None => limited(check, DoctorFix::RelyOnTests),
+    }
 }
 
 fn version(release: &str) -> Option<(u32, u32)> {
@@ -289,26 +199,19 @@ fn offsets_of(text: &str) -> Option<Duration> {
 
 /// What the time namespace means.
 pub(crate) fn time_namespace(offset: Option<Duration>) -> DoctorFinding {
-    let alone = "romer in other namespaces of this host reads the same clock.";
+    let check = DoctorCheck::TimeNamespace { offset_ns: offset.map(Duration::as_nanos) };
     match offset {
-        None => good(NAMESPACE, "This kernel has no time namespaces.", alone),
-        Some(Duration::ZERO) => good(NAMESPACE, "No clock offset in this time namespace.", alone),
-        Some(offset) => limited(
-            NAMESPACE,
-            format!("The time namespace of this process shifts its clocks by {}.", offset.rounded()),
-            "romer outside of it on this host is treated as another host: one-way delays between the two are relative \
-             to their minimum.",
-            "Start both ends in the same time namespace.",
-        ),
+        None | Some(Duration::ZERO) => good(check),
+        Some(_) => limited(check, DoctorFix::ShareTimeNamespace),
     }
-    .value("offset_ns", offset.map(Duration::as_nanos))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::command_of;
     use romer_host::host_info::{ClockState, PpsDiscipline};
-    use romer_record::document::CheckVerdict;
+    use romer_record::doctor::CheckVerdict;
 
     #[test]
     fn a_slow_clock_is_fixed_by_a_better_one_if_there_is_any() {
@@ -321,12 +224,13 @@ mod tests {
         let anybody = Rights::of_anybody();
         let slow = source(&reading(1_200, &["hpet", "tsc"]), &anybody);
         assert_eq!(slow.verdict, CheckVerdict::Limited);
-        let fix = slow.fix.unwrap();
+        let fix = command_of(&slow);
         assert!(
             fix.starts_with("echo tsc | sudo tee /sys/") && fix.ends_with("/current_clocksource"),
             "{fix}"
         );
-        assert!(source(&reading(1_200, &["hpet"]), &anybody).fix.unwrap().ends_with('.'));
+        let alone = source(&reading(1_200, &["hpet"]), &anybody);
+        assert_eq!(alone.fix, Some(DoctorFix::ProvideUserSpaceClock));
         assert_eq!(source(&reading(25, &["hpet", "tsc"]), &anybody).verdict, CheckVerdict::Good);
     }
 
@@ -349,11 +253,8 @@ mod tests {
         assert_eq!(judge(sync(true, 300)).verdict, CheckVerdict::Good);
         assert_eq!(judge(sync(true, 30_000)).verdict, CheckVerdict::Limited);
         let off = judge(sync(false, 16_000_000));
-        assert_eq!(
-            (off.verdict, off.fix.unwrap()),
-            (CheckVerdict::Limited, "sudo timedatectl set-ntp true".into())
-        );
-        assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, CheckVerdict::Limited);
+        assert_eq!((off.verdict, command_of(&off)), (CheckVerdict::Limited, "sudo timedatectl set-ntp true"));
+        assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).fix, Some(DoctorFix::RunOnHost));
         let stated = document::ClockSync {
             synchronised: Some(true),
             sync_daemons: vec!["chronyd".into()],
@@ -368,30 +269,30 @@ mod tests {
         let running = [SyncDaemon::Chrony];
         let kept =
             |sync| synchronisation(sync, &running, &stated, None, SyncSource::Systemd, &Rights::of_anybody());
-        assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
-        let found = kept(sync(true, 300)).observed;
-        assert!(found.contains("synchronised (by chronyd)"), "{found}");
-        assert!(
-            found.ends_with("chronyd follows 192.0.2.1 (stratum 3). Bound of its error: 2.00 ms."),
-            "{found}"
-        );
+        let daemon = "chronyd".into();
+        assert_eq!(kept(sync(false, 0)).fix, Some(DoctorFix::CheckSyncDaemon { daemon }));
+        let clock = clock_of(kept(sync(true, 300)));
+        assert_eq!((clock.error_bound_ns, clock.unconfirmed_bound_ns), (Some(2_000_000), None));
+        assert_eq!(clock.sync_daemons, ["chronyd"]);
         // A daemon that leaves the clock alone states a bound of its own time.
         let left = document::ClockSync { synchronised: Some(false), ..stated.clone() };
         let judge = |steers| {
             let rights = Rights::of_anybody();
             synchronisation(sync(false, 16_000_000), &running, &left, steers, SyncSource::Systemd, &rights)
         };
-        let unsteered = judge(Some(false));
-        assert!(
-            unsteered.observed.contains("a bound of 2.00 ms, but of a clock that it does not steer (-x)"),
-            "{unsteered:?}"
-        );
-        assert_eq!(unsteered.values["unconfirmed_bound_ns"], 2_000_000);
-        assert!(unsteered.fix.unwrap().starts_with("Start chronyd without -x"));
+        assert_eq!(judge(Some(false)).fix, Some(DoctorFix::SteerClock));
+        let clock = clock_of(judge(Some(false)));
+        assert_eq!((clock.error_bound_ns, clock.unconfirmed_bound_ns), (None, Some(2_000_000)));
+        assert_eq!(clock.chronyd_steers, Some(false));
         for steers in [None, Some(true)] {
-            let found = judge(steers);
-            assert!(found.observed.contains("does not report the clock to the kernel"), "{found:?}");
-            assert!(found.fix.unwrap().starts_with("Add `rtcsync`"));
+            assert_eq!(judge(steers).fix, Some(DoctorFix::AddRtcsync));
+        }
+    }
+
+    fn clock_of(finding: DoctorFinding) -> KernelClock {
+        match finding.check {
+            DoctorCheck::ClockSync(Facts::Known(clock)) => *clock,
+            other => panic!("{other:?}"),
         }
     }
 

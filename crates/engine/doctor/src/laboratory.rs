@@ -8,12 +8,12 @@ use std::process::{Command, ExitCode, Stdio};
 use romer_host::host_info::{Capabilities, Capability};
 use romer_host::link::Network;
 use romer_host::{HostError, netns, process, userns};
-use romer_record::document::DoctorFinding;
+use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix, LabMethod, LabOutcome};
 
-use crate::finding::{WithValue, good, limited, missing};
+use crate::finding::{good, limited, missing};
 use crate::rights::Rights;
+use crate::shell;
 
-const NAME: &str = "lab";
 /// The only argument with which the program that uses this crate tries a rootless laboratory: it then calls
 /// [`probe_main`], before it starts any thread.
 pub const PROBE_ARGUMENT: &str = "__doctor-probe";
@@ -66,15 +66,15 @@ impl Switches {
     }
 
     /// The command that takes away what stands in the way, as far as these settings do.
-    fn fix(self, rights: &Rights) -> Option<String> {
-        let set = |text: &str| rights.command(&format!("sysctl -w {text}"));
+    fn fix(self, rights: &Rights) -> Option<DoctorFix> {
+        let set = |text: &str| rights.line(&["sysctl", "-w", text]);
         let all = [
             (self.unprivileged == Some(0)).then(|| set("kernel.unprivileged_userns_clone=1")),
             (self.most == Some(0)).then(|| set("user.max_user_namespaces=15000")),
             (self.apparmor == Some(1)).then(|| set("kernel.apparmor_restrict_unprivileged_userns=0")),
         ];
         let commands: Vec<String> = all.into_iter().flatten().collect();
-        (!commands.is_empty()).then(|| commands.join(" && "))
+        (!commands.is_empty()).then(|| DoctorFix::Command { command: shell::all(&commands) })
     }
 }
 
@@ -164,70 +164,50 @@ pub fn probe_main() -> ExitCode {
 
 /// What the attempt means.
 pub(crate) fn evaluate(trial: &Trial, rights: &Rights) -> DoctorFinding {
-    const AS_ROOT: &str = "romer lab and romer demo do not work for this user.";
-    match trial {
-        Trial::Root(Attempt::Built) => good(
-            NAME,
-            "Network namespaces and virtual links work, as root.",
-            "romer lab and romer demo work, with named namespaces.",
-        ),
-        Trial::Root(Attempt::NoNamespace(why)) => missing(
-            NAME,
-            format!("Cannot create a network namespace despite sufficient capabilities: {why}."),
-            "romer lab and romer demo do not work here.",
-            "Run romer on the host itself: this container or sandbox blocks namespaces.",
-        ),
-        Trial::Rootless(Attempt::Built, _) => good(
-            NAME,
-            "Network namespaces and virtual links work in a user namespace.",
-            "romer lab and romer demo work without root, in private namespaces.",
-        ),
-        Trial::Rootless(Attempt::NoNamespace(why), switches) => missing(
-            NAME,
-            format!("Cannot create a user namespace: {why}."),
-            AS_ROOT,
-            switches.fix(rights).unwrap_or_else(|| rights.as_root("romer lab up path")),
-        ),
-        Trial::Root(Attempt::NoLink(why)) | Trial::Rootless(Attempt::NoLink(why), _) => missing(
-            NAME,
-            format!("Network namespaces work, but virtual links do not: {why}."),
-            "romer lab and romer demo do not work here.",
-            rights.command("modprobe veth"),
-        ),
-        Trial::None(why, switches) => not_tried(why, *switches, rights),
+    const UP: [&str; 4] = ["romer", "lab", "up", "path"];
+    let (tried, attempt, switches) = match trial {
+        Trial::Root(attempt) => (LabMethod::Root, attempt, Switches::default()),
+        Trial::Rootless(attempt, switches) => (LabMethod::Rootless, attempt, *switches),
+        Trial::None(why, switches) => return not_tried(why, *switches, rights),
+    };
+    let check = |outcome, error: Option<&String>| DoctorCheck::Lab {
+        tried: Some(tried),
+        outcome,
+        error: error.cloned(),
+    };
+    match attempt {
+        Attempt::Built => good(check(LabOutcome::Built, None)),
+        Attempt::NoNamespace(why) => {
+            let fix = match tried {
+                LabMethod::Root => DoctorFix::RunOnHost,
+                LabMethod::Rootless => switches.fix(rights).unwrap_or_else(|| rights.as_root(&UP)),
+            };
+            missing(check(LabOutcome::NoNamespace, Some(why)), fix)
+        }
+        Attempt::NoLink(why) => {
+            missing(check(LabOutcome::NoLink, Some(why)), rights.command(&["modprobe", "veth"]))
+        }
     }
-    .value(
-        "tried",
-        match trial {
-            Trial::Root(..) => Some("root"),
-            Trial::Rootless(..) => Some("rootless"),
-            Trial::None(..) => None,
-        },
-    )
 }
 
 /// The settings alone are known.
 fn not_tried(why: &str, switches: Switches, rights: &Rights) -> DoctorFinding {
+    let check = |outcome| DoctorCheck::Lab { tried: None, outcome, error: Some(why.to_owned()) };
     match switches.fix(rights) {
-        Some(fix) => missing(
-            NAME,
-            "The system settings forbid user namespaces.",
-            "romer lab and romer demo do not work for this user.",
-            fix,
-        ),
-        None => limited(
-            NAME,
-            format!("Not tested: {why}; the system settings do not forbid user namespaces."),
-            "romer lab and romer demo may work for this user.",
-            "romer lab up path && romer lab down",
-        ),
+        Some(fix) => missing(check(LabOutcome::Forbidden), fix),
+        None => {
+            let commands: [&[&str]; 2] = [&["romer", "lab", "up", "path"], &["romer", "lab", "down"]];
+            let command = shell::all(&commands.map(shell::line));
+            limited(check(LabOutcome::NotTested), DoctorFix::Command { command })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::CheckVerdict;
+    use crate::finding::command_of;
+    use romer_record::doctor::{CheckVerdict, HostCapability};
 
     #[test]
     fn the_setting_that_stands_in_the_way_is_the_one_to_change() {
@@ -246,7 +226,7 @@ mod tests {
             ),
         ] {
             let finding = evaluate(&Trial::Rootless(refused(), switches), &anybody);
-            assert_eq!((finding.verdict, finding.fix.as_deref()), (CheckVerdict::Missing, Some(fix)));
+            assert_eq!((finding.verdict, command_of(&finding)), (CheckVerdict::Missing, fix));
         }
     }
 
@@ -256,17 +236,20 @@ mod tests {
         let verdict = |trial: &Trial| evaluate(trial, &anybody).verdict;
         assert_eq!(verdict(&Trial::Root(Attempt::Built)), CheckVerdict::Good);
         assert_eq!(verdict(&Trial::Rootless(Attempt::Built, Switches::default())), CheckVerdict::Good);
-        assert_eq!(verdict(&Trial::None("so".into(), Switches::default())), CheckVerdict::Limited);
+        let untested = evaluate(&Trial::None("so".into(), Switches::default()), &anybody);
+        assert_eq!(untested.verdict, CheckVerdict::Limited);
+        assert_eq!(command_of(&untested), "romer lab up path && romer lab down");
         let refused = Trial::Rootless(Attempt::NoNamespace("no".into()), Switches::default());
-        assert!(evaluate(&refused, &Rights::of_root()).fix.unwrap().contains("--cap-add=SYS_ADMIN"));
+        let capabilities = vec![HostCapability::SysAdmin, HostCapability::NetAdmin];
+        assert_eq!(
+            evaluate(&refused, &Rights::of_root()).fix,
+            Some(DoctorFix::AddContainerCapabilities { capabilities })
+        );
         let forbidden = Switches { most: Some(0), ..Switches::default() };
         assert_eq!(verdict(&Trial::None("so".into(), forbidden)), CheckVerdict::Missing);
         let no_link = Attempt::NoLink("unknown device type".into());
         let finding = evaluate(&Trial::Rootless(no_link, Switches::default()), &anybody);
-        assert_eq!(
-            (finding.verdict, finding.fix.unwrap()),
-            (CheckVerdict::Missing, "sudo modprobe veth".into())
-        );
+        assert_eq!((finding.verdict, command_of(&finding)), (CheckVerdict::Missing, "sudo modprobe veth"));
     }
 
     #[test]

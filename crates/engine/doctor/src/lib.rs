@@ -5,16 +5,16 @@
 //! cannot be looked at becomes a finding that says why. Each module reads first and judges afterwards, and what it
 //! reads is a value, so that every judgement is tested without the machine that would call for it.
 //!
-//! A fix is a command to be pasted into a shell, or a sentence where no command would help. A sentence ends with a
-//! full stop and a command never does.
+//! Findings are typed; `romer_report::doctor` has their texts. A fix is a command to be pasted into a shell, or an action where no
+//! command would help.
 //!
 //! ```
 //! use romer_doctor::{DoctorOptions, examine};
 //!
 //! // The doctor starts its program to try a lab without root. `true` stands for a program that has no such mode.
 //! let options = DoctorOptions { datagrams: 10, program: Some("true".into()), ..DoctorOptions::default() };
-//! let doctor = examine(&options);
-//! assert!(doctor.findings.iter().any(|finding| finding.name == "nic_stamps"));
+//! let findings = examine(&options);
+//! assert!(findings.iter().any(|finding| finding.check.code() == "nic-stamps"));
 //! ```
 #![forbid(unsafe_code)]
 
@@ -25,9 +25,9 @@ mod limits;
 mod links;
 mod network;
 mod rights;
+mod shell;
 mod sockets;
 mod stamps;
-mod text;
 mod timing;
 
 use std::path::PathBuf;
@@ -35,11 +35,10 @@ use std::path::PathBuf;
 use romer_endpoint::clock_sync::clock_sync;
 use romer_host::features::Feature;
 use romer_host::{control_group, host_info, sync};
-use romer_record::document::{self, Doctor};
+use romer_record::doctor::DoctorFinding;
 use romer_units::Duration;
 
 pub use laboratory::{PROBE_ARGUMENT, probe_main};
-pub use text::text;
 
 /// How thoroughly to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub struct DoctorOptions {
     pub datagrams: u32,
     /// How long the sender's schedule is kept, and then the processor watched. Both are at least 10 ms.
     pub watch: Duration,
-    /// The program: it is what mends give rights to, and what is started with [`PROBE_ARGUMENT`] to try a rootless
+    /// The program to which fixes give capabilities, and which is started with [`PROBE_ARGUMENT`] to try a rootless
     /// laboratory. `None` for the one that is running.
     pub program: Option<PathBuf>,
     /// Where runs are kept, to try the disk; `None` where nothing says so.
@@ -65,7 +64,7 @@ impl Default for DoctorOptions {
 /// Looks at this machine, for about a second. Uses up to one core for that time; sends nothing beyond loopback.
 ///
 /// The findings come in the order of their weight for a measurement, the same on every machine.
-pub fn examine(options: &DoctorOptions) -> Doctor {
+pub fn examine(options: &DoctorOptions) -> Vec<DoctorFinding> {
     let rights = rights::Rights::read(options.program.clone());
     let capabilities = || host_info::capabilities();
     let watch = options.watch.max(Duration::from_millis(10));
@@ -77,7 +76,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
     let stolen = timing::watch(watch);
     let disk = options.runs.as_deref().map(limits::write_speed);
     let known = interfaces.as_deref().unwrap_or_default();
-    let findings = vec![
+    vec![
         stamps::evaluate(&exchange, &rights),
         timing::stolen(stolen),
         timing::pacing(&schedule, &rights),
@@ -92,7 +91,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         clocks::source(&clocks::read_clock(), &rights),
         sockets::buffer(sockets::receive_buffer(), &rights),
         sockets::port(&sockets::try_port(), &rights),
-        sockets::control_port(sockets::try_control_port(), sockets::control_port_holder().as_ref()),
+        sockets::control_port(sockets::try_control_port(), sockets::control_port_holder()),
         limits::folder(disk),
         laboratory::evaluate(&trial, &rights),
         rights::evaluate(capabilities(), &rights),
@@ -108,13 +107,12 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         limits::realtime(limits::try_realtime(), &rights, control_group::bars_real_time().as_deref()),
         limits::memory(&limits::try_locking(), &rights),
         limits::idle(&limits::Idle::read(), &rights),
-        network::access(&network::look_at_access(), &rights),
+        network::access(network::look_at_access(), &rights),
         links::xdp(&interfaces),
         network::in_packet(&network::try_stamping()),
         network::veth(Feature::Module("veth").probe(), &rights),
         clocks::time_namespace(clocks::time_offsets()),
         rights::confinement(romer_confine::support()),
         clocks::kernel(host_info::kernel_release()),
-    ];
-    Doctor { schema: document::DOCTOR.into(), software: romer_record::SOFTWARE.into(), findings }
+    ]
 }

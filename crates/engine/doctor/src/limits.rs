@@ -7,16 +7,12 @@ use romer_host::host_info::Capability;
 use romer_host::thread::{
     LockedMemory, Policy, PolicyError, RealTime, lock_limit, realtime_limit, usable_cpus,
 };
-use romer_record::document::DoctorFinding;
+use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix};
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, missing};
+use crate::finding::{good, limited, missing};
 use crate::rights::Rights;
 
-const REALTIME: &str = "real_time";
-const MEMORY: &str = "locked_memory";
-const AFFINITY: &str = "affinity";
-const IDLE: &str = "idle_states";
 const CPUS: &str = "/sys/devices/system/cpu";
 /// Waking from an idle state that takes longer than this shows in a program's stamps.
 const SLOW_WAKE: Duration = Duration::from_micros(50);
@@ -33,28 +29,17 @@ pub(crate) fn realtime(
     barred: Option<&Path>,
 ) -> DoctorFinding {
     let limit = realtime_limit().ok();
-    let finding = match tried {
-        Ok(()) => good(
-            REALTIME,
-            "Real-time scheduling (SCHED_FIFO) is available.",
-            "The sending thread and the emulator use it by default, with --realtime also the receiving threads.",
-        ),
-        Err(error) => limited(
-            REALTIME,
-            format!("Real-time scheduling is not available: {error}."),
-            "With --realtime romer exits with code 4; other programs can delay departures.",
-            barred.map_or_else(
-                || rights.grant(&[Capability::SysNice]),
-                |file| {
-                    format!(
-                        "Give this control group a budget for real-time threads ({}), or start romer outside it.",
-                        file.display()
-                    )
-                },
-            ),
-        ),
-    };
-    finding.value("limit", limit)
+    let error = tried.err().map(|error| error.to_string());
+    let is_available = error.is_none();
+    let check = DoctorCheck::RealTime { limit, error };
+    if is_available {
+        return good(check);
+    }
+    let fix = barred.map_or_else(
+        || rights.grant(&[Capability::SysNice]),
+        |file| DoctorFix::BudgetRealTime { file: file.display().to_string() },
+    );
+    limited(check, fix)
 }
 
 /// Tries to lock this program's memory, and lets it go again.
@@ -64,28 +49,9 @@ pub(crate) fn try_locking() -> Result<(), HostError> {
 
 /// What came of it means this.
 pub(crate) fn memory(tried: &Result<(), HostError>, rights: &Rights) -> DoctorFinding {
-    let limit = lock_limit().ok().flatten();
-    let finding = match tried {
-        Ok(()) => {
-            good(MEMORY, "romer can lock its memory.", "Use --lock-memory on a host that is short of memory.")
-        }
-        Err(_) => {
-            let found = match limit {
-                Some(octets) => {
-                    format!("This user may lock only {} KiB of memory.", octets >> 10)
-                }
-                None => "This user may not lock memory.".to_owned(),
-            };
-            limited(
-                MEMORY,
-                found,
-                "With --lock-memory romer exits with code 4; on a host that is short of memory, a page fault may delay a \
-                 measurement.",
-                rights.grant(&[Capability::IpcLock]),
-            )
-        }
-    };
-    finding.value("limit_octets", limit)
+    let can_lock = tried.is_ok();
+    let check = DoctorCheck::LockedMemory { can_lock, limit_octets: lock_limit().ok().flatten() };
+    if can_lock { good(check) } else { limited(check, rights.grant(&[Capability::IpcLock])) }
 }
 
 /// The processors, and which of them this process may use.
@@ -120,36 +86,16 @@ fn size_of_list(list: &str) -> usize {
 
 /// What the processors that may be used mean.
 pub(crate) fn affinity(cpus: &Cpus) -> DoctorFinding {
-    let all = cpus.usable.len() >= cpus.online;
-    let may = match (all, cpus.usable.len()) {
-        (true, 1) => "This process may use the only processor.".to_owned(),
-        (true, n) => format!("This process may use all {n} processors."),
-        (false, n) => format!("This process may use {n} of {} processors.", cpus.online),
+    let check = DoctorCheck::Affinity {
+        usable: cpus.usable.clone(),
+        online: u64::try_from(cpus.online).unwrap_or(u64::MAX),
+        isolated: cpus.isolated.clone(),
     };
-    let isolated = match cpus.isolated.as_str() {
-        "" => String::new(),
-        list => format!(" Isolated from ordinary programs: processor {list}."),
-    };
-    let found = format!("{may}{isolated}");
-    let finding = if all || cpus.usable.len() > 1 {
-        good(
-            AFFINITY,
-            found,
-            "Use --cpu N to pin the threads that send and receive to a processor without other programs and without the \
-             interrupts of the interface.",
-        )
+    if cpus.usable.len() >= cpus.online || cpus.usable.len() > 1 {
+        good(check)
     } else {
-        limited(
-            AFFINITY,
-            found,
-            "All threads of romer share that processor: sender and receiver delay each other.",
-            "Give the container or service more processors (systemd: AllowedCPUs=, CPUAffinity=).",
-        )
-    };
-    finding
-        .value("usable", cpus.usable.clone())
-        .value("online", cpus.online)
-        .value("isolated", cpus.isolated.clone())
+        limited(check, DoctorFix::PermitProcessors)
+    }
 }
 
 /// How processors rest, and how their speed is chosen.
@@ -181,46 +127,25 @@ impl Idle {
 
 /// What rest and speed mean.
 pub(crate) fn idle(idle: &Idle, rights: &Rights) -> DoctorFinding {
-    let state = match &idle.deepest {
-        Some((name, wake)) => format!("Deepest idle state {name}: wake-up latency {}.", wake.rounded()),
-        None => "Idle states are not controlled here (a hypervisor may).".to_owned(),
+    let is_slow = idle.deepest.as_ref().is_some_and(|(_, wake)| *wake > SLOW_WAKE);
+    let is_saving = idle.governor.as_deref().is_some_and(|governor| governor != "performance");
+    let check = DoctorCheck::IdleStates {
+        deepest: idle.deepest.as_ref().map(|(name, _)| name.clone()),
+        wake_ns: idle.deepest.as_ref().map(|(_, wake)| wake.as_nanos()),
+        is_slow,
+        governor: idle.governor.clone(),
     };
-    let speed = match idle.governor.as_deref() {
-        Some(governor) => format!(" Frequency governor: {governor}."),
-        None => " Frequency scaling is not controlled here.".to_owned(),
-    };
-    let found = format!("{state}{speed}");
-    let slow = idle.deepest.as_ref().is_some_and(|(_, wake)| *wake > SLOW_WAKE);
-    let saving = idle.governor.as_deref().is_some_and(|governor| governor != "performance");
-    let finding = if slow || saving {
-        let wake = slow.then(|| {
-            let micros = SLOW_WAKE.as_nanos() / 1_000;
-            format!("exec 3> /dev/cpu_dma_latency && printf '{micros:#x}' >&3")
-        });
-        let fix = match (saving, wake) {
-            (true, _) => format!(
-                "for f in {CPUS}/cpu*/cpufreq/scaling_governor; do {}; done",
-                rights.write("$f", "performance")
-            ),
-            (false, wake) => wake.unwrap_or_default(),
-        };
-        limited(
-            IDLE,
-            found,
-            "Waking up or speeding up delays time stamps: user-space time stamps by that much, kernel time stamps by \
-             less.",
-            fix,
-        )
+    if is_saving {
+        limited(check, rights.write("performance", &[format!("{CPUS}/cpu*/cpufreq/scaling_governor")]))
+    } else if is_slow {
+        let micros = SLOW_WAKE.as_nanos() / 1_000;
+        let command = format!("exec 3> /dev/cpu_dma_latency && printf '{micros:#x}' >&3");
+        limited(check, DoctorFix::Command { command })
     } else {
-        good(IDLE, found, "Idle states have little effect on measurements.")
-    };
-    finding
-        .value("deepest", idle.deepest.as_ref().map(|(name, _)| name.clone()))
-        .value("wake_ns", idle.deepest.as_ref().map(|(_, wake)| wake.as_nanos()))
-        .value("governor", idle.governor.clone())
+        good(check)
+    }
 }
 
-const FOLDER: &str = "run_folder";
 /// Less than this, in octets a second, may be too slow for 100,000 probes a second.
 const SLOW_DISK: f64 = 20e6;
 
@@ -245,61 +170,39 @@ pub(crate) fn write_speed(runs: &Path) -> Result<f64, HostError> {
 
 /// What the disk means.
 pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> DoctorFinding {
-    const KEEPS: &str = "A run stores a packet log of about 100 bytes per probe there.";
-    let speed = match speed {
-        None => {
-            return missing(
-                FOLDER,
-                "No run folder: neither HOME nor XDG_STATE_HOME is set.",
-                "romer measure needs --out.",
-                "Set HOME, or XDG_STATE_HOME, to a folder of this user.",
-            );
-        }
-        Some(Err(error)) => {
-            return missing(
-                FOLDER,
-                format!("The run folder is not writable: {error}."),
-                "romer measure needs --out.",
-                "Set XDG_STATE_HOME to a folder of this user, on a disk with free space.",
-            );
-        }
-        Some(Ok(speed)) => speed,
-    };
-    let found = format!("Writes {:.0} MB/s.", speed / 1e6);
-    let finding = if speed < SLOW_DISK {
-        limited(
-            FOLDER,
-            found,
-            format!("{KEEPS} At high rates entries may be dropped; they are counted."),
-            "Store runs with high rates on another disk, with --out.",
-        )
-    } else {
-        good(FOLDER, found, KEEPS)
-    };
-    finding.value("octets_per_second", speed)
+    let check = |octets_per_second, error| DoctorCheck::RunFolder { octets_per_second, error };
+    match speed {
+        None => missing(check(None, None), DoctorFix::SetRunFolder),
+        Some(Err(error)) => missing(check(None, Some(error.to_string())), DoctorFix::UseWritableDisk),
+        Some(Ok(speed)) if speed < SLOW_DISK => limited(check(Some(speed), None), DoctorFix::UseFasterDisk),
+        Some(Ok(speed)) => good(check(Some(speed), None)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::CheckVerdict;
+    use crate::finding::command_of;
+    use romer_record::doctor::CheckVerdict;
 
     #[test]
     fn what_is_refused_says_how_it_would_be_allowed() {
         let anybody = Rights::of_anybody();
-        let refused =
-            realtime(Err(PolicyError::RealTime(HostError::Unsuitable("not allowed"))), &anybody, None);
-        assert_eq!(refused.verdict, CheckVerdict::Limited);
-        assert!(refused.fix.unwrap().starts_with("sudo setcap cap_"));
-        let file = Path::new("/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us");
-        let error = PolicyError::RealTime(HostError::Unsuitable("not allowed"));
-        let fix = realtime(Err(error), &anybody, Some(file)).fix.unwrap();
-        assert!(fix.contains("(/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us)") && !fix.contains("setcap"), "{fix}");
+        let refused = || Err(PolicyError::RealTime(HostError::Unsuitable("not allowed")));
+        let finding = realtime(refused(), &anybody, None);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
+        assert!(command_of(&finding).starts_with("sudo setcap cap_"), "{finding:?}");
+        assert!(
+            matches!(&finding.check, DoctorCheck::RealTime { error: Some(error), .. } if error == "not allowed"),
+            "{finding:?}"
+        );
+        let file = "/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us";
+        let fix = realtime(refused(), &anybody, Some(Path::new(file))).fix;
+        assert_eq!(fix, Some(DoctorFix::BudgetRealTime { file: file.into() }));
         assert_eq!(realtime(Ok(()), &anybody, None).verdict, CheckVerdict::Good);
         let refused = memory(&Err(HostError::Unsuitable("too little")), &anybody);
-        assert!(
-            refused.consequence.contains("--lock-memory") && refused.fix.unwrap().contains("cap_ipc_lock")
-        );
+        assert_eq!(refused.verdict, CheckVerdict::Limited);
+        assert!(command_of(&refused).contains("cap_ipc_lock"), "{refused:?}");
         assert_eq!(memory(&Ok(()), &anybody).verdict, CheckVerdict::Good);
     }
 
@@ -310,8 +213,9 @@ mod tests {
         assert_eq!(affinity(&cpus(&[0, 1], 2)).verdict, CheckVerdict::Good);
         assert_eq!(affinity(&cpus(&[0], 1)).verdict, CheckVerdict::Good);
         assert_eq!(affinity(&cpus(&[3], 8)).verdict, CheckVerdict::Limited);
-        let isolated = affinity(&Cpus { isolated: "2-3".into(), ..cpus(&[0, 1, 2, 3], 4) });
-        assert!(isolated.observed.contains("processor 2-3"), "{}", isolated.observed);
+        let isolated = affinity(&Cpus { isolated: "2-3".into(), ..cpus(&[0, 1, 2, 3], 4) }).check;
+        let expected = DoctorCheck::Affinity { usable: vec![0, 1, 2, 3], online: 4, isolated: "2-3".into() };
+        assert_eq!(isolated, expected);
     }
 
     #[test]
@@ -323,8 +227,15 @@ mod tests {
         };
         assert_eq!(with(None, None).verdict, CheckVerdict::Good);
         assert_eq!(with(Some(2), Some("performance")).verdict, CheckVerdict::Good);
-        assert!(with(Some(133), None).fix.unwrap().contains("cpu_dma_latency"));
-        assert!(with(Some(2), Some("powersave")).fix.unwrap().contains("scaling_governor"));
+        let slow = with(Some(133), None);
+        assert_eq!(command_of(&slow), "exec 3> /dev/cpu_dma_latency && printf '0x32' >&3");
+        assert!(matches!(slow.check, DoctorCheck::IdleStates { is_slow: true, .. }), "{slow:?}");
+        let saving = with(Some(2), Some("powersave"));
+        assert_eq!(
+            command_of(&saving),
+            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+        );
+        assert!(matches!(saving.check, DoctorCheck::IdleStates { is_slow: false, .. }), "{saving:?}");
     }
 
     #[test]

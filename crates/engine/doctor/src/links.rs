@@ -7,23 +7,16 @@ use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
 use romer_host::phc;
 use romer_host::xdp::{XdpSupport, xdp_support};
-use romer_record::document::DoctorFinding;
-use serde_json::{Map, Value};
+use romer_record::doctor::{
+    DoctorCheck, DoctorFinding, DoctorFix, Facts, InterfaceOffloads, InterfaceXdp, NicStamping, NicState,
+    OffloadState, XdpModes,
+};
 
-use crate::finding::{WithValue, good, limited, list, unknown};
+use crate::finding::{good, limited, unknown};
 use crate::rights::Rights;
+use crate::shell;
 
-const STAMPS: &str = "nic_stamps";
-const OFFLOADS: &str = "offloads";
-const XDP: &str = "xdp_modes";
-/// The offloads by which a packet that is seen is not the packet that was on the link, with the names that ethtool
-/// gives them.
-const JOINING: [(Offload, &str); 3] = [
-    (Offload::GenericReceive, "gro"),
-    (Offload::GenericSegmentation, "gso"),
-    (Offload::TcpSegmentation, "tso"),
-];
-/// More interfaces than this are counted instead of named.
+/// More interfaces than this have no commands of their own.
 const NAMED: usize = 4;
 
 /// An interface that is up and not loopback.
@@ -37,8 +30,8 @@ pub(crate) struct Interface {
     stamping: Stamping,
     /// Whether its card is set to stamp departures, and arrivals, at present; `None` where the driver does not say.
     switched_on: Option<(bool, bool)>,
-    /// Each of [`JOINING`]; `None` where the driver does not have it.
-    joining: [Option<bool>; 3],
+    /// The offloads by which a packet that is seen is not the packet that was on the link.
+    offloads: InterfaceOffloads,
     /// What the driver says of XDP; `None` where the kernel does not tell.
     xdp: Option<XdpSupport>,
 }
@@ -46,29 +39,6 @@ pub(crate) struct Interface {
 impl Interface {
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Whether its card stamps what leaves, or whatever arrives, by a clock that can be read.
-    const fn can_stamp(&self) -> bool {
-        self.stamping.clock.is_some()
-            && (self.stamping.hardware_departures || self.stamping.hardware_arrivals)
-    }
-
-    /// Its name, its card's clock, and what of both ways that does not stamp.
-    fn card_named(&self) -> String {
-        let clock = self.stamping.clock.map_or_else(String::new, |number| format!("ptp{number}"));
-        let part = match (self.stamping.hardware_departures, self.stamping.hardware_arrivals) {
-            (true, true) => "",
-            (true, false) => ", departures only",
-            (false, _) => ", arrivals only",
-        };
-        format!("{} ({clock}{part})", self.name)
-    }
-
-    /// The offloads that are on.
-    fn active(&self) -> Vec<&'static str> {
-        let pairs = JOINING.iter().zip(self.joining);
-        pairs.filter(|(_, on)| *on == Some(true)).map(|((_, name), _)| *name).collect()
     }
 }
 
@@ -92,6 +62,7 @@ fn is_loopback(network: &Network, name: &str) -> bool {
 }
 
 fn read(network: &Network, name: &str) -> Interface {
+    let is_on = |offload| network.offload(name, offload).ok().flatten();
     // An interface that goes away meanwhile, or a driver that does not answer, has nothing to tell.
     Interface {
         name: name.into(),
@@ -99,7 +70,11 @@ fn read(network: &Network, name: &str) -> Interface {
         hardware_clock: hardware_clock(name),
         stamping: network.stamping(name).unwrap_or_default(),
         switched_on: phc::is_stamping(name),
-        joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
+        offloads: InterfaceOffloads {
+            gro: is_on(Offload::GenericReceive),
+            gso: is_on(Offload::GenericSegmentation),
+            tso: is_on(Offload::TcpSegmentation),
+        },
         xdp: None,
     }
 }
@@ -111,226 +86,145 @@ fn hardware_clock(name: &str) -> Option<String> {
     entries.next()?.ok()?.file_name().into_string().ok()
 }
 
-/// Whether hardware could stamp, and how it is asked to.
+/// Whether hardware could stamp.
 pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> DoctorFinding {
-    const INSIDE: &str = "Kernel time stamps are used. They are taken at the driver: delays include the wait between \
-                          driver and wire, microseconds on an idle host and more under load.";
-    const CARD: &str = "romer measure --stamp nic, with romer respond --stamp nic at the remote end, takes time stamps at the \
-                        wire, converted to the host clock to about a microsecond. It needs root; the setting of the card is \
-                        restored at exit. Without it, kernel time stamps are used.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
-        Err(error) => return unknown(STAMPS, error, INSIDE),
+        Err(error) => return unknown(DoctorCheck::NicStamps, error),
     };
-    let with_driver: Vec<&Interface> = interfaces.iter().filter(|one| one.driver.is_some()).collect();
-    let able: Vec<&Interface> = with_driver.iter().copied().filter(|one| one.can_stamp()).collect();
-    let clocks: Vec<String> = with_driver
-        .iter()
-        .filter_map(|one| Some(format!("{} ({})", one.name, one.hardware_clock.as_deref()?)))
-        .collect();
-    let names: Vec<String> = with_driver.iter().map(|one| named(one)).collect();
-    let finding = if able.is_empty() {
-        let found = match (clocks.is_empty(), names.is_empty()) {
-            (false, _) => format!("The hardware clock of {} does not time-stamp packets.", list(&clocks)),
-            (true, false) => format!("No hardware clock: {}.", shortened(&names, "interfaces")),
-            (true, true) => "No physical interface is up.".to_owned(),
-        };
-        let fix = "No action needed: if microseconds matter, use an interface with hardware time stamps.";
-        limited(STAMPS, found, INSIDE, fix)
-    } else {
-        let texts: Vec<String> = able.iter().map(|one| one.card_named()).collect();
-        let found = format!("Hardware time stamps: {}.", shortened(&texts, "interfaces"));
-        good(STAMPS, found, CARD)
-    };
-    let values = with_driver.iter().map(|one| {
-        let fields = [
-            ("driver", Value::from(one.driver.clone())),
-            ("hardware_clock", Value::from(one.hardware_clock.clone())),
-            ("stamps_departures", Value::from(one.stamping.hardware_departures)),
-            ("stamps_arrivals", Value::from(one.stamping.hardware_arrivals)),
-            ("stamping_departures_now", Value::from(one.switched_on.map(|(departures, _)| departures))),
-            ("stamping_arrivals_now", Value::from(one.switched_on.map(|(_, arrivals)| arrivals))),
-            ("kernel_stamps_departures", Value::from(one.stamping.software_departures)),
-        ];
-        (one.name.clone(), object(fields))
-    });
-    finding.value("interfaces", Value::Object(values.collect()))
+    let with_driver = interfaces.iter().filter(|one| one.driver.is_some());
+    let state = NicState { interfaces: with_driver.map(|one| (one.name.clone(), stamping(one))).collect() };
+    let can_stamp = state.interfaces.values().any(NicStamping::can_stamp);
+    let check = DoctorCheck::NicStamps(Facts::Known(state));
+    if can_stamp { good(check) } else { limited(check, DoctorFix::UseHardwareStamps) }
 }
 
-fn named(interface: &Interface) -> String {
-    match &interface.driver {
-        Some(driver) => format!("{} ({driver})", interface.name),
-        None => interface.name.clone(),
+fn stamping(interface: &Interface) -> NicStamping {
+    NicStamping {
+        driver: interface.driver.clone(),
+        hardware_clock: interface.hardware_clock.clone(),
+        stamp_clock: interface.stamping.clock,
+        stamps_departures: interface.stamping.hardware_departures,
+        stamps_arrivals: interface.stamping.hardware_arrivals,
+        stamping_departures_now: interface.switched_on.map(|(departures, _)| departures),
+        stamping_arrivals_now: interface.switched_on.map(|(_, arrivals)| arrivals),
+        kernel_stamps_departures: interface.stamping.software_departures,
     }
-}
-
-fn shortened(names: &[String], what: &str) -> String {
-    if names.len() > NAMED { format!("{} {what}", names.len()) } else { list(names) }
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// What drivers do to packets.
 pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &Rights) -> DoctorFinding {
-    const PROBES: &str = "Probes of romer are not affected: each is a single datagram.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
-        Err(error) => return unknown(OFFLOADS, error, PROBES),
+        Err(error) => return unknown(DoctorCheck::Offloads, error),
     };
-    let active: Vec<&Interface> = interfaces.iter().filter(|one| !one.active().is_empty()).collect();
-    let finding = if active.is_empty() {
-        let (found, so) = if interfaces.is_empty() {
-            ("No interface is up except loopback.", "No offload changes what a capture on this host shows.")
-        } else {
-            ("GRO/GSO/TSO: off on all interfaces.", "Captures on this host show the packets of the link.")
-        };
-        good(OFFLOADS, found, so)
+    let active = interfaces.iter().filter(|one| !one.offloads.active().is_empty());
+    let commands: Vec<String> = active.take(NAMED).map(|one| switch_off(one, rights)).collect();
+    let all = interfaces.iter().map(|one| (one.name.clone(), one.offloads));
+    let check = DoctorCheck::Offloads(Facts::Known(OffloadState { interfaces: all.collect() }));
+    if commands.is_empty() {
+        good(check)
     } else {
-        let texts: Vec<String> =
-            active.iter().map(|one| format!("{} ({})", one.name, one.active().join(", "))).collect();
-        let found = format!("GRO/GSO/TSO enabled on {}.", shortened(&texts, "interfaces"));
-        let consequence = format!(
-            "{PROBES} Captures and TCP tests on this host show merged packets, not those of the link."
-        );
-        let commands: Vec<String> = active.iter().take(NAMED).map(|one| switch_off(one, rights)).collect();
-        limited(OFFLOADS, found, consequence, commands.join(" && "))
-    };
-    let values: Map<String, Value> = interfaces
-        .iter()
-        .map(|one| {
-            let states = JOINING.iter().zip(one.joining);
-            let states = states.map(|((_, name), on)| ((*name).to_owned(), Value::from(on)));
-            (one.name.clone(), Value::Object(states.collect()))
-        })
-        .collect();
-    finding.value("interfaces", Value::Object(values))
+        limited(check, DoctorFix::Command { command: shell::all(&commands) })
+    }
 }
 
 fn switch_off(interface: &Interface, rights: &Rights) -> String {
-    let states: Vec<String> = interface.active().iter().map(|name| format!("{name} off")).collect();
-    rights.command(&format!("ethtool -K {} {}", crate::rights::quoted(&interface.name), states.join(" ")))
+    let mut arguments = vec!["ethtool", "-K", interface.name.as_str()];
+    arguments.extend(interface.offloads.active().iter().flat_map(|name| [*name, "off"]));
+    rights.line(&arguments)
 }
 
 /// In which modes XDP can be had.
 pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> DoctorFinding {
-    const MODES: &str = "romer emulate uses native XDP if the driver supports it. Generic XDP is no faster than packet \
-                         sockets, which handle 200,000 packets/s.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
-        Err(error) => return unknown(XDP, error, MODES),
+        Err(error) => return unknown(DoctorCheck::XdpModes, error),
     };
-    let those = |wanted: fn(&Interface) -> bool| -> Vec<String> {
-        interfaces.iter().filter(|one| wanted(one)).map(xdp_named).collect()
+    let modes = |one: &Interface| InterfaceXdp {
+        driver: one.driver.clone(),
+        native: one.xdp.map(|xdp| xdp.native),
+        redirect: one.xdp.map(|xdp| xdp.redirect),
+        zero_copy: one.xdp.map(|xdp| xdp.zero_copy),
     };
-    let native = those(|one| one.xdp.is_some_and(|xdp| xdp.native));
-    let generic = those(|one| one.xdp.is_some_and(|xdp| !xdp.native));
-    let untold = those(|one| one.xdp.is_none());
-    let mut found: Vec<String> = Vec::new();
-    for (modes, names) in
-        [("Native and generic", &native), ("Generic only", &generic), ("Generic, native unknown", &untold)]
-    {
-        if !names.is_empty() {
-            found.push(format!("{modes}: {}.", shortened(names, "interfaces")));
-        }
-    }
-    let finding = match (interfaces.is_empty(), generic.is_empty(), untold.is_empty()) {
-        (true, ..) => good(XDP, "No interface is up, except loopback.", MODES),
-        (false, true, true) => good(XDP, found.join(" "), MODES),
-        (false, _, false) => limited(
-            XDP,
-            found.join(" "),
-            MODES,
-            "Linux 6.3 and later report the modes of a driver; romer emulate tries them, and reports the one in use.",
-        ),
-        (false, false, true) => {
-            limited(XDP, found.join(" "), MODES, "If the rate matters, use an interface with native XDP.")
-        }
-    };
-    let values = interfaces.iter().map(|one| {
-        let of = |pick: fn(XdpSupport) -> bool| Value::from(one.xdp.map(pick));
-        let fields = [
-            ("native", of(|xdp| xdp.native)),
-            ("redirect", of(|xdp| xdp.redirect)),
-            ("zero_copy", of(|xdp| xdp.zero_copy)),
-        ];
-        (one.name.clone(), object(fields))
-    });
-    finding.value("interfaces", Value::Object(values.collect()))
-}
-
-fn xdp_named(interface: &Interface) -> String {
-    let copies = interface.xdp.is_some_and(|xdp| xdp.zero_copy);
-    match (&interface.driver, copies) {
-        (Some(driver), true) => format!("{} ({driver}, zero-copy)", interface.name),
-        _ => named(interface),
+    let all = interfaces.iter().map(|one| (one.name.clone(), modes(one)));
+    let check = DoctorCheck::XdpModes(Facts::Known(XdpModes { interfaces: all.collect() }));
+    if interfaces.iter().any(|one| one.xdp.is_none()) {
+        limited(check, DoctorFix::UseKernelWithXdpReport)
+    } else if interfaces.iter().any(|one| one.xdp.is_some_and(|xdp| !xdp.native)) {
+        limited(check, DoctorFix::UseNativeXdp)
+    } else {
+        good(check)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::CheckVerdict;
+    use crate::finding::command_of;
+    use romer_record::doctor::CheckVerdict;
 
-    fn interface(name: &str, joining: [Option<bool>; 3], clock: Option<&str>) -> Interface {
+    fn interface(name: &str, offloads: InterfaceOffloads, clock: Option<&str>) -> Interface {
         Interface {
             name: name.into(),
             driver: Some("virtio_net".into()),
             hardware_clock: clock.map(str::to_owned),
             stamping: Stamping::default(),
             switched_on: None,
-            joining,
+            offloads,
             xdp: None,
         }
     }
 
+    /// An interface without native XDP, or of which the kernel reports nothing, is a limit.
     #[test]
-    fn the_modes_of_xdp_are_told_in_words() {
+    fn modes_of_xdp() {
+        let plain = |name| interface(name, InterfaceOffloads::default(), None);
         let with = |name, native, zero_copy| Interface {
             xdp: Some(XdpSupport { native, redirect: native, transmit: native, zero_copy }),
-            ..interface(name, [None; 3], None)
+            ..plain(name)
         };
         let fast = with("eth0", true, true);
-        let finding = xdp(&Ok(vec![fast.clone()]));
-        assert_eq!(finding.verdict, CheckVerdict::Good);
-        assert_eq!(finding.observed, "Native and generic: eth0 (virtio_net, zero-copy).");
+        assert_eq!(xdp(&Ok(vec![fast.clone()])).verdict, CheckVerdict::Good);
         let finding = xdp(&Ok(vec![fast, with("eth1", false, false)]));
-        assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.observed.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.observed);
-        assert_eq!(finding.values["interfaces"]["eth1"]["native"], false);
-        let untold = xdp(&Ok(vec![interface("eth2", [None; 3], None)]));
-        assert!(untold.fix.is_some_and(|fix| fix.contains("6.3")));
-        assert_eq!(untold.values["interfaces"]["eth2"]["native"], Value::Null);
+        assert_eq!(finding.fix, Some(DoctorFix::UseNativeXdp));
+        let DoctorCheck::XdpModes(Facts::Known(modes)) = &finding.check else { panic!("{finding:?}") };
+        let native = |name: &str| modes.interfaces.get(name).and_then(|one| one.native);
+        assert_eq!((native("eth0"), native("eth1")), (Some(true), Some(false)));
+        let unreported = xdp(&Ok(vec![plain("eth2")]));
+        assert_eq!(unreported.fix, Some(DoctorFix::UseKernelWithXdpReport));
         assert_eq!(xdp(&Ok(vec![])).verdict, CheckVerdict::Good);
         assert_eq!(xdp(&Err(HostError::Unsuitable("no netlink"))).verdict, CheckVerdict::Limited);
     }
 
+    /// Offloads that are on have a command that switches off exactly these.
     #[test]
-    fn offloads_that_are_on_are_named_with_the_command_that_ends_them() {
-        let off = interface("eth1", [Some(false), None, Some(false)], None);
-        let on = interface("eth0", [Some(true), Some(false), Some(true)], None);
-        let finding = offloads(&Ok(vec![on, off.clone()]), &Rights::of_anybody());
+    fn active_offloads() {
+        let off = InterfaceOffloads { gro: Some(false), gso: None, tso: Some(false) };
+        let on = InterfaceOffloads { gro: Some(true), gso: Some(false), tso: Some(true) };
+        let off = interface("eth1", off, None);
+        let finding = offloads(&Ok(vec![interface("eth0", on, None), off.clone()]), &Rights::of_anybody());
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert_eq!(finding.observed, "GRO/GSO/TSO enabled on eth0 (gro, tso).");
-        assert_eq!(finding.fix.unwrap(), "sudo ethtool -K eth0 gro off tso off");
-        assert_eq!(finding.values["interfaces"]["eth1"]["gso"], Value::Null);
+        assert_eq!(command_of(&finding), "sudo ethtool -K eth0 gro off tso off");
+        let DoctorCheck::Offloads(Facts::Known(state)) = &finding.check else { panic!("{finding:?}") };
+        assert_eq!(state.interfaces.get("eth0"), Some(&on));
         assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, CheckVerdict::Good);
         assert_eq!(offloads(&Ok(vec![]), &Rights::of_anybody()).verdict, CheckVerdict::Good);
     }
 
+    /// Of many interfaces only a few have commands.
     #[test]
-    fn many_interfaces_are_counted() {
+    fn many_interfaces() {
+        let on = InterfaceOffloads { gro: Some(true), gso: Some(true), tso: Some(true) };
         let many: Vec<Interface> =
-            (0..9).map(|number| interface(&format!("veth{number}"), [Some(true); 3], None)).collect();
-        let finding = offloads(&Ok(many.clone()), &Rights::of_root());
-        assert!(finding.observed.contains("9 interfaces"), "{}", finding.observed);
-        assert_eq!(finding.fix.unwrap().matches("ethtool").count(), NAMED);
-        assert!(stamps(&Ok(many)).observed.contains("9 interfaces"));
+            (0..9).map(|number| interface(&format!("veth{number}"), on, None)).collect();
+        let finding = offloads(&Ok(many), &Rights::of_root());
+        assert_eq!(command_of(&finding).matches("ethtool").count(), NAMED);
     }
 
+    /// A card is good if it stamps either direction by its clock. A clock that stamps nothing is of no use.
     #[test]
-    fn cards_that_stamp_are_named_with_how_to_use_them() {
+    fn cards_that_stamp() {
         let with = |departures, arrivals| Interface {
             stamping: Stamping {
                 hardware_departures: departures,
@@ -338,18 +232,19 @@ mod tests {
                 clock: Some(0),
                 ..Stamping::default()
             },
-            ..interface("eth0", [None; 3], Some("ptp0"))
+            ..interface("eth0", InterfaceOffloads::default(), Some("ptp0"))
         };
-        let finding = stamps(&Ok(vec![with(true, true)]));
-        assert_eq!(finding.verdict, CheckVerdict::Good);
-        assert_eq!(finding.observed, "Hardware time stamps: eth0 (ptp0).");
-        assert!(finding.consequence.contains("--stamp nic"), "{}", finding.consequence);
-        let finding = stamps(&Ok(vec![with(true, false)]));
-        assert_eq!(finding.observed, "Hardware time stamps: eth0 (ptp0, departures only).");
-        // A clock that stamps nothing is of no use.
-        let finding = stamps(&Ok(vec![with(false, false)]));
-        assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.observed.contains("eth0 (ptp0) does not time-stamp"), "{}", finding.observed);
+        for (departures, arrivals, verdict) in [
+            (true, true, CheckVerdict::Good),
+            (true, false, CheckVerdict::Good),
+            (false, false, CheckVerdict::Limited),
+        ] {
+            let finding = stamps(&Ok(vec![with(departures, arrivals)]));
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            let DoctorCheck::NicStamps(Facts::Known(state)) = &finding.check else { panic!("{finding:?}") };
+            let card = state.interfaces.get("eth0").unwrap();
+            assert_eq!((card.stamps_departures, card.stamps_arrivals), (departures, arrivals));
+        }
         assert_eq!(stamps(&Ok(vec![])).verdict, CheckVerdict::Limited);
         assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, CheckVerdict::Limited);
     }

@@ -9,22 +9,17 @@ use romer_host::features::{Feature, Presence};
 use romer_host::host_info::PacketTooBigHandling;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
-use romer_record::document::DoctorFinding;
+use romer_record::doctor::{
+    CoalescingState, DoctorCheck, DoctorFinding, DoctorFix, Facts, FeaturePresence, InterfaceCoalescing,
+    InterruptState,
+};
 use romer_units::Duration;
-use serde_json::{Map, Value};
 
-use crate::finding::{WithValue, good, limited, list, missing, unknown};
+use crate::finding::{good, limited, missing, unknown};
 use crate::links::Interface;
-use crate::rights::{Rights, quoted};
+use crate::rights::Rights;
+use crate::shell;
 
-const COALESCING: &str = "interrupt_coalescing";
-const INTERRUPTS: &str = "interrupts";
-const REVERSE_PATH: &str = "rp_filter";
-const TOO_LONG: &str = "path_mtu";
-const CONNTRACK: &str = "conntrack";
-const PACKETS: &str = "packet_access";
-const IN_PACKET: &str = "in_packet_stamps";
-const VETH: &str = "veth";
 /// Packets that gather for longer than this before the processor is told show in the kernel's stamps.
 const LONG_WAIT_US: u32 = 10;
 
@@ -43,48 +38,29 @@ pub(crate) fn coalescing(
     found: Result<Vec<(String, Coalescing)>, HostError>,
     rights: &Rights,
 ) -> DoctorFinding {
-    const LATE: &str =
-        "Kernel arrival time stamps are late by up to that time, and several packets get the same one.";
     let found = match found {
         Ok(found) => found,
-        Err(error) => return unknown(COALESCING, &error, LATE),
+        Err(error) => return unknown(DoctorCheck::InterruptCoalescing, &error),
     };
-    let slow: Vec<&(String, Coalescing)> = found
-        .iter()
-        .filter(|(_, one)| one.adaptive || one.receive_us > LONG_WAIT_US || one.transmit_us > LONG_WAIT_US)
+    let is_slow =
+        |one: &Coalescing| one.adaptive || one.receive_us > LONG_WAIT_US || one.transmit_us > LONG_WAIT_US;
+    let slow = found.iter().filter(|(_, one)| is_slow(one));
+    let commands: Vec<String> = slow
+        .map(|(name, _)| rights.line(&["ethtool", "-C", name, "adaptive-rx", "off", "rx-usecs", "0"]))
         .collect();
-    let finding = if slow.is_empty() {
-        good(COALESCING, "Interrupt coalescing: off.", "Arrival time stamps are not delayed.")
+    let state = |one: &Coalescing| InterfaceCoalescing {
+        receive_us: one.receive_us,
+        transmit_us: one.transmit_us,
+        adaptive: one.adaptive,
+        is_slow: is_slow(one),
+    };
+    let interfaces = found.iter().map(|(name, one)| (name.clone(), state(one))).collect();
+    let check = DoctorCheck::InterruptCoalescing(Facts::Known(CoalescingState { interfaces }));
+    if commands.is_empty() {
+        good(check)
     } else {
-        let text = |(name, one): &&(String, Coalescing)| match one.adaptive {
-            true => format!("{name} (adaptive)"),
-            false => format!("{name} (up to {} µs)", one.receive_us.max(one.transmit_us)),
-        };
-        let names: Vec<String> = slow.iter().map(text).collect();
-        let commands: Vec<String> = slow
-            .iter()
-            .map(|(name, _)| {
-                let name = quoted(name);
-                rights.command(&format!("ethtool -C {name} adaptive-rx off rx-usecs 0"))
-            })
-            .collect();
-        limited(
-            COALESCING,
-            format!("Interrupt coalescing: on for {}.", list(&names)),
-            LATE,
-            commands.join(" && "),
-        )
-    };
-    let values: Map<String, Value> = found
-        .iter()
-        .map(|(name, one)| {
-            let fields = serde_json::json!({
-                "receive_us": one.receive_us, "transmit_us": one.transmit_us, "adaptive": one.adaptive,
-            });
-            (name.clone(), fields)
-        })
-        .collect();
-    finding.value("interfaces", Value::Object(values))
+        limited(check, DoctorFix::Command { command: shell::all(&commands) })
+    }
 }
 
 /// The interrupts of these interfaces; those that have none of their own are left out.
@@ -94,30 +70,16 @@ pub(crate) fn read_interrupts(interfaces: &[Interface]) -> Vec<Interrupts> {
 
 /// Where interrupts go, and what that means.
 pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> DoctorFinding {
-    let Some(first) = all.first() else {
-        return good(
-            INTERRUPTS,
-            "No active interface has its own interrupts.",
-            "Packets of virtual links are processed by the sending processor.",
-        )
-        .value("interfaces", Value::Object(Map::new()));
+    let state = |one: &Interrupts| InterruptState {
+        numbers: one.numbers.clone(),
+        cpus: one.cpus.iter().cloned().collect::<Vec<_>>().join(","),
     };
-    let cpus = |one: &Interrupts| one.cpus.iter().cloned().collect::<Vec<_>>().join(",");
-    let texts: Vec<String> =
-        all.iter().map(|one| format!("{} to processor {}", one.interface, cpus(one))).collect();
-    let numbers: Vec<String> = first.numbers.iter().map(ToString::to_string).collect();
-    let command = rights.write("/proc/irq/$i/smp_affinity_list", "0");
-    let values = all
-        .iter()
-        .map(|one| (one.interface.clone(), serde_json::json!({ "numbers": one.numbers, "cpus": cpus(one) })));
-    limited(
-        INTERRUPTS,
-        format!("Interrupt affinity: {}.", texts.join("; ")),
-        "Each interrupt preempts the program on the same processor. Use different processors for interrupts and romer: \
-         --irq-cpu 0 --cpu 1 does so during a run; the command below does so permanently.",
-        format!("for i in {}; do {command}; done", numbers.join(" ")),
-    )
-    .value("interfaces", Value::Object(values.collect()))
+    let interfaces = all.iter().map(|one| (one.interface.clone(), state(one))).collect();
+    let check = DoctorCheck::Interrupts { interfaces };
+    let Some(first) = all.first() else { return good(check) };
+    let files: Vec<String> =
+        first.numbers.iter().map(|number| format!("/proc/irq/{number}/smp_affinity_list")).collect();
+    limited(check, rights.write("0", &files))
 }
 
 /// Where the reverse-path filter is strict; `None` where there is no IPv4.
@@ -136,62 +98,25 @@ pub(crate) fn read_reverse_path() -> Option<Vec<String>> {
 
 /// What the reverse-path filters mean.
 pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> DoctorFinding {
-    let finding = match &strict {
-        Some(strict) if !strict.is_empty() => limited(
-            REVERSE_PATH,
-            format!("Strict reverse-path filter on {}.", list(strict)),
-            "Packets that arrive by another interface than the route back are dropped silently. With several interfaces or \
-             an asymmetric path, they appear as losses.",
-            rights.command("sysctl -w net.ipv4.conf.all.rp_filter=2"),
-        ),
-        Some(_) => good(
-            REVERSE_PATH,
-            "Reverse-path filter: not strict.",
-            "Packets of asymmetric paths are received.",
-        ),
-        None => good(REVERSE_PATH, "No IPv4, hence no reverse-path filter.", "No effect."),
-    };
-    finding.value("strict", strict.unwrap_or_default())
+    let is_strict = strict.as_ref().is_some_and(|names| !names.is_empty());
+    let check = DoctorCheck::RpFilter { strict };
+    if is_strict {
+        limited(check, rights.command(&["sysctl", "-w", "net.ipv4.conf.all.rp_filter=2"]))
+    } else {
+        good(check)
+    }
 }
 
 /// Path MTU discovery; `None` without IPv4.
 pub(crate) fn too_long(heard: Option<PacketTooBigHandling>, rights: &Rights) -> DoctorFinding {
-    let fix = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
-    let (finding, setting) = match heard {
-        Some(PacketTooBigHandling::Heeded) => (
-            good(
-                TOO_LONG,
-                "IPv4 path MTU discovery: on.",
-                "Packets that exceed the path MTU are reported with the MTU, not as losses.",
-            ),
-            Some(0),
-        ),
-        Some(PacketTooBigHandling::Least(octets)) => (
-            limited(
-                TOO_LONG,
-                format!(
-                    "IPv4 path MTU discovery: off; after an ICMP packet-too-big message, packets are limited to {octets} bytes \
-                     (net.ipv4.ip_no_pmtu_disc is 1)."
-                ),
-                "Longer probes are then not sent, although the path may support them.",
-                fix(),
-            ),
-            Some(1),
-        ),
-        Some(PacketTooBigHandling::Unheard(setting)) => (
-            limited(
-                TOO_LONG,
-                format!(
-                    "IPv4 path MTU discovery: off, ICMP packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is {setting})."
-                ),
-                "Probes and replies that exceed the path MTU appear as losses.",
-                fix(),
-            ),
-            Some(setting),
-        ),
-        None => (good(TOO_LONG, "No IPv4.", "IPv6 path MTU discovery is always on."), None),
+    let check = |ip_no_pmtu_disc, min_pmtu| DoctorCheck::PathMtu { ip_no_pmtu_disc, min_pmtu };
+    let check = match heard {
+        None => return good(check(None, None)),
+        Some(PacketTooBigHandling::Heeded) => return good(check(Some(0), None)),
+        Some(PacketTooBigHandling::Least(octets)) => check(Some(1), Some(octets)),
+        Some(PacketTooBigHandling::Unheard(setting)) => check(Some(setting), None),
     };
-    finding.value("ip_no_pmtu_disc", setting)
+    limited(check, rights.command(&["sysctl", "-w", "net.ipv4.ip_no_pmtu_disc=0"]))
 }
 
 /// Connections that are tracked in this namespace, and the most that can be; `None` where nothing tracks any.
@@ -205,104 +130,70 @@ pub(crate) fn read_conntrack() -> Option<(u64, u64)> {
 
 /// What connection tracking means.
 pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> DoctorFinding {
-    let finding = match read {
-        None => good(CONNTRACK, "Connection tracking: off.", "No effect on probes."),
-        Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => limited(
-            CONNTRACK,
-            format!("Connection tracking: {count} of at most {most} entries."),
-            "When the table is full, packets of new flows are dropped, which appears as loss.",
-            rights.command(&format!("sysctl -w net.netfilter.nf_conntrack_max={}", most.saturating_mul(4))),
-        ),
-        Some((0, most)) => good(
-            CONNTRACK,
-            format!("Connection tracking: no entries (at most {most})."),
-            "No packet filter tracks flows here.",
-        ),
-        Some((count, most)) => good(
-            CONNTRACK,
-            format!("Connection tracking: {count} of at most {most} entries."),
-            "The lookup costs well below 1 µs per packet.",
-        ),
-    };
-    finding.value("count", read.map(|(count, _)| count)).value("most", read.map(|(_, most)| most))
+    let check =
+        DoctorCheck::Conntrack { count: read.map(|(count, _)| count), max: read.map(|(_, most)| most) };
+    match read {
+        Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => {
+            let setting = format!("net.netfilter.nf_conntrack_max={}", most.saturating_mul(4));
+            limited(check, rights.command(&["sysctl", "-w", &setting]))
+        }
+        _ => good(check),
+    }
 }
 
 /// What romer emulate, captures and the lab are made of.
-const ACCESS: [(Feature, &str, &str); 6] = [
-    (Feature::PacketSocket, "packet_socket", "packet sockets"),
-    (Feature::XdpSocket, "xdp_socket", "AF_XDP sockets"),
-    (Feature::Bpf, "bpf", "bpf()"),
-    (Feature::Btf, "btf", "BTF"),
-    (Feature::Nftables, "nftables", "nftables"),
-    (Feature::Tun, "tun", "tun"),
-];
-/// What was asked for, and what came of it.
-pub(crate) type Looked = Vec<(&'static str, &'static str, Presence)>;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    packet_socket: Presence,
+    xdp_socket: Presence,
+    bpf: Presence,
+    btf: Presence,
+    nftables: Presence,
+    tun: Presence,
+}
 
 /// Asks for whole-packet access and what goes with it.
-pub(crate) fn look_at_access() -> Looked {
-    ACCESS.iter().map(|(feature, name, words)| (*name, *words, feature.probe())).collect()
+pub(crate) fn look_at_access() -> Access {
+    Access {
+        packet_socket: Feature::PacketSocket.probe(),
+        xdp_socket: Feature::XdpSocket.probe(),
+        bpf: Feature::Bpf.probe(),
+        btf: Feature::Btf.probe(),
+        nftables: Feature::Nftables.probe(),
+        tun: Feature::Tun.probe(),
+    }
 }
 
-fn with(looked: &Looked, presence: Presence) -> Vec<&'static str> {
-    looked.iter().filter(|(.., found)| *found == presence).map(|(_, words, _)| *words).collect()
-}
-
-fn with_presence(finding: DoctorFinding, looked: &Looked) -> DoctorFinding {
-    looked.iter().fold(finding, |finding, (name, _, presence)| finding.value(name, word(*presence)))
-}
-
-const fn word(presence: Presence) -> &'static str {
+const fn presence(presence: Presence) -> FeaturePresence {
     match presence {
-        Presence::Usable => "usable",
-        Presence::Forbidden => "forbidden",
-        Presence::Absent => "absent",
-        Presence::Unknown => "unknown",
+        Presence::Usable => FeaturePresence::Usable,
+        Presence::Forbidden => FeaturePresence::Forbidden,
+        Presence::Absent => FeaturePresence::Absent,
+        Presence::Unknown => FeaturePresence::Unknown,
     }
 }
 
 /// What access to whole packets means.
-pub(crate) fn access(looked: &Looked, rights: &Rights) -> DoctorFinding {
-    let (usable, forbidden) = (with(looked, Presence::Usable), with(looked, Presence::Forbidden));
-    let absent = with(looked, Presence::Absent);
-    let mut found = match usable.len() {
-        0 => "Usable: none.".to_owned(),
-        _ => format!("Usable: {}.", list(&usable)),
+pub(crate) fn access(found: Access, rights: &Rights) -> DoctorFinding {
+    let Access { packet_socket, xdp_socket, bpf, btf, nftables, tun } = found;
+    let check = DoctorCheck::PacketAccess {
+        packet_socket: presence(packet_socket),
+        xdp_socket: presence(xdp_socket),
+        bpf: presence(bpf),
+        btf: presence(btf),
+        nftables: presence(nftables),
+        tun: presence(tun),
     };
-    if !forbidden.is_empty() {
-        found.push_str(&format!(" Not permitted for this user: {}.", list(&forbidden)));
+    let all = [packet_socket, xdp_socket, bpf, btf, nftables, tun];
+    if packet_socket == Presence::Absent {
+        missing(check, rights.command(&["modprobe", "af_packet"]))
+    } else if all.contains(&Presence::Forbidden) {
+        limited(check, rights.as_root(&["romer", "doctor"]))
+    } else if all.contains(&Presence::Absent) {
+        limited(check, DoctorFix::UseCompleteKernel)
+    } else {
+        good(check)
     }
-    if !absent.is_empty() {
-        found.push_str(&format!(" Not in this kernel: {}.", list(&absent)));
-    }
-    let packets = looked.iter().find(|(name, ..)| *name == "packet_socket").map(|(.., presence)| *presence);
-    let finding = match packets {
-        Some(Presence::Absent) => missing(
-            PACKETS,
-            found,
-            "romer emulate cannot capture packets; romer measure does not need it.",
-            rights.command("modprobe af_packet"),
-        ),
-        _ if forbidden.is_empty() && absent.is_empty() => good(
-            PACKETS,
-            found,
-            "romer emulate and the lab have all features; romer emulate uses AF_XDP if the ports support it.",
-        ),
-        _ if forbidden.is_empty() => limited(
-            PACKETS,
-            found,
-            "Without AF_XDP romer emulate uses packet sockets (200,000 packets/s); the router of the lab needs nftables.",
-            "Use a kernel with these features, such as a distribution kernel.",
-        ),
-        _ => limited(
-            PACKETS,
-            found,
-            "romer emulate needs root for interfaces of this host; in a rootless lab packet sockets and tun work, bpf() \
-             does not.",
-            rights.as_root("romer doctor"),
-        ),
-    };
-    with_presence(finding, looked)
 }
 
 /// Attaches the programs that write time stamps into packets to loopback, where they find no packet of theirs, and takes them away.
@@ -312,35 +203,23 @@ pub(crate) fn try_stamping() -> Result<(), HostError> {
 
 /// Whether programs of the kernel can write time stamps into packets.
 pub(crate) fn in_packet(attempt: &Result<(), HostError>) -> DoctorFinding {
-    const USE: &str = "romer measure --stamp in-packet and romer respond --in-packet need them.";
-    let (finding, available) = match attempt {
-        Ok(()) => (
-            good(IN_PACKET, "Programs that write time stamps into packets (tcx): available.", USE),
-            Some(true),
+    match attempt {
+        Ok(()) => good(DoctorCheck::InPacketStamps { tcx: Some(true), error: None }),
+        Err(error) if error.is_permission() => good(DoctorCheck::InPacketStamps { tcx: None, error: None }),
+        Err(error) => limited(
+            DoctorCheck::InPacketStamps { tcx: Some(false), error: Some(error.to_string()) },
+            DoctorFix::UseKernelWithTcx,
         ),
-        Err(error) if error.is_permission() => (
-            good(IN_PACKET, "Programs that write time stamps into packets (tcx): unknown without root.", USE),
-            None,
-        ),
-        Err(error) => {
-            let found = format!("Programs that write time stamps into packets (tcx): missing ({error}).");
-            (limited(IN_PACKET, found, USE, "Use Linux 6.6 or later, or --stamp kernel."), Some(false))
-        }
-    };
-    finding.value("tcx", Value::from(available))
+    }
 }
 
 /// Whether the kernel has virtual links.
 pub(crate) fn veth(found: Presence, rights: &Rights) -> DoctorFinding {
-    const LAB: &str = "The lab needs them.";
+    let check = DoctorCheck::Veth { presence: presence(found) };
     match found {
-        Presence::Absent => {
-            missing(VETH, "Virtual links (veth): missing.", LAB, rights.command("modprobe veth"))
-        }
-        Presence::Unknown => good(VETH, "Virtual links (veth): unknown.", LAB),
-        Presence::Usable | Presence::Forbidden => good(VETH, "Virtual links (veth): available.", LAB),
+        Presence::Absent => missing(check, rights.command(&["modprobe", "veth"])),
+        Presence::Unknown | Presence::Usable | Presence::Forbidden => good(check),
     }
-    .value("veth", word(found))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
-use romer_record::document::CheckVerdict;
+use crate::finding::command_of;
+use romer_record::doctor::CheckVerdict;
 
 #[test]
 fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
@@ -11,11 +12,13 @@ fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
         cpus: ["0".to_owned(), "1".to_owned()].into(),
     };
     let finding = interrupts(&[one], &anybody);
-    assert_eq!(finding.observed, "Interrupt affinity: eth0 to processor 0,1.");
     assert_eq!(
-        finding.fix.unwrap(),
-        "for i in 41 42; do echo 0 | sudo tee /proc/irq/$i/smp_affinity_list; done"
+        command_of(&finding),
+        "echo 0 | sudo tee /proc/irq/41/smp_affinity_list /proc/irq/42/smp_affinity_list"
     );
+    let state = InterruptState { numbers: vec![41, 42], cpus: "0,1".into() };
+    let interfaces = [("eth0".to_owned(), state)].into();
+    assert_eq!(finding.check, DoctorCheck::Interrupts { interfaces });
 }
 
 #[test]
@@ -28,7 +31,7 @@ fn packets_that_gather_are_a_limit() {
     assert_eq!(with(3, 10, false).verdict, CheckVerdict::Good);
     for finding in [with(50, 0, false), with(0, 64, false), with(0, 0, true)] {
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.fix.unwrap().contains("ethtool -C eth0"));
+        assert_eq!(command_of(&finding), "sudo ethtool -C eth0 adaptive-rx off rx-usecs 0");
     }
     assert_eq!(coalescing(Ok(Vec::new()), &anybody).verdict, CheckVerdict::Good);
 }
@@ -56,33 +59,34 @@ fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
     for heard in [None, Some(PacketTooBigHandling::Heeded)] {
         assert_eq!(too_long(heard, &anybody).verdict, CheckVerdict::Good, "{heard:?}");
     }
-    for (heard, found) in [
-        (PacketTooBigHandling::Least(552), "limited to 552 bytes (net.ipv4.ip_no_pmtu_disc is 1)"),
-        (PacketTooBigHandling::Unheard(3), "packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is 3)"),
+    for (heard, ip_no_pmtu_disc, min_pmtu) in [
+        (PacketTooBigHandling::Least(552), Some(1), Some(552)),
+        (PacketTooBigHandling::Unheard(3), Some(3), None),
     ] {
         let finding = too_long(Some(heard), &anybody);
         assert_eq!(finding.verdict, CheckVerdict::Limited);
-        assert!(finding.observed.contains(found), "{}", finding.observed);
-        assert_eq!(finding.fix.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+        assert_eq!(command_of(&finding), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+        assert_eq!(finding.check, DoctorCheck::PathMtu { ip_no_pmtu_disc, min_pmtu });
     }
 }
 
 #[test]
 fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     let anybody = Rights::of_anybody();
-    let all = |presence| ACCESS.iter().map(|(_, name, words)| (*name, *words, presence)).collect::<Looked>();
-    assert_eq!(access(&all(Presence::Usable), &anybody).verdict, CheckVerdict::Good);
-    let forbidden = access(&all(Presence::Forbidden), &anybody);
-    assert_eq!(forbidden.verdict, CheckVerdict::Limited);
-    assert!(
-        forbidden.observed.contains("Not permitted for this user: packet sockets"),
-        "{}",
-        forbidden.observed
-    );
-    assert_eq!(access(&all(Presence::Absent), &anybody).verdict, CheckVerdict::Missing);
-    let mut no_btf = all(Presence::Usable);
-    no_btf[3].2 = Presence::Absent;
-    assert_eq!(access(&no_btf, &anybody).verdict, CheckVerdict::Limited);
+    let all = |presence| Access {
+        packet_socket: presence,
+        xdp_socket: presence,
+        bpf: presence,
+        btf: presence,
+        nftables: presence,
+        tun: presence,
+    };
+    assert_eq!(access(all(Presence::Usable), &anybody).verdict, CheckVerdict::Good);
+    let forbidden = access(all(Presence::Forbidden), &anybody);
+    assert_eq!((forbidden.verdict, command_of(&forbidden)), (CheckVerdict::Limited, "sudo romer doctor"));
+    assert_eq!(access(all(Presence::Absent), &anybody).verdict, CheckVerdict::Missing);
+    let no_btf = access(Access { btf: Presence::Absent, ..all(Presence::Usable) }, &anybody);
+    assert_eq!((no_btf.verdict, no_btf.fix), (CheckVerdict::Limited, Some(DoctorFix::UseCompleteKernel)));
     assert_eq!(veth(Presence::Usable, &anybody).verdict, CheckVerdict::Good);
     assert_eq!(veth(Presence::Absent, &anybody).verdict, CheckVerdict::Missing);
 }
@@ -96,9 +100,13 @@ fn kernels_without_tcx_are_named() {
     };
     let (eperm, einval) = (1, 22);
     assert_eq!(in_packet(&Ok(())).verdict, CheckVerdict::Good);
+    let tcx = |finding: &DoctorFinding| match &finding.check {
+        DoctorCheck::InPacketStamps { tcx, .. } => *tcx,
+        other => panic!("{other:?}"),
+    };
     let unknown = in_packet(&refused(eperm));
-    assert_eq!((unknown.verdict, &unknown.values["tcx"]), (CheckVerdict::Good, &Value::Null));
+    assert_eq!((unknown.verdict, tcx(&unknown)), (CheckVerdict::Good, None));
     let old = in_packet(&refused(einval));
-    assert_eq!((old.verdict, &old.values["tcx"]), (CheckVerdict::Limited, &Value::Bool(false)));
-    assert!(old.fix.is_some_and(|fix| fix.contains("Linux 6.6")));
+    assert_eq!((old.verdict, tcx(&old)), (CheckVerdict::Limited, Some(false)));
+    assert_eq!(old.fix, Some(DoctorFix::UseKernelWithTcx));
 }

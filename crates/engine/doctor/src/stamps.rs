@@ -9,13 +9,12 @@ use romer_host::socket::{
     Outgoing, ReceiveBatch, Sent, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
 };
 use romer_metrics::summary;
-use romer_record::document::{DoctorFinding, Summary};
+use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix, Facts, LoopbackExchange};
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, missing};
+use crate::finding::{good, limited, missing};
 use crate::rights::Rights;
 
-const NAME: &str = "kernel_stamps";
 /// Octets of payload: a STAMP test packet without more (RFC 8762, section 4.2.1).
 const PAYLOAD: [u8; 44] = [0; 44];
 /// How far apart the datagrams are. In between the receiver falls asleep, as it does when it waits for a path.
@@ -118,10 +117,8 @@ pub(crate) fn evaluate(exchange: &Result<Exchange, HostError>, rights: &Rights) 
     match exchange {
         Ok(exchange) => judge_exchange(exchange),
         Err(error) => missing(
-            NAME,
-            format!("Cannot send datagrams over loopback: {error}."),
-            "Kernel time stamps were not tested, and a responder on this host is unreachable.",
-            rights.command("ip link set lo up"),
+            DoctorCheck::KernelStamps(Facts::Unknown { error: error.to_string() }),
+            rights.command(&["ip", "link", "set", "lo", "up"]),
         ),
     }
 }
@@ -129,93 +126,57 @@ pub(crate) fn evaluate(exchange: &Result<Exchange, HostError>, rights: &Rights) 
 fn judge_exchange(exchange: &Exchange) -> DoctorFinding {
     let Exchange { sent, received, .. } = *exchange;
     let unstamped = |stamps: &[i64], of: u32| of.saturating_sub(u32::try_from(stamps.len()).unwrap_or(of));
-    let (no_departure, no_arrival) =
+    let (missing_departures, missing_arrivals) =
         (unstamped(&exchange.departures, sent), unstamped(&exchange.arrivals, received));
     let (departure, arrival) = (summary(&exchange.departures), summary(&exchange.arrivals));
-    let finding = if sent > received {
-        limited(
-            NAME,
-            format!("{} of {sent} datagrams over loopback were lost.", sent - received),
-            "This host drops packets itself, which count as losses of the path.",
-            "Check packet filters on the loopback interface, and free memory.",
-        )
-    } else if no_departure == sent || no_arrival == received {
-        missing(
-            NAME,
-            format!(
-                "Kernel time stamps for {} departures and {} arrivals of {sent}.",
-                sent - no_departure,
-                received - no_arrival
-            ),
-            "Delays use user-space time stamps, which include scheduling delays.",
-            "Run romer on the host itself: this sandbox has no kernel time stamps.",
-        )
-    } else if no_departure + no_arrival > 0 {
-        limited(
-            NAME,
-            format!(
-                "Of {sent} datagrams, {no_departure} had no departure time stamp and {no_arrival} no arrival time stamp."
-            ),
-            "Packets without a kernel time stamp are counted, and excluded from delays.",
-            "Try again: time stamps are lost on a host without free memory or processor time.",
-        )
+    let check = DoctorCheck::KernelStamps(Facts::Known(LoopbackExchange {
+        sent,
+        received,
+        missing_departures,
+        missing_arrivals,
+        departure_error_p50_ns: departure.median,
+        departure_error_p99_ns: departure.p99,
+        arrival_error_p50_ns: arrival.median,
+        arrival_error_p99_ns: arrival.p99,
+    }));
+    if sent > received {
+        limited(check, DoctorFix::CheckLoopback)
+    } else if missing_departures == sent || missing_arrivals == received {
+        missing(check, DoctorFix::RunOnHost)
+    } else if missing_departures + missing_arrivals > 0 {
+        limited(check, DoctorFix::TryAgain)
     } else {
-        good(
-            NAME,
-            format!(
-                "Kernel (SO_TIMESTAMPING) time stamps for all {sent} datagrams over loopback. User-space time stamps \
-                 would add {} on arrival and {} on departure.",
-                middle_and_tail(&arrival),
-                middle_and_tail(&departure)
-            ),
-            "Delays do not include scheduling delays of romer.",
-        )
-    };
-    let finding = finding
-        .value("sent", sent)
-        .value("received", received)
-        .value("missing_departures", no_departure)
-        .value("missing_arrivals", no_arrival);
-    [("departure", departure), ("arrival", arrival)].into_iter().fold(finding, |finding, (name, error)| {
-        finding
-            .value(&format!("{name}_error_p50_ns"), error.median)
-            .value(&format!("{name}_error_p99_ns"), error.p99)
-    })
-}
-
-fn middle_and_tail(error: &Summary) -> String {
-    let text = |value: Option<f64>| {
-        value.map_or_else(|| "?".into(), |value| Duration::from_nanos_f64(value).rounded())
-    };
-    format!("{} (p99 {})", text(error.median), text(error.p99))
+        good(check)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::CheckVerdict;
+    use crate::finding::command_of;
+    use romer_record::doctor::CheckVerdict;
 
     fn exchange_of(sent: u32, received: u32, departures: usize, arrivals: usize) -> Exchange {
         Exchange { sent, received, departures: vec![1_000; departures], arrivals: vec![30_000; arrivals] }
     }
 
+    /// Lost datagrams, missing time stamps and a lack of any have their own verdicts and fixes.
     #[test]
-    fn each_way_of_missing_stamps_is_told_from_the_others() {
-        for (exchange, verdict, says) in [
-            (exchange_of(200, 200, 200, 200), CheckVerdict::Good, "all 200 datagrams"),
-            (
-                exchange_of(200, 200, 198, 200),
-                CheckVerdict::Limited,
-                "2 had no departure time stamp and 0 no arrival",
-            ),
-            (exchange_of(200, 200, 200, 0), CheckVerdict::Missing, "200 departures and 0 arrivals"),
-            (exchange_of(200, 200, 0, 200), CheckVerdict::Missing, "0 departures and 200 arrivals"),
-            (exchange_of(200, 150, 200, 150), CheckVerdict::Limited, "50 of 200 datagrams"),
+    fn missing_time_stamps() {
+        for (exchange, verdict, fix) in [
+            (exchange_of(200, 200, 200, 200), CheckVerdict::Good, None),
+            (exchange_of(200, 200, 198, 200), CheckVerdict::Limited, Some(DoctorFix::TryAgain)),
+            (exchange_of(200, 200, 200, 0), CheckVerdict::Missing, Some(DoctorFix::RunOnHost)),
+            (exchange_of(200, 200, 0, 200), CheckVerdict::Missing, Some(DoctorFix::RunOnHost)),
+            (exchange_of(200, 150, 200, 150), CheckVerdict::Limited, Some(DoctorFix::CheckLoopback)),
         ] {
             let finding = judge_exchange(&exchange);
-            assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert!(finding.observed.contains(says), "{}", finding.observed);
+            assert_eq!((finding.verdict, &finding.fix), (verdict, &fix), "{finding:?}");
         }
+        let finding = judge_exchange(&exchange_of(200, 190, 188, 187));
+        let DoctorCheck::KernelStamps(Facts::Known(facts)) = &finding.check else { panic!("{finding:?}") };
+        assert_eq!((facts.missing_departures, facts.missing_arrivals), (12, 3));
+        assert_eq!((facts.departure_error_p50_ns, facts.arrival_error_p99_ns), (Some(1e3), Some(3e4)));
     }
 
     #[test]
@@ -223,7 +184,7 @@ mod tests {
         let error = HostError::Unsuitable("network is unreachable");
         let finding = evaluate(&Err(error), &Rights::of_anybody());
         assert_eq!(finding.verdict, CheckVerdict::Missing);
-        assert_eq!(finding.fix.unwrap(), "sudo ip link set lo up");
+        assert_eq!(command_of(&finding), "sudo ip link set lo up");
     }
 
     #[test]

@@ -6,14 +6,12 @@ use romer_host::pacing::{Pacer, Scheduling};
 use romer_host::steal_monitor::{Gaps, StealMonitor, StealMonitorOptions};
 use romer_host::{HostError, host_info};
 use romer_metrics::summary;
-use romer_record::document::DoctorFinding;
+use romer_record::doctor::{DoctorCheck, DoctorFinding, DoctorFix, Facts, SchedulingClass, StolenTime};
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, percent, unknown};
+use crate::finding::{good, limited, unknown};
 use crate::rights::Rights;
 
-const PACING: &str = "pacing";
-const STOLEN: &str = "stolen_time";
 /// The distance of the deadlines.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Departures that are later than this in one case of a hundred are worth a word.
@@ -46,42 +44,23 @@ pub(crate) fn keep_schedule(duration: Duration) -> ScheduleAccuracy {
 pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> DoctorFinding {
     let late = summary(&schedule.late);
     let [p50, p99] = [late.median, late.p99].map(|nanos| Duration::from_nanos_f64(nanos.unwrap_or_default()));
-    let (granted, value) = match schedule.scheduling {
-        Scheduling::RealTime => ("with real-time priority", "real_time"),
-        Scheduling::Preferred => ("with raised priority", "preferred"),
-        Scheduling::Ordinary => ("with ordinary priority", "ordinary"),
+    let check = DoctorCheck::Pacing {
+        scheduling: match schedule.scheduling {
+            Scheduling::RealTime => SchedulingClass::RealTime,
+            Scheduling::Preferred => SchedulingClass::Preferred,
+            Scheduling::Ordinary => SchedulingClass::Ordinary,
+        },
+        deadlines: late.count,
+        late_p50_ns: p50.as_nanos(),
+        late_p99_ns: p99.as_nanos(),
     };
-    let found = format!(
-        "The sender runs {granted}; lateness of {} deadlines 1 ms apart: median {}, p99 {}.",
-        late.count,
-        p50.rounded(),
-        p99.rounded()
-    );
-    let recorded = "The actual departure of each packet is recorded, so delays are correct";
-    let finding = if schedule.scheduling == Scheduling::Ordinary {
-        limited(
-            PACING,
-            found,
-            format!(
-                "Other programs can delay departures. {recorded}; the traffic is less regular than requested."
-            ),
-            rights.grant(&[host_info::Capability::SysNice]),
-        )
+    if schedule.scheduling == Scheduling::Ordinary {
+        limited(check, rights.grant(&[host_info::Capability::SysNice]))
     } else if p99 > LATE_DEPARTURE_THRESHOLD {
-        limited(
-            PACING,
-            found,
-            format!("Some packets leave late. {recorded}; the traffic is less regular than requested."),
-            "The finding \"stolen time\" has the share of the host; stop other programs on this host.",
-        )
+        limited(check, DoctorFix::StopOtherPrograms)
     } else {
-        good(PACING, found, "Packets leave on schedule.")
-    };
-    finding
-        .value("scheduling", value)
-        .value("deadlines", late.count)
-        .nanos("late_p50", p50)
-        .nanos("late_p99", p99)
+        good(check)
+    }
 }
 
 /// What the gap monitor saw in a stretch of time.
@@ -123,86 +102,48 @@ pub(crate) fn watch(duration: Duration) -> Result<Stolen, HostError> {
 pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> DoctorFinding {
     let stolen = match stolen {
         Ok(stolen) if stolen.observed > Duration::ZERO => stolen,
-        Ok(_) => return unknown(STOLEN, &HostError::Unsuitable("the monitor did not run"), TAILS),
-        Err(error) => return unknown(STOLEN, &error, TAILS),
+        Ok(_) => return unknown(DoctorCheck::StolenTime, &HostError::Unsuitable("the monitor did not run")),
+        Err(error) => return unknown(DoctorCheck::StolenTime, &error),
     };
-    let others = stolen.others.as_secs_f64() / stolen.observed.as_secs_f64();
-    let mut found = if stolen.gaps == 0 {
-        format!("No interruption of 1 µs or more in {}.", stolen.observed.rounded())
+    let check = DoctorCheck::StolenTime(Facts::Known(StolenTime {
+        observed_ns: stolen.observed.as_nanos(),
+        stolen_ratio: stolen.share,
+        longest_ns: stolen.longest.as_nanos(),
+        gaps: count(stolen.gaps),
+        other_programs_ratio: stolen.others.as_secs_f64() / stolen.observed.as_secs_f64(),
+        stolen_since_start_ns: stolen.since_start.map(Duration::as_nanos),
+    }));
+    if stolen.share > STOLEN_SHARE || stolen.longest > STOLEN_AT_ONCE {
+        limited(check, DoctorFix::UseDedicatedMachine)
     } else {
-        format!(
-            "Hypervisor and interrupts took {} of the processor time in {}; longest interruption {}.",
-            percent(stolen.share),
-            stolen.observed.rounded(),
-            stolen.longest.rounded()
-        )
-    };
-    if others > 0.001 {
-        found.push_str(&format!(" Other programs took {}.", percent(others)));
+        good(check)
     }
-    let finding = if stolen.share > STOLEN_SHARE || stolen.longest > STOLEN_AT_ONCE {
-        limited(
-            STOLEN,
-            found,
-            TAILS,
-            "Use a dedicated machine or dedicated processors; otherwise rely on medians.",
-        )
-    } else {
-        good(STOLEN, found, "Tails of measured delays are those of the path.")
-    };
-    finding
-        .nanos("observed", stolen.observed)
-        .value("stolen_ratio", stolen.share)
-        .nanos("longest", stolen.longest)
-        .value("gaps", stolen.gaps)
-        .value("other_programs_ratio", others)
-        .value("stolen_since_start_ns", stolen.since_start.map(Duration::as_nanos))
 }
-
-const TAILS: &str = "Medians are reliable. High quantiles, maximum and standard deviation may be caused by the host, not by \
-                     the path.";
 
 /// What the number of cores means, and a quota of their time.
 pub(crate) fn cores(number: usize, quota: Option<Quota>) -> DoctorFinding {
-    let name = "cores";
-    if let Some(Quota { quota, period }) = quota.filter(|quota| quota.is_short_of(number)) {
-        let cores = if number == 1 { "one core".into() } else { format!("{number} cores") };
-        let found = format!(
-            "This process may use {cores}, but only {} in total per {} (control group limit).",
-            quota.rounded(),
-            period.rounded()
-        );
-        return limited(
-            name,
-            found,
-            "When that is used up, all threads stall until the period ends: departures are late, and user-space time \
-             stamps and tails are affected.",
-            "Remove the limit: cpu.max or cpu.cfs_quota_us of the group, CPUQuota= of a systemd unit, --cpus of a container.",
-        )
-        .value("cores", number)
-        .nanos("quota", quota)
-        .nanos("period", period);
+    let quota = quota.filter(|quota| quota.is_short_of(number));
+    let check = DoctorCheck::Cores {
+        cores: count(number),
+        quota_ns: quota.map(|quota| quota.quota.as_nanos()),
+        period_ns: quota.map(|quota| quota.period.as_nanos()),
+    };
+    match (quota, number) {
+        (Some(_), _) => limited(check, DoctorFix::RemoveQuota),
+        (None, 0 | 1) => limited(check, DoctorFix::AddProcessor),
+        (None, _) => good(check),
     }
-    match number {
-        0 | 1 => limited(
-            name,
-            "This process may use one core.",
-            "Other programs disturb the sender, and the sender disturbs the receiver.",
-            "Give the machine, or the container, a second core.",
-        ),
-        _ => good(
-            name,
-            format!("This process may use {number} cores."),
-            "Sender and receiver do not wait for each other.",
-        ),
-    }
-    .value("cores", number)
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::CheckVerdict;
+    use crate::finding::command_of;
+    use romer_record::doctor::CheckVerdict;
 
     fn schedule(scheduling: Scheduling, late: i64) -> ScheduleAccuracy {
         ScheduleAccuracy { scheduling, late: vec![late; 300] }
@@ -219,11 +160,12 @@ mod tests {
         ] {
             let finding = pacing(&schedule(scheduling, late), &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert_eq!(finding.values["late_p99_ns"], late);
+            let has_lateness =
+                matches!(finding.check, DoctorCheck::Pacing { late_p99_ns, .. } if late_p99_ns == late);
+            assert!(has_lateness, "{finding:?}");
         }
-        let fix = pacing(&schedule(Scheduling::Ordinary, 80), &anybody).fix.unwrap();
         assert_eq!(
-            fix,
+            command_of(&pacing(&schedule(Scheduling::Ordinary, 80), &anybody)),
             "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
         );
     }
@@ -232,45 +174,43 @@ mod tests {
     fn stolen_time_counts_by_its_share_and_by_its_longest_gap() {
         let observed = Duration::from_millis(300);
         let quiet = Stolen { observed, ..Stolen::default() };
-        for (one, verdict, says) in [
-            (quiet, CheckVerdict::Good, "No interruption of 1 µs"),
-            (Stolen { share: 0.02, gaps: 9, ..quiet }, CheckVerdict::Limited, "2.00 % of the processor time"),
-            (
-                Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet },
-                CheckVerdict::Limited,
-                "longest interruption 4.00 ms",
-            ),
-            (
-                Stolen { others: Duration::from_millis(3), ..quiet },
-                CheckVerdict::Good,
-                "Other programs took 1.00 %",
-            ),
+        for (one, verdict) in [
+            (quiet, CheckVerdict::Good),
+            (Stolen { share: 0.02, gaps: 9, ..quiet }, CheckVerdict::Limited),
+            (Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet }, CheckVerdict::Limited),
+            (Stolen { others: Duration::from_millis(3), ..quiet }, CheckVerdict::Good),
         ] {
             let finding = stolen(Ok(one));
             assert_eq!(finding.verdict, verdict, "{finding:?}");
-            assert!(finding.observed.contains(says), "{}", finding.observed);
+            let DoctorCheck::StolenTime(Facts::Known(facts)) = &finding.check else { panic!("{finding:?}") };
+            let others = one.others.as_secs_f64() / 0.3;
+            assert!((facts.other_programs_ratio - others).abs() < 1e-12, "{finding:?}");
         }
-        assert_eq!(stolen(Err(HostError::Unsuitable("no thread"))).verdict, CheckVerdict::Limited);
+        for failed in [Err(HostError::Unsuitable("no thread")), Ok(Stolen::default())] {
+            let finding = stolen(failed);
+            assert_eq!((finding.verdict, finding.fix), (CheckVerdict::Limited, Some(DoctorFix::RunOnHost)));
+        }
     }
 
     #[test]
     fn one_core_is_a_limit() {
-        assert_eq!(
-            (cores(1, None).verdict, cores(2, None).verdict),
-            (CheckVerdict::Limited, CheckVerdict::Good)
-        );
+        assert_eq!(cores(1, None).fix, Some(DoctorFix::AddProcessor));
+        assert_eq!(cores(2, None).verdict, CheckVerdict::Good);
     }
 
+    /// A quota is stated as time, and only if it limits the processors.
     #[test]
-    fn a_quota_is_told_as_time_and_not_as_cores() {
+    fn short_quotas_are_limits() {
         let millis =
             |quota| Some(Quota { quota: Duration::from_millis(quota), period: Duration::from_millis(100) });
         let short = cores(2, millis(20));
-        assert_eq!(short.verdict, CheckVerdict::Limited);
-        let told = "may use 2 cores, but only 20.0 ms in total per 100 ms";
-        assert!(short.observed.contains(told), "{}", short.observed);
-        assert_eq!((&short.values["quota_ns"], &short.values["cores"]), (&20_000_000.into(), &2.into()));
-        assert_eq!(cores(2, millis(200)).verdict, CheckVerdict::Good);
+        assert_eq!((short.verdict, short.fix), (CheckVerdict::Limited, Some(DoctorFix::RemoveQuota)));
+        let expected =
+            DoctorCheck::Cores { cores: 2, quota_ns: Some(20_000_000), period_ns: Some(100_000_000) };
+        assert_eq!(short.check, expected);
+        let long = cores(2, millis(200));
+        assert_eq!(long.verdict, CheckVerdict::Good);
+        assert_eq!(long.check, DoctorCheck::Cores { cores: 2, quota_ns: None, period_ns: None });
     }
 
     #[test]

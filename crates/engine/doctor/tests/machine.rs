@@ -7,41 +7,42 @@
 
 use std::process::ExitCode;
 
-use romer_doctor::{DoctorOptions, PROBE_ARGUMENT, examine, probe_main, text};
-use romer_record::document::{CheckVerdict, Doctor, DoctorFinding};
+use romer_doctor::{DoctorOptions, PROBE_ARGUMENT, examine, probe_main};
+use romer_record::doctor::{CheckVerdict, Doctor, DoctorCheck, DoctorFix, ExplainedFinding};
+use romer_report::doctor::{document, text};
 use romer_report::text::TextStyle;
 use romer_units::Duration;
 
-/// The findings, in their order.
-const NAMES: [&str; 30] = [
-    "kernel_stamps",
-    "stolen_time",
+/// The codes of the findings, in their order.
+const CODES: [&str; 30] = [
+    "kernel-stamps",
+    "stolen-time",
     "pacing",
-    "clock_sync",
-    "clock_source",
-    "receive_buffer",
-    "port_862",
-    "port_8862",
-    "run_folder",
+    "clock-sync",
+    "clock-source",
+    "receive-buffer",
+    "port-862",
+    "port-8862",
+    "run-folder",
     "lab",
     "privileges",
-    "nic_stamps",
+    "nic-stamps",
     "offloads",
-    "interrupt_coalescing",
+    "interrupt-coalescing",
     "interrupts",
-    "rp_filter",
-    "path_mtu",
+    "rp-filter",
+    "path-mtu",
     "conntrack",
     "cores",
     "affinity",
-    "real_time",
-    "locked_memory",
-    "idle_states",
-    "packet_access",
-    "xdp_modes",
-    "in_packet_stamps",
+    "real-time",
+    "locked-memory",
+    "idle-states",
+    "packet-access",
+    "xdp-modes",
+    "in-packet-stamps",
     "veth",
-    "time_namespace",
+    "time-namespace",
     "confinement",
     "kernel",
 ];
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
         program: None,
         runs: Some(std::env::temp_dir()),
     };
-    let doctor = examine(&if show { DoctorOptions::default() } else { short });
+    let doctor = document(examine(&if show { DoctorOptions::default() } else { short }));
     if show {
         let style = TextStyle { color: false, unicode: true, width: 80 };
         println!("{}", text(&doctor, &style));
@@ -81,20 +82,19 @@ fn main() -> ExitCode {
 }
 
 fn every_finding_is_there(doctor: &Doctor) {
-    let names: Vec<&str> = doctor.findings.iter().map(|finding| finding.name.as_str()).collect();
-    assert_eq!(names, NAMES);
+    let codes: Vec<String> = doctor.findings.iter().map(|one| one.finding.check.code()).collect();
+    assert_eq!(codes, CODES);
 }
 
 fn every_finding_is_complete(doctor: &Doctor) {
-    for finding in &doctor.findings {
-        let DoctorFinding { verdict, observed: found, consequence, fix, .. } = finding;
-        assert!(is_sentence(found) && is_sentence(consequence), "{finding:?}");
-        match fix {
-            None => assert_eq!(*verdict, CheckVerdict::Good, "{finding:?}"),
-            Some(fix) => {
-                assert_ne!(*verdict, CheckVerdict::Good, "{finding:?}");
-                assert!(is_sentence(fix) || is_command(fix), "{finding:?}");
-            }
+    for one in &doctor.findings {
+        let ExplainedFinding { finding, text } = one;
+        assert!(is_sentence(&text.observed) && is_sentence(&text.consequence), "{one:?}");
+        assert_eq!(finding.fix.is_some(), finding.verdict != CheckVerdict::Good, "{one:?}");
+        assert_eq!(finding.fix.is_some(), text.fix.is_some(), "{one:?}");
+        match (&finding.fix, &text.fix) {
+            (Some(DoctorFix::Command { command }), _) => assert!(is_command(command), "{one:?}"),
+            (_, fix) => assert!(fix.as_deref().is_none_or(is_sentence), "{one:?}"),
         }
     }
 }
@@ -116,37 +116,26 @@ fn is_command(text: &str) -> bool {
         "timedatectl ",
         "apt-get ",
         "modprobe ",
-        "for ",
         "exec ",
     ];
     !text.ends_with('.') && known.iter().any(|word| text.starts_with(word))
 }
 
-/// Against the schema that users are given: its names, and what it requires.
+/// Against the schema that users are given.
 fn the_document_is_that_of_the_schema(doctor: &Doctor) {
     let json = serde_json::to_value(doctor).expect("a document");
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/schema/doctor.json");
     let schema: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(schema).expect("the schema")).expect("JSON");
-    let fits = |object: &serde_json::Value, schema: &serde_json::Value| {
-        let fields = object.as_object().expect("an object");
-        let known = schema["properties"].as_object().expect("properties");
-        assert!(fields.keys().all(|name| known.contains_key(name)), "{object}");
-        let mut required = schema["required"].as_array().expect("required names").iter();
-        assert!(required.all(|name| name.as_str().is_some_and(|name| fields.contains_key(name))), "{object}");
-    };
-    fits(&json, &schema);
-    for finding in json["findings"].as_array().expect("findings") {
-        fits(finding, &schema["$defs"]["DoctorFinding"]);
-    }
+    romer_testing::schema::assert_follows(&json, &schema, "doctor");
     assert_eq!(json["schema"], "romer/doctor/1");
     let again: Doctor = serde_json::from_value(json).expect("the same document");
-    assert_eq!(again.findings.len(), doctor.findings.len());
+    assert_eq!(&again, doctor);
 }
 
 fn the_laboratory_is_tried(doctor: &Doctor) {
-    let lab = doctor.findings.iter().find(|finding| finding.name == "lab").expect("a finding");
-    assert!(["root", "rootless"].iter().any(|how| lab.values["tried"] == *how), "{lab:?}");
+    let mut checks = doctor.findings.iter().map(|one| &one.finding.check);
+    assert!(checks.any(|check| matches!(check, DoctorCheck::Lab { tried: Some(_), .. })), "{doctor:?}");
 }
 
 fn nothing_is_left(_: &Doctor) {

@@ -4,7 +4,7 @@
 //! singletons behind it: [`text`] is the summary on a terminal, [`html`] the page that is kept
 //! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements,
 //! [`closed_loop`] a measured path beside the emulation of its model, [`concatenation`] what two networks in series add up to,
-//! [`emulation`] the page of an emulator's run.
+//! [`emulation`] the page of an emulator's run, [`doctor`] what a machine can do.
 //!
 //! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
@@ -18,6 +18,7 @@ mod chart;
 pub mod closed_loop;
 pub mod comparison;
 pub mod concatenation;
+pub mod doctor;
 pub mod emulation;
 pub mod escape;
 pub mod event;

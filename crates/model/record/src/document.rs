@@ -10,8 +10,6 @@ mod direction;
 pub(crate) mod replies;
 mod returned;
 
-use std::collections::BTreeMap;
-
 use romer_units::TimestampPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -484,46 +482,6 @@ pub struct DemoLoop {
     pub document: String,
     /// The verdict: that of the worst direction.
     pub verdict: crate::closed_loop::LoopVerdict,
-}
-
-/// Abilities of this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Doctor {
-    /// `romer/doctor/1`.
-    pub schema: String,
-    /// Version of romer.
-    pub software: String,
-    /// Results of the checks, most important first.
-    pub findings: Vec<DoctorFinding>,
-}
-
-/// Result of a check: good, limited or missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckVerdict {
-    /// Fully available.
-    Good,
-    /// Available with a limitation.
-    Limited,
-    /// Not available on this machine.
-    Missing,
-}
-
-/// Result of one check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DoctorFinding {
-    /// Name of the check (stable).
-    pub name: String,
-    /// Result: good, limited or missing.
-    pub verdict: CheckVerdict,
-    /// Observation, as text.
-    pub observed: String,
-    /// Consequence for the user.
-    pub consequence: String,
-    /// Remedy; `null` if there is none.
-    pub fix: Option<String>,
-    /// Observed values, by name.
-    pub values: BTreeMap<String, serde_json::Value>,
 }
 
 /// One line of `romer measure --json-lines`.

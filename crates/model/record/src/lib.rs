@@ -6,7 +6,7 @@
 //! [`OneWaySingleton`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's, [`noise`] those of cross traffic, [`qtcp`] those of a live Qtcp test,
-//! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
+//! [`benchmark`] the benchmark's, [`doctor`] that of the machine), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
 //! measurement, [`quantity`] those of a benchmark, [`service`] the levels of marks, [`refusal`] why a responder refuses a session, and
 //! [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ pub mod clock_proof;
 pub mod closed_loop;
 pub mod comparison;
 pub mod concatenation;
+pub mod doctor;
 pub mod document;
 pub mod emulation;
 pub mod event;
@@ -67,7 +68,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("clock-proof", schemars::schema_for!(clock_proof::ClockProof)),
         ("common-events", schemars::schema_for!(calibration::CommonEvents)),
-        ("doctor", schemars::schema_for!(document::Doctor)),
+        ("doctor", schemars::schema_for!(doctor::Doctor)),
         ("emulated", schemars::schema_for!(emulation::Emulated)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),
         ("fidelity", schemars::schema_for!(fidelity::Fidelity)),

@@ -1,8 +1,9 @@
-//! The findings for people.
+//! The findings on a terminal.
 
-use romer_record::document::{CheckVerdict, Doctor, DoctorFinding};
-use romer_report::escape;
-use romer_report::text::TextStyle;
+use romer_record::doctor::{CheckVerdict, Doctor, DoctorFix, ExplainedFinding};
+
+use crate::escape;
+use crate::text::TextStyle;
 
 /// Narrower terminals are taken for this wide, wider ones for the other.
 const NARROWEST: usize = 40;
@@ -17,20 +18,20 @@ const INDENT: usize = 4;
 ///
 /// A command that is too long for a line is broken as a shell allows it, so that it can be pasted as it is.
 pub fn text(doctor: &Doctor, style: &TextStyle) -> String {
-    let names = doctor.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+    let names = doctor.findings.iter().map(|one| one.finding.check.code().len()).max().unwrap_or(0);
     let width = style.width.clamp(NARROWEST, WIDEST);
     let column = (width >= TWO_COLUMNS).then_some(names);
     let page = DoctorPage { style: *style, width, column };
     let mut lines = page.heading(doctor);
     let heading = lines.len();
     let mut calm = true;
-    for finding in &doctor.findings {
-        // What is well stands in one block; what is not has air around it.
-        let good = finding.verdict == CheckVerdict::Good;
+    for one in &doctor.findings {
+        // Good findings form one block. Others are surrounded by empty lines.
+        let good = one.finding.verdict == CheckVerdict::Good;
         if !calm || !good || lines.len() == heading {
             lines.push(String::new());
         }
-        page.finding(finding, &mut lines);
+        page.finding(one, &mut lines);
         calm = good;
     }
     let text: String = lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect();
@@ -88,7 +89,7 @@ impl DoctorPage {
             (CheckVerdict::Missing, "not working"),
         ]
         .map(|(verdict, words)| {
-            (verdict, doctor.findings.iter().filter(|one| one.verdict == verdict).count(), words)
+            (verdict, doctor.findings.iter().filter(|one| one.finding.verdict == verdict).count(), words)
         });
         let parts: Vec<String> = counts
             .iter()
@@ -99,22 +100,26 @@ impl DoctorPage {
         wrap(&text, self.width).iter().map(|line| self.paint(line, Paint::Strong)).collect()
     }
 
-    fn finding(self, finding: &DoctorFinding, lines: &mut Vec<String>) {
+    fn finding(self, one: &ExplainedFinding, lines: &mut Vec<String>) {
+        let ExplainedFinding { finding, text } = one;
         let mark = self.paint(self.mark(finding.verdict), Paint::Mark(finding.verdict));
-        let name = escape::terminal(&finding.name.replace('_', " "));
+        let name = finding.check.code().replace('-', " ");
         let indent = self.column.map_or(INDENT, |column| column + 4);
         let room = self.width.saturating_sub(indent);
         let mut body = Vec::new();
-        let (found, consequence) =
-            (escape::terminal(&finding.observed), escape::terminal(&finding.consequence));
+        let (observed, consequence) = (escape::terminal(&text.observed), escape::terminal(&text.consequence));
         if finding.verdict == CheckVerdict::Good {
-            push(&mut body, wrap(&format!("{found} {consequence}"), room), Paint::Faint);
+            push(&mut body, wrap(&format!("{observed} {consequence}"), room), Paint::Faint);
         } else {
-            push(&mut body, wrap(&found, room), Paint::Plain);
+            push(&mut body, wrap(&observed, room), Paint::Plain);
             push(&mut body, wrap(&consequence, room), Paint::Plain);
         }
-        if let Some(fix) = &finding.fix {
-            body.extend(fix_lines(&escape::terminal(fix), room));
+        match (&finding.fix, &text.fix) {
+            (Some(DoctorFix::Command { command }), _) => {
+                body.extend(command_lines(&escape::terminal(command), room));
+            }
+            (_, Some(text)) => body.extend(sentence_lines(&escape::terminal(text), room)),
+            (_, None) => {}
         }
         let painted = body.into_iter().map(|(line, paint)| self.paint(&line, paint));
         let margin = " ".repeat(indent);
@@ -135,12 +140,14 @@ fn push(body: &mut Vec<(String, Paint)>, lines: Vec<String>, paint: Paint) {
     body.extend(lines.into_iter().map(|line| (line, paint)));
 }
 
-/// A fix: a sentence, or a command that can be pasted.
-fn fix_lines(fix: &str, room: usize) -> Vec<(String, Paint)> {
-    if fix.ends_with('.') {
-        let lines = wrap(fix, room.saturating_sub(2)).into_iter().enumerate();
-        return lines.map(|(index, line)| (before(index, "> ") + &line, Paint::Plain)).collect();
-    }
+/// A fix that is a sentence.
+fn sentence_lines(fix: &str, room: usize) -> Vec<(String, Paint)> {
+    let lines = wrap(fix, room.saturating_sub(2)).into_iter().enumerate();
+    lines.map(|(index, line)| (before(index, "> ") + &line, Paint::Plain)).collect()
+}
+
+/// A fix that is a command, which can be pasted.
+fn command_lines(fix: &str, room: usize) -> Vec<(String, Paint)> {
     // Two columns for the prompt, two for the mark of a broken line. A quoted word might be broken in its middle.
     let quoted = fix.contains(['\'', '"']);
     let mut lines = if quoted { vec![fix.to_owned()] } else { wrap(fix, room.saturating_sub(4)) };
