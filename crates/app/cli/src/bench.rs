@@ -299,7 +299,7 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
             "most trials are inconclusive ({} of {}): {}; {remedy}, and see `invalid` of each trial in {shown}/benchmark.json",
             told.silent(),
             told.asked,
-            romer_report::escape::terminal(&told.why)
+            romer_report::escape::terminal(&told.why.as_ref().map(Text::text).unwrap_or_default())
         ),
     ))
 }

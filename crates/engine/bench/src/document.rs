@@ -3,10 +3,11 @@
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::anomalies::{chance_of_mean, holm};
 use romer_method::campaign::{Procedure, ProcedureFinding};
-use romer_method::search::InconclusiveTrial;
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
-use romer_record::benchmark::{BenchmarkResult, DeviceOutages, Difference, Outlier, Overall, Trial};
+use romer_record::benchmark::{
+    BenchmarkResult, DeviceOutages, Difference, Outlier, Overall, ResultBound, Trial,
+};
 use romer_units::Duration;
 
 use crate::anomalies::outliers;
@@ -364,12 +365,12 @@ pub(crate) fn summarize(options: &BenchOptions, findings: &[ProcedureFinding]) -
             let here_known = SampleSite { frames, load: None, resolution: known };
             for (case, values) in by_case.iter().enumerate() {
                 let bound = here.iter().find(|found| found.case == case && found.bounded_by.is_some());
-                let bounded_by = bound.and_then(|found| found.bounded_by.map(str::to_owned));
+                let bounded_by = bound.and_then(|found| found.bounded_by);
                 let mut add = |name: &str, place: SampleSite<'_>, values: &[Option<f64>], theoretical| {
                     let mut result = result(options, case, place, name, values, theoretical);
-                    result.bounded_by.clone_from(&bounded_by);
+                    result.bounded_by = bounded_by;
                     // Each repeat passed so much and was not asked more: the device's own value may lie anywhere above.
-                    if bounded_by.as_deref() == Some(InconclusiveTrial::Tester.text()) {
+                    if bounded_by == Some(ResultBound::Tester) {
                         (result.interval, result.median_interval) = (None, None);
                     }
                     summed.results.push(result);

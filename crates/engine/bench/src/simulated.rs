@@ -13,7 +13,9 @@ use romer_method::campaign::Procedure;
 use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
-use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, PortState, SelfTest, Trial};
+use romer_record::benchmark::{
+    Accounted, Benchmark, BenchmarkEntry, PortState, ResultBound, SelfTest, Trial,
+};
 use romer_record::warning::{BenchmarkWarning, Warning as _};
 use romer_report::warning::Text;
 use romer_sim::device::{Device, Given, Stalls};
@@ -601,7 +603,7 @@ fn a_reset_is_as_long_as_the_device_is_away() {
     let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
     let document = run(&options, Simulated::with(gone));
     assert!((value(&document, "reset_by_loss_ns") - 1_500e6).abs() < 1.6e6);
-    assert_eq!(document.results[0].bounded_by.as_deref(), Some("the end of the trial"));
+    assert_eq!(document.results[0].bounded_by, Some(ResultBound::TrialEnd));
 }
 
 #[test]
@@ -649,8 +651,8 @@ fn the_testers_overload_is_never_the_devices_loss() {
     let document = run(&options(Procedure::Throughput(goal(0.0))), slow);
     let found = value(&document, "throughput_percent");
     assert!(found < 48.0, "{found}");
-    let bounds: Vec<&str> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
-    assert!(!bounds.is_empty() && bounds.iter().all(|bound| bound.contains("tester")), "{bounds:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by).collect();
+    assert!(!bounds.is_empty() && bounds.iter().all(|bound| *bound == ResultBound::Tester), "{bounds:?}");
     // What it loses without knowing is above the rate for which it has proved itself.
     let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
     let document = run(&sweep(&[0.3, 0.6, 0.8]), lossy.clone());

@@ -3,6 +3,7 @@
 //! The load that is found was itself tried, for the full length, and met the criterion. Short trials only lead
 //! there.
 
+use romer_record::benchmark::ResultBound;
 use romer_units::Duration;
 
 use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest};
@@ -70,11 +71,11 @@ impl InconclusiveTrial {
         }
     }
 
-    /// What bounds a result, in words.
-    pub const fn text(self) -> &'static str {
+    /// What bounds a result.
+    pub const fn bound(self) -> ResultBound {
         match self {
-            Self::Tester => "the tester",
-            Self::Absence => "an absence of the device",
+            Self::Tester => ResultBound::Tester,
+            Self::Absence => ResultBound::DeviceUnreachable,
         }
     }
 }

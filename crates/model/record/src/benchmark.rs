@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 use crate::warning::BenchmarkWarning;
 
+mod bound;
 mod event;
 mod forecast;
 mod invalid;
 mod self_test;
 
+pub use bound::{NoEvidence, ResultBound};
 pub use event::{
     BenchmarkEvent, BenchmarkEventKind, DeviceOutages, InvalidTrials, LinkRecovery, PortCondition, PortState,
     ResumedFrom, SilentSize, SilentStream, StallEffect, TrialOutage,
@@ -545,9 +547,9 @@ pub struct BenchmarkResult {
     pub median_interval: Option<[f64; 2]>,
     /// Maximum that the line rate allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What limits the result besides the capacity of the device: the tester, the line, or an outage of the
-    /// device; `null`: nothing. If there is no value (`count` is 0), this is the reason.
-    pub bounded_by: Option<String>,
+    /// What limits the result besides the capacity of the device; `null`: nothing. If there is no value
+    /// (`count` is 0), this is the reason.
+    pub bounded_by: Option<ResultBound>,
 }
 
 /// Paired difference of a quantity between two cases, repeat by repeat.

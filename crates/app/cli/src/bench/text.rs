@@ -464,7 +464,7 @@ pub(super) fn saved_to(folder: &std::path::Path, document: &Benchmark) -> String
 
 /// What bounds a result: of the `first` column of a row, and of any other where it was not found in every repeat.
 fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> {
-    let by = result.bounded_by.as_deref()?;
+    let by = result.bounded_by?.text();
     if result.count == 0 {
         return Some(format!("{} not found: bounded by {by}", label(&result.quantity)));
     }
@@ -525,7 +525,7 @@ fn value(result: &BenchmarkResult, column: &str, line: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::benchmark::{Judgement, SelfTestItem};
+    use romer_record::benchmark::{Judgement, ResultBound, SelfTestItem};
 
     use super::*;
 
@@ -541,13 +541,13 @@ mod tests {
 
     #[test]
     fn what_only_some_repeats_found_is_told_with_what_kept_the_others_from_it() {
-        let found = |count, by: Option<&str>| BenchmarkResult {
+        let found = |count, by: Option<ResultBound>| BenchmarkResult {
             quantity: "recovery_ns".into(),
             count,
-            bounded_by: by.map(str::to_owned),
+            bounded_by: by,
             ..BenchmarkResult::default()
         };
-        let by = Some("an overload without loss");
+        let by = Some(ResultBound::NoOverloadLoss);
         assert_eq!(bound(&found(3, None), false, 3), None);
         assert_eq!(bound(&found(3, by), false, 3), None);
         let told = bound(&found(2, by), false, 3).unwrap();
@@ -661,16 +661,16 @@ mod tests {
     /// The first thing of a summary is what was found, in frames, bits and shares of the line, with what it comes to.
     #[test]
     fn result_comes_first() {
-        let result = |size, quantity: &str, mean, bounded_by: Option<&str>| BenchmarkResult {
+        let result = |size, quantity: &str, mean, bounded_by: Option<ResultBound>| BenchmarkResult {
             case: "baseline".into(),
             frame_size: Some(size),
             quantity: quantity.into(),
             count: 1,
             mean: Some(mean),
-            bounded_by: bounded_by.map(str::to_owned),
+            bounded_by,
             ..BenchmarkResult::default()
         };
-        let tester = Some("the tester");
+        let tester = Some(ResultBound::Tester);
         let mut document = Benchmark {
             procedure: "throughput".into(),
             results: vec![

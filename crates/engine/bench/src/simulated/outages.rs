@@ -95,8 +95,11 @@ fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
     assert_eq!((told.asked, told.told, told.device_unreachable, told.is_enough()), (2, 0, 2, false));
     // A search does not take it for the tester's limit either.
     let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
-    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
-    assert!(!bounds.is_empty() && bounds.iter().all(|one| *one == "an absence of the device"), "{bounds:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by).collect();
+    assert!(
+        !bounds.is_empty() && bounds.iter().all(|one| *one == ResultBound::DeviceUnreachable),
+        "{bounds:?}"
+    );
     let told = crate::informative(&document);
     assert_eq!((told.asked, told.told, told.device_unreachable), (1, 0, 1));
 }

@@ -3,6 +3,7 @@
 //! Figures are drawn here rather than by `chart`, which knows the few meanings of a measurement: a benchmark has a
 //! line for each frame size or case.
 
+mod bound;
 mod discarded;
 mod draw;
 mod event;
@@ -14,6 +15,7 @@ mod streams;
 mod words;
 
 use crate::escape;
+use crate::sentence::Text;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
 pub use event::port_remedy;
@@ -52,7 +54,7 @@ pub fn csv(document: &Benchmark) -> String {
             result.count.to_string(),
         ];
         row.extend(numbers.map(number));
-        row.push(result.bounded_by.as_deref().map(escape::terminal).unwrap_or_default());
+        row.push(result.bounded_by.as_ref().map(Text::text).unwrap_or_default());
         row
     });
     let header = writer.write_record(columns.split(','));
