@@ -46,13 +46,3 @@ pub(crate) fn set_expected_rates(options: &BenchOptions, frames: &Frames, found:
         found.expected_l2_bps = Some(owed.map(|share| share * capacity));
     }
 }
-
-/// A discipline in words that follow "by".
-pub(crate) const fn discipline_text(discipline: Discipline) -> &'static str {
-    match discipline {
-        Discipline::Strict => "strict priority",
-        Discipline::Weighted => "weighted service",
-        Discipline::Fifo => "one queue for all",
-        Discipline::FifoOctets => "one queue for all that counts octets",
-    }
-}

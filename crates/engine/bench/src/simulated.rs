@@ -14,9 +14,11 @@ use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{
-    Accounted, Benchmark, BenchmarkEntry, PortState, ResultBound, SelfTest, Trial,
+    Accounted, Benchmark, BenchmarkEntry, ClaimSubject, Expectation, Finding, Judgement, PortState,
+    ProfileSide, Reservation, ResultBound, SchedulerFault, SelfTest, Trial,
 };
 use romer_record::warning::{BenchmarkWarning, Warning as _};
+use romer_report::benchmark::{observed_text, subject_text};
 use romer_report::warning::Text;
 use romer_sim::device::{Device, Given, Stalls};
 use romer_units::random::{RandomStream, Seed};
@@ -449,8 +451,9 @@ fn why(trial: &Trial) -> String {
     trial.invalid.as_ref().map(Text::text).unwrap_or_default()
 }
 
-fn broken(document: &Benchmark) -> Vec<&str> {
-    document.verdicts.iter().filter(|one| one.passed == Some(false)).map(|one| one.subject.as_str()).collect()
+fn broken(document: &Benchmark) -> Vec<String> {
+    let failed = document.verdicts.iter().filter(|one| one.passed == Some(false));
+    failed.map(subject_text).collect()
 }
 
 #[test]
@@ -610,7 +613,7 @@ fn a_reset_is_as_long_as_the_device_is_away() {
 fn what_is_broken_is_named() {
     let only = |device: Device, options: &BenchOptions| {
         let document = run(options, Simulated::with(device));
-        broken(&document).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        broken(&document)
     };
     let several = BenchOptions { frames: sizes(&[64, 128, 256]), ..sweep(&[0.3]) };
     let drops = Device { drops_size: Some(128), ..carries(1.0, 100) };

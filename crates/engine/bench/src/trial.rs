@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_method::analysis::Figures;
 use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
-use romer_record::benchmark::{DeviceAbsence, Gaps, InvalidTrial, RequestedLoad, Trial};
+use romer_record::benchmark::{DeviceAbsence, Gaps, InvalidTrial, JudgedTrial, RequestedLoad, Trial};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
@@ -113,12 +113,8 @@ pub(crate) fn share_of_limit(limit_pps: Option<f64>, intended_pps: f64) -> Optio
     limit_pps.map(|limit| (limit / intended_pps.max(1e-9)).min(1.0))
 }
 
-/// Which trial a verdict is of.
-pub(crate) fn at(trial: &Trial) -> String {
-    let frames = trial.frame_size.map_or_else(
-        || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
-        |size| format!("{size} B"),
-    );
-    let asked = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
-    format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)
+/// The trial of a verdict.
+pub(crate) fn judged(trial: &Trial) -> JudgedTrial {
+    let load_percent = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
+    JudgedTrial { load_percent, repeat: trial.repeat }
 }

@@ -12,6 +12,7 @@ mod bound;
 mod event;
 mod forecast;
 mod invalid;
+mod judgement;
 mod self_test;
 
 pub use bound::{NoEvidence, ResultBound};
@@ -21,6 +22,10 @@ pub use event::{
 };
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
 pub use invalid::{DeviceAbsence, InvalidCause, InvalidTrial, PortRefusal, TesterStall, UncertainLoss};
+pub use judgement::{
+    ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation, Finding, JudgedTrial,
+    Judgement, MarkedField, Observation, PassedInTotal, ProfileSide, Reservation, SchedulerFault, TrialCount,
+};
 pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
 
 /// The name of the benchmark document's schema.
@@ -609,29 +614,6 @@ pub struct Overall {
     pub interval: Option<[f64; 2]>,
 }
 
-/// Verdict on a claim.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judgement {
-    /// Case (device configuration).
-    pub case: String,
-    /// Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
-    #[serde(default)]
-    pub frame_size: Option<u32>,
-    /// Mixture of frame sizes; `null` if the claim is about all trials of the case, or about frames of one
-    /// size.
-    #[serde(default)]
-    pub mixture: Option<String>,
-    /// Class or stream; of a claim about one trial, also that trial.
-    pub subject: String,
-    /// Expected result, as text.
-    pub expected: String,
-    /// Observed result, as text.
-    pub observed: String,
-    /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
-    /// there are too few frames (see `found`).
-    pub passed: Option<bool>,
-}
-
 /// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
@@ -650,6 +632,4 @@ pub struct Outlier {
     /// Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
     /// (Holm): below 1 %.
     pub probability: f64,
-    /// Description as text.
-    pub text: String,
 }

@@ -8,7 +8,9 @@ use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_report::benchmark::{is_burst_unbounded, label, limit_words, mean_words, verdict_words};
+use romer_report::benchmark::{
+    is_burst_unbounded, label, limit_words, mean_words, outlier_words, verdict_words,
+};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -372,7 +374,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
         let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
     }
     for spot in &document.outliers {
-        let _ = writeln!(text, "soft spot: {}", spot.text);
+        let _ = writeln!(text, "soft spot: {}", outlier_words(spot));
     }
     for event in romer_report::benchmark::events(document) {
         let _ = writeln!(text, "event: {}", event.text());

@@ -9,6 +9,7 @@ mod draw;
 mod event;
 mod figures;
 mod invalid;
+mod judgement;
 mod page;
 mod results;
 mod streams;
@@ -21,12 +22,14 @@ pub use draw::Drawn;
 pub use event::port_remedy;
 pub use figures::figures;
 pub use invalid::{invalid_cause, outages_words};
+pub use judgement::{expected_text, observed_text, subject_text};
 pub use page::page;
 pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
 pub use streams::{StreamRow, markings, not_dropped, streams};
 pub use words::{
-    amount, difference_words, label, limit_words, mean_words, overall_words, verdict_words, warnings,
+    amount, difference_words, label, limit_words, mean_words, outlier_words, overall_words, verdict_words,
+    warnings,
 };
 
 /// The results as comma-separated values, a line for each: to paste into a table.

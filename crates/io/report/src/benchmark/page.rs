@@ -11,7 +11,8 @@ use super::figures::figures;
 use super::results;
 use super::streams::{self, markings};
 use super::words::{
-    difference_words, limit_holds, limit_words, overall_words, seconds, verdict_words, warnings,
+    difference_words, limit_holds, limit_words, outlier_words, overall_words, seconds, verdict_words,
+    warnings,
 };
 use crate::escape::markup;
 use crate::html;
@@ -33,7 +34,7 @@ pub fn page(document: &Benchmark) -> String {
     drawn(figures.iter().filter(|figure| figure.leads), &mut body);
     body.push_str("<div class=\"pair\">\n");
     compared(document, &mut body);
-    let spots = document.outliers.iter().map(|one| (one.text.clone(), true)).collect();
+    let spots = document.outliers.iter().map(|one| (outlier_words(one), true)).collect();
     list("Soft spots (1 % overall, Holm)", spots, &mut body);
     list("Lost frames of a mixture, by size", by_size(document), &mut body);
     // Whether they should have changed is for the verdicts to say.
