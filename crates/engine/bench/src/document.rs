@@ -1,12 +1,12 @@
 //! The document: trials as they are told, and what they come to.
 
-use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
+use romer_method::analysis::loss_bound;
 use romer_method::anomalies::{chance_of_mean, holm};
 use romer_method::campaign::{Procedure, ProcedureFinding};
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
 use romer_record::benchmark::{
-    BenchmarkResult, DeviceOutages, Difference, Outlier, Overall, ResultBound, Trial,
+    BenchmarkResult, DeviceOutages, Difference, LatencyDefinition, Outlier, Overall, ResultBound, Trial,
 };
 use romer_units::Duration;
 
@@ -69,7 +69,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
             lost: figures.standstills.lost,
         }),
         latency_ns: figures.latency.clone(),
-        latency_definition: LATENCY_DEFINITION.into(),
+        latency_definition: LatencyDefinition::Filo,
         latency_conversion_ns: figures.conversion,
         latency_by_definition_ns: figures.latency_by_definition.clone(),
         jitter_ns: figures.jitter.clone(),

@@ -25,6 +25,9 @@ fn port_remedy(port: &PortName, error: &PortError) -> String {
     }
 }
 
+/// What a limit is on, in the error of a text that is none.
+pub(crate) const LIMIT_SUBJECT: &str = "a quantity of the results";
+
 /// Why a benchmark did not come about, or ended before its time.
 #[derive(Debug, Error)]
 pub enum BenchError {

@@ -80,7 +80,7 @@ impl Forecast {
             source: options.source.to_string(),
             destination: options.destination.to_string(),
             line_rate_bps: crate::numbers::real(options.line.bits()),
-            streams: options.streams.iter().map(frames::stream_text).collect(),
+            streams: options.streams.iter().map(frames::stream_setup).collect(),
             warnings: options.notes.iter().cloned().chain(options.in_step_warning()).collect(),
             cases: cases.collect(),
             repeats: options.repeats,

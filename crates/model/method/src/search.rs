@@ -25,22 +25,6 @@ pub struct Goal {
     pub full: Duration,
 }
 
-impl Goal {
-    /// The criterion in words, for a report.
-    pub fn criterion_text(&self) -> String {
-        let loss = if self.loss_ratio > 0.0 {
-            format!("a loss ratio of at most {}", self.loss_ratio)
-        } else {
-            "no frame lost".to_owned()
-        };
-        format!(
-            "highest load with {loss}, in trials of {}, resolution {} % of the line rate",
-            self.full.readable(),
-            format!("{:.3}", self.resolution * 100.0).trim_end_matches('0').trim_end_matches('.')
-        )
-    }
-}
-
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchResult {

@@ -14,6 +14,7 @@ mod forecast;
 mod invalid;
 mod judgement;
 mod self_test;
+mod stream_setup;
 
 pub use bound::{NoEvidence, ResultBound};
 pub use event::{
@@ -26,7 +27,11 @@ pub use judgement::{
     ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation, Finding, JudgedTrial,
     Judgement, MarkedField, Observation, PassedInTotal, ProfileSide, Reservation, SchedulerFault, TrialCount,
 };
-pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
+pub use self_test::{
+    Accounted, Baseline, GapError, SelfTest, SelfTestItem, SelfTestObservation, SelfTestRequest,
+    SelfTestTiming,
+};
+pub use stream_setup::{StreamProtocol, StreamSetup};
 
 /// The name of the benchmark document's schema.
 pub const BENCHMARK: &str = "romer/benchmark/1";
@@ -145,8 +150,8 @@ pub struct Setup {
     pub next_hop: String,
     /// Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
     pub line_rate_bps: f64,
-    /// Streams, as text.
-    pub streams: Vec<String>,
+    /// Streams.
+    pub streams: Vec<StreamSetup>,
     /// Duration of a trial, nanoseconds.
     pub trial_ns: i64,
     /// Wait before and after each trial (`--settle`), nanoseconds.
@@ -298,8 +303,8 @@ pub struct Trial {
     pub outages: Option<DeviceOutages>,
     /// Latency of all frames, nanoseconds.
     pub latency_ns: Summary,
-    /// Definition of the latency, as text.
-    pub latency_definition: String,
+    /// Definition of the latency.
+    pub latency_definition: LatencyDefinition,
     /// Offsets from the latency to the definitions of RFC 1242 and RFC 4689; with several frame sizes,
     /// offsets of the mean.
     pub latency_conversion_ns: LatencyConversion,
@@ -355,6 +360,16 @@ pub struct Trial {
     pub forwarded_per_second: Vec<u64>,
     /// Scheduling gaps of the testing host during the trial.
     pub host_gaps: Gaps,
+}
+
+/// Definition of a latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyDefinition {
+    /// First bit in to last bit out: from the time stamp of the tester before it gives the frame to the interface, to the
+    /// time stamp of the kernel when it has the whole frame.
+    #[default]
+    Filo,
 }
 
 /// Offsets to other definitions of latency, nanoseconds. The latency of romer is from the transmission of the

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
-use romer_bench::{Forecast, Progress, affected_results};
+use romer_bench::{Forecast, Progress};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
 use romer_report::benchmark::{
-    is_burst_unbounded, label, limit_words, mean_words, outlier_words, verdict_words,
+    affected_results, is_burst_unbounded, label, limit_words, mean_words, outlier_words, tester_claims,
+    verdict_words,
 };
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
@@ -48,7 +49,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     let asks = &forecast.asks;
     let mut text = format!("{}; seed {}\n\n", subject(options), options.seed);
     for stream in forecast.document(options).streams {
-        let _ = writeln!(text, "stream {stream}");
+        let _ = writeln!(text, "stream {}", stream.text());
     }
     if let Some(words) = options.in_step_warning().map(|warning| warning.text()) {
         let _ = writeln!(text, "{words}");
@@ -209,7 +210,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = document.self_test.as_ref().filter(|_| document.procedure == "self-test") {
-        tester(&mut text, found, true);
+        tester(&mut text, document, found, true);
         warnings(&mut text, document);
         return set(&text, sheet);
     }
@@ -241,7 +242,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
         let _ = writeln!(rest, "{line}");
     }
     if let Some(found) = &document.self_test {
-        tester(&mut rest, found, false);
+        tester(&mut rest, document, found, false);
     }
     if !document.dut.labels.is_empty() {
         let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
@@ -256,10 +257,16 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
 const BITS: &str = "bits";
 
 /// The results of the self-test: each, if the self-test is the procedure; else those that failed.
-fn tester(text: &mut String, found: &SelfTest, alone: bool) {
+fn tester(text: &mut String, document: &Benchmark, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
         let held = if test.passed { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.observed);
+        let _ = writeln!(
+            text,
+            "self-test {held} ({}): {}; {}",
+            test.name,
+            test.requested.text(),
+            test.observed.text()
+        );
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -276,7 +283,7 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
         text.push_str("  Repeat the benchmark with no other load on this host; `romer doctor` shows what disturbs it.\n");
     }
     // Failed tests have a line of their own.
-    for claim in found.claims.iter().filter(|claim| !claim.starts_with("self-test failed: ")) {
+    for claim in tester_claims(document) {
         let _ = writeln!(text, "self-test: {claim}");
     }
 }
@@ -617,15 +624,9 @@ mod tests {
 
     #[test]
     fn what_of_the_tester_was_not_held_is_told_once_and_shortly() {
-        let item = |name: &str, passed| SelfTestItem {
-            name: name.into(),
-            passed,
-            observed: "half of the gaps left within 3 us".into(),
-            ..SelfTestItem::default()
-        };
+        let item = |name: &str, passed| SelfTestItem { name: name.into(), passed, ..SelfTestItem::default() };
         let found = SelfTest {
             tests: vec![item("gap-100us", false), item("gap-150us", false), item("line-rate", true)],
-            claims: vec!["self-test failed: gap-100us: jitter is less exact".into()],
             ..SelfTest::default()
         };
         let text = summary_of("load-sweep", Vec::new(), Some(found.clone()));
@@ -681,7 +682,7 @@ mod tests {
                 result(128, "throughput_percent", 25.0, tester),
                 result(128, "throughput_pps", 21_114.9, tester),
             ],
-            self_test: Some(SelfTest { claims: vec!["a claim".into()], ..SelfTest::default() }),
+            self_test: Some(SelfTest::default()),
             ..Benchmark::default()
         };
         document.setup.line_rate_bps = 1e8;
@@ -690,7 +691,7 @@ mod tests {
         assert_eq!(lines[2].join(" "), "case frame size frames/s Mbit/s % of line verdict", "{text}");
         assert_eq!(lines[3].join(" "), "baseline 64 B 73824 49.610 49.61 limit of the device", "{text}");
         assert_eq!(lines[4].join(" "), "baseline 128 B 21115 25.000 25.00 bounded by the tester", "{text}");
-        assert!(text.find("self-test: a claim") > text.find("bounded by"), "{text}");
+        assert!(text.find("self-test: no rate was sustained") > text.find("bounded by"), "{text}");
     }
 
     #[test]

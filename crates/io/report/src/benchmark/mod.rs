@@ -12,6 +12,8 @@ mod invalid;
 mod judgement;
 mod page;
 mod results;
+mod self_test;
+mod stream_setup;
 mod streams;
 mod words;
 
@@ -26,6 +28,7 @@ pub use judgement::{expected_text, observed_text, subject_text};
 pub use page::page;
 pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
+pub use self_test::{affected_results, tester_claims};
 pub use streams::{StreamRow, markings, not_dropped, streams};
 pub use words::{
     amount, difference_words, label, limit_words, mean_words, outlier_words, overall_words, verdict_words,

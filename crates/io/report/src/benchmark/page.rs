@@ -9,6 +9,7 @@ use super::discarded::{discarded, events};
 use super::draw::Drawn;
 use super::figures::figures;
 use super::results;
+use super::self_test::{failed_tests, tester_claims};
 use super::streams::{self, markings};
 use super::words::{
     difference_words, limit_holds, limit_words, outlier_words, overall_words, seconds, verdict_words,
@@ -48,10 +49,10 @@ pub fn page(document: &Benchmark) -> String {
     results::statistics(document, &mut body);
     body.push_str("<div class=\"pair\">\n");
     setup(document, &mut body);
-    let tester = document.self_test.iter().flat_map(|found| &found.claims);
+    let tester = tester_claims(document).into_iter().chain(failed_tests(document));
     list(
         "Tester self-test: what these results can support",
-        tester.map(|one| (one.clone(), false)).collect(),
+        tester.map(|one| (one, false)).collect(),
         &mut body,
     );
     let events = discarded(document)
