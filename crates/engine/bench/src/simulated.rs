@@ -14,8 +14,8 @@ use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{
-    Accounted, Benchmark, BenchmarkEntry, ClaimSubject, Expectation, Finding, Judgement, PortState,
-    ProfileSide, Reservation, ResultBound, SchedulerFault, SelfTest, Trial,
+    Accounted, Benchmark, BenchmarkEntry, ChangedHeader, ClaimSubject, Expectation, Finding, Judgement,
+    PortState, ProfileSide, Reservation, ResultBound, SchedulerFault, SelfTest, Trial,
 };
 use romer_record::warning::{BenchmarkWarning, Warning as _};
 use romer_report::benchmark::{observed_text, subject_text};
@@ -30,7 +30,6 @@ use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::port_state::PortFault;
 use crate::receive::ReceiveLog;
-use crate::recognise::OtherHeader;
 use crate::run::{Journal, Progress, Watcher, run_on};
 use crate::send::SendLog;
 use crate::testbed::{TestBed, TrialOptions};
@@ -278,7 +277,7 @@ impl TestBed for Simulated {
         let drops = dropped.len() as u64;
         let mut received = ReceiveLog { came, listened, drops, still_arriving, ..ReceiveLog::default() };
         for _ in received.came.iter().filter(|_| self.labels) {
-            received.headers.note(OtherHeader::EtherType(0x8847));
+            received.headers.note(ChangedHeader::EtherType { ether_type: 0x8847 });
         }
         let tx = |at: Option<u32>| at.filter(|when| *when == trial).map(|_| options.tx.clone());
         let (link_lost, switched_off) = (tx(self.unplugged), tx(self.switched_off));

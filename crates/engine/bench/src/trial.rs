@@ -1,11 +1,11 @@
 //! A trial: as it was run, and as it was kept.
 
-use std::collections::BTreeMap;
-
 use romer_method::analysis::Figures;
 use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
-use romer_record::benchmark::{DeviceAbsence, Gaps, InvalidTrial, JudgedTrial, RequestedLoad, Trial};
+use romer_record::benchmark::{
+    DeviceAbsence, Gaps, HeaderFrames, InvalidTrial, JudgedTrial, RequestedLoad, Trial,
+};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
@@ -51,7 +51,7 @@ pub(crate) struct TrialRecord {
     /// Frames still came when the wait for them ended.
     pub(crate) still_arriving: bool,
     /// With which other headers than they were sent with frames came.
-    pub(crate) headers: BTreeMap<String, u64>,
+    pub(crate) headers: Vec<HeaderFrames>,
     /// What the policer did, where one is judged.
     pub(crate) policed: PolicedBuckets,
     /// Times from each departure of the first stream to the next, nanoseconds.

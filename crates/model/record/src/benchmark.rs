@@ -11,6 +11,7 @@ use crate::warning::BenchmarkWarning;
 mod bound;
 mod event;
 mod forecast;
+mod header;
 mod invalid;
 mod judgement;
 mod self_test;
@@ -22,6 +23,7 @@ pub use event::{
     ResumedFrom, SilentSize, SilentStream, StallEffect, TrialOutage,
 };
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
+pub use header::{ChangedHeader, HeaderFrames};
 pub use invalid::{DeviceAbsence, InvalidCause, InvalidTrial, PortRefusal, TesterStall, UncertainLoss};
 pub use judgement::{
     ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation, Finding, JudgedTrial,
@@ -293,11 +295,10 @@ pub struct Trial {
     /// Whether frames still arrived when the wait after the trial ended; later ones count as lost.
     #[serde(default)]
     pub still_arriving: bool,
-    /// Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
-    /// address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
-    /// markings of these frames are not compared.
+    /// Headers that frames had on arrival but not at departure, with their number of frames: the device translates or
+    /// encapsulates. Length and markings of encapsulated frames are not compared.
     #[serde(default)]
-    pub other_headers: BTreeMap<String, u64>,
+    pub other_headers: Vec<HeaderFrames>,
     /// Outages of the device or its host; `null` in documents of older versions.
     #[serde(default)]
     pub outages: Option<DeviceOutages>,

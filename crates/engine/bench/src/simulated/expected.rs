@@ -2,6 +2,7 @@
 
 use crate::options::Anomaly;
 use romer_record::Exit;
+use romer_record::benchmark::HeaderFrames;
 use romer_record::warning::BenchmarkWarning;
 
 use super::*;
@@ -136,7 +137,9 @@ fn labelled_frames_are_carried() {
         (0, 0, trial.offered.frames),
         "{trial:#?}"
     );
-    assert_eq!(trial.other_headers, [("ethertype 0x8847 (MPLS)".into(), trial.offered.frames)].into());
+    let label = ChangedHeader::EtherType { ether_type: 0x8847 };
+    let frames = trial.offered.frames;
+    assert_eq!(trial.other_headers, [HeaderFrames { header: label, frames }]);
     assert_eq!(trial.latency_ns.count, trial.offered.frames);
     let told = BenchmarkWarning::HeadersChanged { headers: trial.other_headers.clone() };
     assert!(document.warnings.contains(&told), "{:#?}", document.warnings);

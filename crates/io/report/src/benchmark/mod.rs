@@ -8,6 +8,7 @@ mod discarded;
 mod draw;
 mod event;
 mod figures;
+mod header;
 mod invalid;
 mod judgement;
 mod page;
