@@ -43,7 +43,7 @@ pub enum BenchError {
         source: Box<PortError>,
     },
     /// A port cannot carry frames.
-    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    #[error("{0}")]
     PortState(PortFault),
     /// Nobody says where frames are to be sent.
     #[error(

@@ -22,7 +22,6 @@ use crate::escape;
 use crate::sentence::Text;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
-pub use event::port_remedy;
 pub use figures::figures;
 pub use invalid::{invalid_cause, outages_words};
 pub use judgement::{expected_text, observed_text, subject_text};
