@@ -427,7 +427,7 @@ impl From<BenchError> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::benchmark::Finding;
+    use romer_record::benchmark::ClaimFinding;
 
     use super::*;
 
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn failed_claim_names_its_option() {
         let error = |subject| {
-            let observed = Finding::Anomalies { frames: 3, lost: 0 }.into();
+            let observed = ClaimFinding::Anomalies { frames: 3, lost: 0 }.into();
             let claim = Judgement { subject, observed, passed: Some(false), ..Judgement::default() };
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
             hold(&document, false).unwrap_err().text().to_owned()

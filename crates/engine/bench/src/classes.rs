@@ -1,7 +1,7 @@
 //! The streams as the classes of a scheduler.
 
 use romer_method::Frames;
-use romer_method::priority::{ClassLoad, Discipline, expected_shares};
+use romer_method::priority::{ClassLoad, expected_shares};
 use romer_record::benchmark::StreamResult;
 
 use crate::frames::{flows, sizes_of};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use romer_record::benchmark::{ClaimSubject, Expectation, Finding, Judgement, StreamResult, Trial};
+use romer_record::benchmark::{ClaimFinding, ClaimSubject, Expectation, Judgement, StreamResult, Trial};
 
 use crate::options::BenchOptions;
 use crate::trial::to_carry;
@@ -25,8 +25,10 @@ pub(crate) fn expected_drops(
         let came = of(tried, name, |stream| stream.forwarded);
         let offered = of(if came > 0 { tried } else { valid }, name, |stream| stream.offered);
         let (found, holds) = match (came, offered) {
-            (0, 0) => (Finding::NoFrameSent, None),
-            (received, sent) => (Finding::Received { received, sent, trials: None }, Some(received == 0)),
+            (0, 0) => (ClaimFinding::NoFrameSent, None),
+            (received, sent) => {
+                (ClaimFinding::Received { received, sent, trials: None }, Some(received == 0))
+            }
         };
         Judgement {
             case: case.into(),

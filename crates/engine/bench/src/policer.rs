@@ -1,7 +1,7 @@
 //! Verdicts on a policer, bucket by bucket.
 
 use romer_record::benchmark::{
-    ClaimSubject, Expectation, Finding, Judgement, Observation, PassedInTotal, Policed, PolicedTotal,
+    ClaimFinding, ClaimSubject, Expectation, Judgement, Observation, PassedInTotal, Policed, PolicedTotal,
     ProfileSide, Trial,
 };
 
@@ -99,7 +99,7 @@ fn bucket(
             },
             expected,
             observed: Observation {
-                finding: Finding::Policed { right, wrong, at_boundary: edge, total: in_total },
+                finding: ClaimFinding::Policed { right, wrong, at_boundary: edge, total: in_total },
                 reservations: stood.reservation().into_iter().collect(),
             },
             passed: holds,

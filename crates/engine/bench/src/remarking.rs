@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use romer_record::benchmark::{
-    ClaimSubject, Expectation, Finding, Judgement, ProfileSide, StreamResult, Trial,
+    ClaimFinding, ClaimSubject, Expectation, Judgement, ProfileSide, StreamResult, Trial,
 };
 
 use crate::claims::{Field, MarkingClaim};
@@ -55,7 +55,7 @@ fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&
         // What does not come at all is lost, and told as that.
         None
     };
-    let found = Finding::Marked {
+    let found = ClaimFinding::Marked {
         conforming: right,
         others: came,
         excess: others,
@@ -81,11 +81,11 @@ fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&T
         lost = lost.saturating_sub(certain - others.min(certain));
     }
     if right + lost + came.values().sum::<u64>() == 0 {
-        let found = Finding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
+        let found = ClaimFinding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
         return judgement(case, claim, true, found, None);
     }
     let holds = right > 0 && came.is_empty() && within(lost, right + lost, LOST);
-    let found = Finding::Marked {
+    let found = ClaimFinding::Marked {
         conforming: right,
         others: came,
         excess: BTreeMap::new(),
@@ -114,7 +114,7 @@ fn judgement(
     case: &str,
     claim: &MarkingClaim,
     out_of_profile: bool,
-    found: Finding,
+    found: ClaimFinding,
     holds: Option<bool>,
 ) -> Judgement {
     Judgement {

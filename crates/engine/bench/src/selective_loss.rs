@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use romer_record::benchmark::{
-    ClaimSubject, Expectation, Finding, Judgement, Observation, Reservation, SizeResult, StreamResult, Trial,
-    TrialCount,
+    ClaimFinding, ClaimSubject, Expectation, Judgement, Observation, Reservation, SizeResult, StreamResult,
+    Trial, TrialCount,
 };
 
 use crate::numbers::real;
@@ -100,7 +100,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         // nothing shows that the device has room for more, nobody can tell it from what drops them.
         let single = perhaps_full.contains(&what).then_some(Reservation::SingleLoad);
         let all = trials_of(what, trials) as u64;
-        let finding = Finding::Received {
+        let finding = ClaimFinding::Received {
             received: of.came,
             sent: of.offered,
             trials: Some(TrialCount { observed: of.trials as u64, all }),

@@ -14,7 +14,7 @@ use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{
-    Accounted, Benchmark, BenchmarkEntry, ChangedHeader, ClaimSubject, Expectation, Finding, Judgement,
+    Accounted, Benchmark, BenchmarkEntry, ChangedHeader, ClaimFinding, ClaimSubject, Expectation, Judgement,
     PortState, ProfileSide, Reservation, ResultBound, SchedulerFault, SelfTest, Trial,
 };
 use romer_record::warning::{BenchmarkWarning, Warning as _};

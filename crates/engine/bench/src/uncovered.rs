@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use romer_method::priority::{ClassLoad, Discipline, tells_apart, told_apart_at};
-use romer_record::benchmark::{ClaimSubject, DecidingLoad, Expectation, Finding, Judgement, Policed};
+use romer_record::benchmark::{ClaimFinding, ClaimSubject, DecidingLoad, Expectation, Judgement, Policed};
 
 use crate::classes::{TOLERANCE, classes};
 use crate::options::BenchOptions;
@@ -34,7 +34,7 @@ pub(crate) fn uncovered(options: &BenchOptions, number: usize, kept: &[CaseTrial
 }
 
 /// What is claimed, what is expected of it, and why nobody knows.
-type Open = (ClaimSubject, Expectation, Finding);
+type Open = (ClaimSubject, Expectation, ClaimFinding);
 
 /// All that is claimed of a case of which no trial tells anything.
 fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<Open> {
@@ -59,7 +59,7 @@ fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<Open> {
     if let Some((discipline, _)) = claims.scheduler {
         open.push((ClaimSubject::Scheduler, Expectation::ServedBy { discipline }));
     }
-    open.into_iter().map(|(subject, expected)| (subject, expected, Finding::NoConclusiveTrial)).collect()
+    open.into_iter().map(|(subject, expected)| (subject, expected, ClaimFinding::NoConclusiveTrial)).collect()
 }
 
 /// The sides of a policer's decisions that no frame has tested.
@@ -72,7 +72,7 @@ fn of_buckets(valid: &[&CaseTrial]) -> Vec<Open> {
         let (side, expected) = side_untested(policed.into_iter())?;
         let stream = bucket.map(str::to_owned);
         let subject = ClaimSubject::Profile { side, stream: stream.clone(), trial: None };
-        Some((subject, expected, Finding::NoFrameInProfile { side, stream }))
+        Some((subject, expected, ClaimFinding::NoFrameInProfile { side, stream }))
     };
     by_bucket.into_iter().filter_map(open).collect()
 }
@@ -102,7 +102,7 @@ fn of_classes(options: &BenchOptions, valid: &[&CaseTrial]) -> Vec<Open> {
         };
         let told = told_apart_at(discipline, first, (high, low), TOLERANCE, most);
         let lesser = usize::from(first[low].offered <= first[high].offered);
-        let found = Finding::ClassesNotDistinguished {
+        let found = ClaimFinding::ClassesNotDistinguished {
             load: told.map(|all| DecidingLoad { capacity_ratio: all, line_ratio: load * all / sum }),
             weighted: discipline == Discipline::Weighted,
             lower_class: names[lesser].clone(),

@@ -2,7 +2,8 @@
 
 use romer_method::priority::{ClassLoad, Discipline, by_chance, evaluate, inversions, pitfalls};
 use romer_record::benchmark::{
-    ClaimSubject, ClassShare, Expectation, Finding, InvalidTrial, Judgement, Observation, Reservation, Trial,
+    ClaimFinding, ClaimSubject, ClassShare, Expectation, InvalidTrial, Judgement, Observation, Reservation,
+    Trial,
 };
 
 use crate::classes::{TOLERANCE, classes};
@@ -103,7 +104,7 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
         mixture: None,
         subject,
         expected,
-        observed: Finding::Anomalies { frames, lost }.into(),
+        observed: ClaimFinding::Anomalies { frames, lost }.into(),
         passed: Some(is_allowed),
     }));
 }
@@ -138,7 +139,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         verdicts.push(judgement(
             ClaimSubject::Class { class: verdict.name.clone(), trial: at },
             Expectation::CapacityShare { discipline, min_ratio, max_ratio, offered_ratio: class.offered },
-            Finding::ReceivedShare { forwarded_ratio: verdict.forwarded },
+            ClaimFinding::ReceivedShare { forwarded_ratio: verdict.forwarded },
             doubt.decide(holds, *chance, fails),
         ));
     }
@@ -172,7 +173,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
     }
     if !explained.is_empty() {
         let told = (stood.reservation().into_iter().collect(), Some(false));
-        let finding = Finding::MatchesFaults { faults: explained };
+        let finding = ClaimFinding::MatchesFaults { faults: explained };
         verdicts.push(judgement(
             ClaimSubject::Weights { trial: at },
             Expectation::WeightsInBytes,
@@ -188,11 +189,11 @@ fn overtaken(
     discipline: Discipline,
     [high, low]: [&ClassLoad; 2],
     [first, second]: [f64; 2],
-) -> (Expectation, Finding) {
+) -> (Expectation, ClaimFinding) {
     if discipline == Discipline::Strict {
-        return (Expectation::FirstBeforeSecond, Finding::SecondPreferred);
+        return (Expectation::FirstBeforeSecond, ClaimFinding::SecondPreferred);
     }
     let share = |ratio, class: &ClassLoad| ClassShare { ratio, frame_bytes: class.octets };
     let expected = Expectation::FirstNoLess { weights: [high.weight, low.weight] };
-    (expected, Finding::ReceivedShares { classes: [share(first, high), share(second, low)] })
+    (expected, ClaimFinding::ReceivedShares { classes: [share(first, high), share(second, low)] })
 }

@@ -26,8 +26,9 @@ pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
 pub use header::{ChangedHeader, HeaderFrames};
 pub use invalid::{DeviceAbsence, InvalidCause, InvalidTrial, PortRefusal, TesterStall, UncertainLoss};
 pub use judgement::{
-    ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation, Finding, JudgedTrial,
-    Judgement, MarkedField, Observation, PassedInTotal, ProfileSide, Reservation, SchedulerFault, TrialCount,
+    ClaimFinding, ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation,
+    JudgedTrial, Judgement, MarkedField, Observation, PassedInTotal, ProfileSide, Reservation,
+    SchedulerFault, TrialCount,
 };
 pub use self_test::{
     Accounted, Baseline, GapError, SelfTest, SelfTestItem, SelfTestObservation, SelfTestRequest,

@@ -42,7 +42,7 @@ fn a_policer_is_right_only_where_it_is() {
         [(ProfileSide::In, Some(true)), (ProfileSide::Out, None)],
         "what was not tested is not known"
     );
-    let untested = Finding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
+    let untested = ClaimFinding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
     assert_eq!(document.verdicts[1].observed.finding, untested);
     let remarking = policed(Policer { remark: Some(8), ..right });
     assert_eq!(broken(&remarking), Vec::<&str>::new(), "what is remarked did not pass unchanged");
@@ -220,7 +220,9 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
             // That its load tells two classes not apart is no chance.
             let few = || {
                 let open = document.verdicts.iter().filter(|one| one.passed.is_none());
-                open.filter(|one| !matches!(one.observed.finding, Finding::ClassesNotDistinguished { .. }))
+                open.filter(|one| {
+                    !matches!(one.observed.finding, ClaimFinding::ClassesNotDistinguished { .. })
+                })
             };
             open += few().count();
             for one in few() {
@@ -382,7 +384,7 @@ fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
     assert!(found.iter().any(|one| one.starts_with("classes voice and bulk")), "{found:?}");
     assert!(found.iter().any(|one| one.starts_with("class bulk")), "{found:?}");
     let named = document.verdicts.iter().find(|one| subject_text(one).starts_with("weights")).unwrap();
-    let Finding::MatchesFaults { faults } = &named.observed.finding else { panic!("{named:?}") };
+    let ClaimFinding::MatchesFaults { faults } = &named.observed.finding else { panic!("{named:?}") };
     assert!(faults.contains(&SchedulerFault::WholeFrames), "{named:?}");
     let bulk = &document.trials[0].per_stream[2];
     let owed = bulk.expected_l2_bps.unwrap();

@@ -400,7 +400,7 @@ fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_known() {
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let [open] = &document.verdicts[..] else { panic!("{:?}", document.verdicts) };
-    assert!(open.passed.is_none() && open.observed.finding == Finding::NoConclusiveTrial, "{open:?}");
+    assert!(open.passed.is_none() && open.observed.finding == ClaimFinding::NoConclusiveTrial, "{open:?}");
     assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
 }
 

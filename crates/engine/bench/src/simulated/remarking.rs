@@ -195,7 +195,7 @@ fn claims_of_a_case_of_which_no_trial_tells_anything_are_not_known() {
         ["code point cs0", "code point cs0, out of profile", "the policer", "the scheduler"]
     );
     let is_open =
-        |one: &Judgement| one.passed.is_none() && one.observed.finding == Finding::NoConclusiveTrial;
+        |one: &Judgement| one.passed.is_none() && one.observed.finding == ClaimFinding::NoConclusiveTrial;
     assert!(open.iter().all(is_open), "{open:?}");
 }
 

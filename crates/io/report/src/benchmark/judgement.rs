@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use romer_record::benchmark::{
-    ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation, Finding, JudgedTrial,
-    Judgement, MarkedField, PassedInTotal, ProfileSide, Reservation, SchedulerFault, TrialCount,
+    ClaimFinding, ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation,
+    JudgedTrial, Judgement, MarkedField, PassedInTotal, ProfileSide, Reservation, SchedulerFault, TrialCount,
 };
 use romer_units::Duration;
 
@@ -144,20 +144,20 @@ fn and_stream(stream: Option<&str>) -> String {
 
 fn finding_text(one: &Judgement) -> String {
     match &one.observed.finding {
-        Finding::NoConclusiveTrial => "no conclusive trial of this case".into(),
-        Finding::NoFrameSent => "no frame sent".into(),
-        Finding::NoFrameInProfile { side, stream } => {
+        ClaimFinding::NoConclusiveTrial => "no conclusive trial of this case".into(),
+        ClaimFinding::NoFrameSent => "no frame sent".into(),
+        ClaimFinding::NoFrameInProfile { side, stream } => {
             let of = stream.as_ref().map_or_else(String::new, |stream| format!(" of stream {stream}"));
             format!("not tested: no frame{of} was {}; use other loads (--loads)", side_text(*side))
         }
-        Finding::ClassesNotDistinguished { load, weighted, lower_class, tolerance_ratio } => {
+        ClaimFinding::ClassesNotDistinguished { load, weighted, lower_class, tolerance_ratio } => {
             let remedy = distinguishing(load.as_ref(), *weighted, lower_class, *tolerance_ratio);
             format!(
                 "not tested: at these loads a scheduler that confuses them would forward the same of both; {remedy}"
             )
         }
-        Finding::Anomalies { frames, lost } => anomalies(one, *frames, *lost),
-        Finding::Received { received, sent, trials } => {
+        ClaimFinding::Anomalies { frames, lost } => anomalies(one, *frames, *lost),
+        ClaimFinding::Received { received, sent, trials } => {
             let received = if *received == 0 { "none".into() } else { received.to_string() };
             let trials = trials.map_or_else(String::new, |TrialCount { observed, all }| match all {
                 1 => ", in 1 of 1 trial".into(),
@@ -165,7 +165,7 @@ fn finding_text(one: &Judgement) -> String {
             });
             format!("{received} of {sent} frames received{trials}")
         }
-        Finding::Marked { conforming, others, excess, expected_excess, lost } => {
+        ClaimFinding::Marked { conforming, others, excess, expected_excess, lost } => {
             let mut text = conforming_text(*conforming, others);
             for (out, count) in excess {
                 text.push_str(&format!("; {count} out of profile, received as {out}"));
@@ -182,7 +182,7 @@ fn finding_text(one: &Judgement) -> String {
                 (Some(_), _) => text,
             }
         }
-        Finding::Policed { right, wrong, at_boundary, total } => {
+        ClaimFinding::Policed { right, wrong, at_boundary, total } => {
             let frames = if right + wrong > 0 {
                 format!(
                     "{right} frames conform, {wrong} do not; {at_boundary} within one frame of the bucket limit, where both are correct"
@@ -194,15 +194,15 @@ fn finding_text(one: &Judgement) -> String {
             };
             frames + &total.as_ref().map_or_else(String::new, |total| total_text(one, total))
         }
-        Finding::ReceivedShare { forwarded_ratio } => format!("{:.1} %", forwarded_ratio * 100.0),
-        Finding::SecondPreferred => "a larger part of the second is forwarded".into(),
-        Finding::ReceivedShares { classes } => {
+        ClaimFinding::ReceivedShare { forwarded_ratio } => format!("{:.1} %", forwarded_ratio * 100.0),
+        ClaimFinding::SecondPreferred => "a larger part of the second is forwarded".into(),
+        ClaimFinding::ReceivedShares { classes } => {
             let [first, second] = classes.map(|ClassShare { ratio, frame_bytes }| {
                 format!("{:.1} % of the capacity in frames of {frame_bytes:.0} bytes", ratio * 100.0)
             });
             format!("first {first}, second {second}")
         }
-        Finding::MatchesFaults { faults } => {
+        ClaimFinding::MatchesFaults { faults } => {
             let faults: Vec<&str> = faults.iter().copied().map(fault_text).collect();
             format!("the shares of all classes match a scheduler that {}", faults.join(", or "))
         }
@@ -352,7 +352,7 @@ mod tests {
                 offered_ratio: 0.25,
             },
             observed: Observation {
-                finding: Finding::ReceivedShare { forwarded_ratio: 0.1 },
+                finding: ClaimFinding::ReceivedShare { forwarded_ratio: 0.1 },
                 reservations: reservations.to_vec(),
             },
             passed,
@@ -383,7 +383,7 @@ mod tests {
             let counts = |counts: &[(&str, u64)]| {
                 counts.iter().map(|(out, count)| ((*out).to_owned(), *count)).collect::<BTreeMap<_, _>>()
             };
-            let finding = Finding::Marked {
+            let finding = ClaimFinding::Marked {
                 conforming,
                 others: counts(others),
                 excess: BTreeMap::new(),
@@ -409,7 +409,7 @@ mod tests {
     fn allowed_anomalies() {
         let judged = |subject, passed| Judgement {
             subject,
-            observed: Finding::Anomalies { frames: 3, lost: 0 }.into(),
+            observed: ClaimFinding::Anomalies { frames: 3, lost: 0 }.into(),
             passed: Some(passed),
             ..Judgement::default()
         };

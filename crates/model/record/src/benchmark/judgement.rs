@@ -229,14 +229,14 @@ pub enum Expectation {
 pub struct Observation {
     /// What was observed.
     #[serde(flatten)]
-    pub finding: Finding,
+    pub finding: ClaimFinding,
     /// What limits the evidence.
     #[serde(default)]
     pub reservations: Vec<Reservation>,
 }
 
-impl From<Finding> for Observation {
-    fn from(finding: Finding) -> Self {
+impl From<ClaimFinding> for Observation {
+    fn from(finding: ClaimFinding) -> Self {
         Self { finding, reservations: Vec::new() }
     }
 }
@@ -315,7 +315,7 @@ pub enum PassedInTotal {
 /// What was observed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "code", rename_all = "kebab-case")]
-pub enum Finding {
+pub enum ClaimFinding {
     /// No trial of the case gives evidence.
     #[default]
     NoConclusiveTrial,
