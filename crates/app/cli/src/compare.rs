@@ -9,6 +9,7 @@ use romer_analyze::measured::{self, Measured, choose};
 use romer_analyze::reading;
 use romer_record::Exit;
 use romer_record::comparison::ComparedStamp;
+use romer_record::document::Measurement;
 use romer_report::comparison;
 
 use crate::args::CompareArgs;
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
     let names = [arguments.a.to_string_lossy().into_owned(), other];
     let a = one_of(&arguments.a, arguments, &names[0])?;
     let b = match (captures, &arguments.b) {
-        ([sender, responder], _) => reference(sender, responder)?,
+        ([sender, responder], _) => reference(a.measurement(), sender, responder)?,
         // clap sees to it that there is one of the two.
         (_, b) => one_of(b.as_deref().unwrap_or(Path::new("")), arguments, &names[1])?,
     };
@@ -48,12 +49,16 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
     report::hold(&compared.limits, shown, report::UNKNOWN)
 }
 
-/// The measurement of the flow in two captures.
-fn reference(sender: &Path, responder: &Path) -> Result<Measured, Failure> {
-    let captures = Analysis {
+/// The measurement of the flow in two captures at the hosts of a run, whose clocks are related as in the run.
+fn reference(run: &Measurement, sender: &Path, responder: &Path) -> Result<Measured, Failure> {
+    let mut captures = Analysis {
         capture_b: Some(responder.to_path_buf()),
+        one_clock: run.clock.is_shared(),
         ..Analysis::new(sender, crate::command::as_given())
     };
+    if run.clock.is_synchronised() {
+        captures.skew.synchronisation = run.clock.synchronisation;
+    }
     Ok(Measured::Whole(Box::new(analysis::analyze(&captures)?)))
 }
 

@@ -138,7 +138,7 @@ pub fn compare_clocks(files: [&[EventStamp]; 2]) -> Result<ClockDifference, Comm
 /// Stamps `count` events and gives each to `take`, until `stop` is set. `ready` is called as soon as the next event will be stamped.
 ///
 /// # Errors
-/// [`CalibrateError::Host`]: the system refuses the socket, or there is no such source of pulses.
+/// [`CalibrateError::Host`], [`CalibrateError::NoInterface`]: the system refuses the socket, or there is no such source of pulses.
 pub fn listen(
     source: &EventSource,
     count: u64,
@@ -153,13 +153,14 @@ pub fn listen(
         left = left.saturating_sub(1);
         left == 0
     };
-    let listened = match source {
+    match source {
         EventSource::Packets { group, interface } => {
-            packets(*group, interface.clone(), stop, ready, &mut stamped)
+            let failed = CalibrateError::common_packets("listen to common packets", interface.as_deref());
+            packets(*group, interface.clone(), stop, ready, &mut stamped).map_err(failed)
         }
-        EventSource::Pulses(name) => pulses(name, stop, ready, &mut stamped),
-    };
-    listened.map_err(CalibrateError::host("listen to common events"))
+        EventSource::Pulses(name) => pulses(name, stop, ready, &mut stamped)
+            .map_err(CalibrateError::host("listen to pulses per second")),
+    }
 }
 
 fn packets(
@@ -210,14 +211,15 @@ fn pulses(
 /// Sends `count` common packets, ten each second, until `stop` is set.
 ///
 /// # Errors
-/// [`CalibrateError::Host`]: the system refuses the socket or a packet.
+/// [`CalibrateError::Host`], [`CalibrateError::NoInterface`]: the system refuses the socket or a packet.
 pub fn send_common_packets(
     group: SocketAddr,
     interface: Option<&str>,
     count: u64,
     stop: &AtomicBool,
 ) -> Result<(), CalibrateError> {
-    send(group, interface, count, stop).map_err(CalibrateError::host("send common packets"))
+    let failed = CalibrateError::common_packets("send common packets", interface);
+    send(group, interface, count, stop).map_err(failed)
 }
 
 fn send(group: SocketAddr, interface: Option<&str>, count: u64, stop: &AtomicBool) -> Result<(), HostError> {

@@ -20,6 +20,14 @@ pub enum CalibrateError {
         /// Why not.
         source: HostError,
     },
+    /// Common packets cannot be sent or received by the interface of the route.
+    #[error("cannot {what} (calibrate): {source}; name their interface with --interface IFACE")]
+    NoInterface {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// Why not.
+        source: HostError,
+    },
     /// The system refuses a folder.
     #[error(
         "cannot make a folder for the packets (calibrate): {0}; free some space in the folder for temporary files"
@@ -41,11 +49,22 @@ impl CalibrateError {
         move |source| Self::Host { what, source }
     }
 
+    /// The same of common packets, whose `interface` may be left to the route.
+    pub(crate) fn common_packets(
+        what: &'static str,
+        interface: Option<&str>,
+    ) -> impl FnOnce(HostError) -> Self {
+        let is_named = interface.is_some();
+        move |source| if is_named { Self::Host { what, source } } else { Self::NoInterface { what, source } }
+    }
+
     /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Interrupted => Exit::Interrupted,
-            Self::Host { .. } | Self::Folder(_) | Self::Nothing(_) => Exit::Environment,
+            Self::Host { .. } | Self::NoInterface { .. } | Self::Folder(_) | Self::Nothing(_) => {
+                Exit::Environment
+            }
             Self::Measure(error) => error.exit(),
             Self::Run(error) => error.exit(),
         }

@@ -9,7 +9,7 @@ use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
 use romer_record::SOFTWARE;
 
-use crate::clock_sync::clock_sync;
+use crate::clock_sync::{clock_sync, sync_source};
 
 /// The error that is stated for a clock whose own kernel does not know any (NTP's largest distance, RFC 5905).
 const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
@@ -33,10 +33,10 @@ pub fn clock_error() -> ErrorEstimate {
     }
 }
 
-/// How this clock is kept and its times are taken, for who asks a reflector (RFC 8972 section 4.3). The kernel knows
-/// that its clock is kept in step through the interface that NTP uses, not by whom.
+/// How this clock is kept and its times are taken, for who asks a reflector (RFC 8972 section 4.3): the kernel states whether it is
+/// synchronised, and its daemons by what.
 pub fn clock_information(error: ErrorEstimate) -> TimestampInformation {
-    let sync = if error.synchronized() { SyncSource::NTP } else { SyncSource::FREE_RUNNING };
+    let sync = if error.synchronized() { sync_source() } else { SyncSource::FREE_RUNNING };
     TimestampInformation {
         sync_in: sync,
         method_in: TimestampMethod::SOFTWARE,

@@ -5,16 +5,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use romer_clock::{CLOCK_QUERY_INTERVAL, bound_growth};
 use romer_host::host_info;
 use romer_host::sync::{self, SyncDaemon};
 use romer_host::{HostError, clock};
 use romer_record::document::{Chrony, ClockSync, Pps, Ptp};
 use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::stamp::tlv::SyncSource;
 
-/// Least time between two questions to the daemons.
-const RENEWAL: Duration = Duration::from_secs(16);
-/// Error of a clock's rate beyond the skew that chrony states, ppm: its `maxclockerror`.
-const MAX_CLOCK_ERROR_PPM: f64 = 1.0;
+/// Beginnings of the names of reference clocks (chrony's `refid`) that receive a satellite system or LORAN-C, or the pulse of such a
+/// receiver.
+const SATELLITE_REFERENCES: [&str; 8] = ["GPS", "GNSS", "GLO", "GAL", "BDS", "NMEA", "LORC", "PPS"];
+/// Beginnings of those that read a network card's clock, which ptp4l synchronises.
+const PTP_REFERENCES: [&str; 2] = ["PHC", "PTP"];
 
 /// What the synchronisation daemons of this host answered last.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +35,10 @@ struct Answers {
     is_asking: bool,
 }
 
+static ANSWERS: OnceLock<Mutex<Answers>> = OnceLock::new();
+
 /// The answers of this process, the first of which is waited for.
 fn answers() -> MutexGuard<'static, Answers> {
-    static ANSWERS: OnceLock<Mutex<Answers>> = OnceLock::new();
     let first = || {
         let latest = Arc::new(SyncDaemons::default().asked_again());
         Mutex::new(Answers { latest, asked: clock::monotonic_now(), is_asking: false })
@@ -47,10 +51,18 @@ pub fn sync_daemons() -> Arc<SyncDaemons> {
     Arc::clone(&answers().latest)
 }
 
+/// What a synchronised clock of this host is synchronised by (RFC 8972 section 5.4), as the latest answers state it. It waits for no
+/// daemon: NTP before the first answers, and where no daemon is visible.
+pub fn sync_source() -> SyncSource {
+    let Some(answers) = ANSWERS.get() else { return SyncSource::NTP };
+    let latest = Arc::clone(&answers.lock().unwrap_or_else(PoisonError::into_inner).latest);
+    latest.source()
+}
+
 /// Asks the daemons again in a thread of its own, if they were not asked within the last 16 s.
 pub fn renew() {
     let mut answers = answers();
-    let is_fresh = clock::monotonic_now() - answers.asked < RENEWAL;
+    let is_fresh = clock::monotonic_now() - answers.asked < CLOCK_QUERY_INTERVAL;
     if is_fresh || std::mem::replace(&mut answers.is_asking, true) {
         return;
     }
@@ -95,6 +107,28 @@ impl SyncDaemons {
         }
     }
 
+    /// What a synchronised clock is synchronised by, if these answers are right.
+    fn source(&self) -> SyncSource {
+        let runs = |daemon: SyncDaemon| self.names.iter().any(|name| name == daemon.name());
+        let by_ptp = || runs(SyncDaemon::Ptp4l) || runs(SyncDaemon::Phc2sys);
+        let begins = |name: &str, with: &[&str]| with.iter().any(|begin| name.starts_with(begin));
+        let chrony = self.chrony.as_ref().filter(|(chrony, _)| chrony.stratum > 0);
+        let Some((chrony, _)) = chrony else {
+            let ntp = [SyncDaemon::Ntpd, SyncDaemon::NtpdRs, SyncDaemon::Timesyncd].into_iter().any(runs);
+            return if by_ptp() && !ntp { SyncSource::PTP } else { SyncSource::NTP };
+        };
+        let reference = chrony.reference.as_str();
+        match () {
+            // chrony follows its own clock (`local`).
+            () if reference.is_empty() => SyncSource::FREE_RUNNING,
+            () if reference.contains(['.', ':']) => SyncSource::NTP,
+            () if begins(reference, &PTP_REFERENCES) => SyncSource::PTP,
+            () if begins(reference, &SATELLITE_REFERENCES) || runs(SyncDaemon::Gpsd) => SyncSource::SATELLITE,
+            () if by_ptp() => SyncSource::PTP,
+            () => SyncSource::NTP,
+        }
+    }
+
     /// The state of the clock `now` by these answers and that of the kernel.
     fn state(&self, kernel: Result<host_info::ClockSync, HostError>, now: Timestamp<Monotonic>) -> ClockSync {
         let kernel = kernel.ok();
@@ -127,15 +161,14 @@ impl SyncDaemons {
 
 /// An answer of chrony of this `age`: its bound has grown by what its rate may be wrong.
 fn grown(chrony: &sync::Chrony, age: Duration) -> Chrony {
-    let nanos_per_second = (chrony.skew_ppm.abs() + MAX_CLOCK_ERROR_PPM) * 1e3;
-    let growth = Duration::from_nanos_f64(age.as_secs_f64().max(0.0) * nanos_per_second);
     Chrony {
         reference: chrony.reference.clone(),
         stratum: chrony.stratum,
         offset_ns: chrony.offset.as_nanos(),
-        bound_ns: (chrony.bound + growth).as_nanos(),
+        bound_ns: (chrony.bound + bound_growth(chrony.skew_ppm, age)).as_nanos(),
         skew_ppm: chrony.skew_ppm,
         updated_ns: chrony.updated.map(Duration::as_nanos),
+        update_interval_ns: chrony.update_interval.map(Duration::as_nanos),
     }
 }
 
@@ -172,6 +205,7 @@ mod tests {
             bound: Duration::from_millis(2),
             skew_ppm: 0.5,
             updated: Some(Duration::from_secs(1_700_000_000)),
+            update_interval: Some(Duration::from_secs(64)),
         };
         SyncDaemons {
             names: vec!["chronyd".into()],
@@ -207,6 +241,36 @@ mod tests {
         assert_eq!(watch.look(stopped), [EventDetail::SyncDaemonStopped { daemon }]);
         let forbidden = answers().state(Err(HostError::Unsuitable("forbidden")), at(100));
         assert_eq!((forbidden.synchronised, forbidden.error_bound_ns()), (None, None));
+    }
+
+    /// The source of a synchronised clock follows from chrony's reference and the daemons that run.
+    #[test]
+    fn sources_follow_from_daemons() {
+        let source = |reference: Option<&str>, daemons: &[SyncDaemon]| {
+            let mut found = answers();
+            found.names = daemons.iter().map(|daemon| daemon.name().to_owned()).collect();
+            let (chrony, asked) = found.chrony.take().unwrap();
+            found.chrony =
+                reference.map(|reference| (sync::Chrony { reference: reference.into(), ..chrony }, asked));
+            found.source()
+        };
+        let chrony = [SyncDaemon::Chrony];
+        for (reference, expected) in [
+            ("192.0.2.1", SyncSource::NTP),
+            ("2001:db8::1", SyncSource::NTP),
+            ("PHC0", SyncSource::PTP),
+            ("GPS", SyncSource::SATELLITE),
+            ("PPS0", SyncSource::SATELLITE),
+            ("DCFa", SyncSource::NTP),
+            ("", SyncSource::FREE_RUNNING),
+        ] {
+            assert_eq!(source(Some(reference), &chrony), expected, "{reference}");
+        }
+        assert_eq!(source(Some("SHM0"), &[SyncDaemon::Chrony, SyncDaemon::Gpsd]), SyncSource::SATELLITE);
+        assert_eq!(source(Some("SHM0"), &[SyncDaemon::Chrony, SyncDaemon::Ptp4l]), SyncSource::PTP);
+        assert_eq!(source(None, &[SyncDaemon::Ptp4l, SyncDaemon::Phc2sys]), SyncSource::PTP);
+        assert_eq!(source(None, &[SyncDaemon::NtpdRs, SyncDaemon::Ptp4l]), SyncSource::NTP);
+        assert_eq!(source(None, &[]), SyncSource::NTP);
     }
 
     /// Asking again within 16 s asks nobody.

@@ -71,6 +71,15 @@ pub enum EndpointError {
         /// What to do.
         mend: String,
     },
+    /// A host states no bound of its clock's error, which absolute delays need.
+    #[error(
+        "unknown clock error ({}): the host states no bound; synchronise its clock with chrony, ntpd or ntpd-rs, or state the bound (--clocks synchronised:1ms)",
+        responder.as_deref().unwrap_or("this host")
+    )]
+    UnknownClockError {
+        /// Address of the responder; `None` for this host.
+        responder: Option<String>,
+    },
     /// A key file does not give a key. Nothing of its content is told.
     #[error("cannot use the key file (--key-file {place}): {why}; {mend}")]
     Key {
@@ -122,11 +131,14 @@ impl EndpointError {
             Self::Host { .. }
             | Self::Shaping { .. }
             | Self::Remarking { .. }
+            | Self::UnknownClockError { responder: None }
             | Self::Key { content: false, .. }
             | Self::TlsFile { content: false, .. } => Exit::Environment,
-            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } | Self::Untrusted { .. } => {
-                Exit::Unreachable
-            }
+            Self::Name { .. }
+            | Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::Untrusted { .. }
+            | Self::UnknownClockError { responder: Some(_) } => Exit::Unreachable,
             Self::Store(error) => error.exit(),
         }
     }
@@ -135,7 +147,11 @@ impl EndpointError {
     pub fn is_of_the_far_end(&self) -> bool {
         matches!(
             self,
-            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } | Self::Untrusted { .. }
+            Self::Name { .. }
+                | Self::Unreachable { .. }
+                | Self::Refused { .. }
+                | Self::Untrusted { .. }
+                | Self::UnknownClockError { responder: Some(_) }
         )
     }
 

@@ -82,11 +82,11 @@ impl Clocks {
 impl Watched {
     /// A reply that was just taken in.
     fn returned(&mut self, seen: &LiveDelay) -> StreamReturn {
-        let one_way = self.one_way.as_mut();
-        let (ways, until_ns) =
-            one_way.map_or(([None, None], 0.0), |so_far| (so_far.returned(seen), so_far.until_ns()));
-        let [forward, reverse] = ways;
+        let [forward, reverse] =
+            self.one_way.as_mut().map(|so_far| so_far.returned(seen)).unwrap_or_default();
         let clocks = self.clocks.as_ref();
+        let by_skew = |so_far: &OneWaySoFar| clocks.and_then(|clocks| clocks.error_ns(so_far.until_ns()));
+        let error_ns = |so_far: &OneWaySoFar| so_far.absolute_error_ns().or_else(|| by_skew(so_far));
         StreamReturn {
             schema: STREAM.into(),
             stream: self.number,
@@ -96,7 +96,7 @@ impl Watched {
             forward,
             reverse,
             skew_ppm: clocks.and_then(|clocks| clocks.so_far.skew_ppm),
-            delay_error_ns: clocks.and_then(|clocks| clocks.error_ns(until_ns)),
+            delay_error_ns: self.one_way.as_ref().filter(|_| seen.there_ns.is_some()).and_then(error_ns),
         }
     }
 }
@@ -227,7 +227,7 @@ impl Live {
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
             if let (Some(telemetry), Some(one_way)) = (&stream.telemetry, &stream.one_way) {
-                telemetry.take_one_way(|| one_way.fresh());
+                telemetry.take_one_way(one_way.absolute_error_ns().is_some(), || one_way.fresh());
             }
             let [forward, reverse] = stream.one_way.as_mut().map(OneWaySoFar::told).unwrap_or_default();
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();

@@ -148,6 +148,7 @@ impl OneWaySoFar {
         let [t1, t4] = seen.here_ns;
         let at = as_float(t1.saturating_sub(*self.first.get_or_insert(t1))).max(0.0);
         self.until = self.until.max(at);
+        let kind_before = self.kind;
         let ways = [(t2.saturating_sub(t1), self.offset), (t4.saturating_sub(t3), -self.offset)];
         for (way, (delay, offset)) in self.ways.iter_mut().zip(ways) {
             if delay.saturating_sub(offset) < -self.bound {
@@ -155,6 +156,9 @@ impl OneWaySoFar {
             }
             let base = if self.kind == DelayKind::Absolute { offset } else { delay };
             way.take(at, delay, base, self.stretch);
+        }
+        if self.kind != kind_before {
+            self.ways.iter_mut().for_each(|way| way.lowest = None);
         }
         if self.ways[0].least.len() > MOST_STRETCHES {
             self.stretch *= 2.0;
@@ -181,10 +185,20 @@ impl OneWaySoFar {
         let before = self.rate_ppm.replace(now).unwrap_or(0.0);
         self.ways.iter_mut().for_each(|way| way.lowest = None);
         if self.kind == DelayKind::Absolute {
-            // The rate of synchronised clocks is not taken out of their delays.
             return None;
         }
         Some((now - before).abs() * 1e-6 * self.until)
+    }
+
+    /// The rate that is taken out of the delays, ppm: that of synchronised clocks is not.
+    fn rate_ppm(&self) -> f64 {
+        self.rate_ppm.filter(|_| self.kind == DelayKind::Variable).unwrap_or(0.0)
+    }
+
+    /// Error of absolute delays by the clocks, nanoseconds: the stated bound, or 0 of one clock. `None` of relative delays.
+    pub(super) fn absolute_error_ns(&self) -> Option<f64> {
+        (self.kind == DelayKind::Absolute)
+            .then(|| if self.bound == i64::MAX { 0.0 } else { as_float(self.bound) })
     }
 
     /// Time from the first departure to the latest, nanoseconds.
@@ -196,7 +210,7 @@ impl OneWaySoFar {
     pub(super) fn returned(&mut self, seen: &LiveDelay) -> [Option<ReturnedWay>; 2] {
         let Some([t2, t3]) = seen.there_ns else { return [None, None] };
         let [t1, t4] = seen.here_ns;
-        let (delay_kind, rate) = (self.kind, self.rate_ppm.unwrap_or(0.0));
+        let (delay_kind, rate) = (self.kind, self.rate_ppm());
         let of = |way: &mut Way, stamp_difference_ns| {
             let delay_ns = way.corrected_latest(delay_kind, rate)?;
             Some(ReturnedWay { delay_kind, delay_ns, stamp_difference_ns })
@@ -207,14 +221,13 @@ impl OneWaySoFar {
 
     /// The delays of each direction since [`Self::told`] was last asked, nanoseconds.
     pub(super) fn fresh(&self) -> [Vec<f64>; 2] {
-        let (kind, rate) = (self.kind, self.rate_ppm.unwrap_or(0.0));
+        let (kind, rate) = (self.kind, self.rate_ppm());
         self.ways.each_ref().map(|way| way.delays(kind, rate).unwrap_or_default())
     }
 
     /// What became known of each direction since it was last asked.
     pub(super) fn told(&mut self) -> [Option<StreamWay>; 2] {
-        let kind = self.kind;
-        let rate = self.rate_ppm.filter(|_| kind == DelayKind::Variable).unwrap_or(0.0);
+        let (kind, rate) = (self.kind, self.rate_ppm());
         self.ways.each_mut().map(|way| way.told(kind, rate))
     }
 }
@@ -315,6 +328,7 @@ mod tests {
         let reply =
             LiveDelay { stream: 0, sequence: 0, round_trip_ns: 5, there_ns: Some([7, 8]), here_ns: [5, 11] };
         ways.take(&reply);
+        assert_eq!(ways.absolute_error_ns(), Some(0.0));
         let [forward, reverse] = ways.told().map(|way| way.unwrap().delay_median_ns);
         assert_eq!((forward, reverse), (Some(2.0), Some(3.0)));
     }
@@ -329,6 +343,11 @@ mod tests {
             let mut ways = OneWaySoFar::new(false, Some(&stated));
             replies(0, 1_000).for_each(|reply| ways.take(&reply));
             let moved = ways.estimate(Some(1.0));
+            let later = replies(0, 1_001).last().unwrap();
+            ways.take(&later);
+            let [forward, reverse] = ways.returned(&later).map(|way| way.unwrap().delay_ns);
+            let is_absolute = ways.absolute_error_ns() == Some(1e6);
+            assert_eq!(is_absolute, (forward, reverse) == (2e6, 3e6), "{forward} {reverse}");
             (ways.told().map(Option::unwrap), moved)
         };
         let ([forward, reverse], moved) = told(HOUR);

@@ -199,10 +199,9 @@ fn relate_clocks(
     address: SocketAddr,
 ) -> Result<(), EndpointError> {
     let stated = options.clocks.resolve(options.clock_offset, manifest.clock_relation, &manifest.metadata);
-    let (relation, synchronisation) = stated.ok_or_else(|| EndpointError::Refused {
-        address: with_zone(address),
-        why: "the hosts state no bound of their clocks' errors".into(),
-        mend: "synchronise both clocks with chrony, ntpd or ntpd-rs, or state the bound (--clocks synchronised:1ms)".into(),
+    let is_bounded_here = manifest.metadata.clock_sync.error_bound_ns().is_some();
+    let (relation, synchronisation) = stated.ok_or_else(|| EndpointError::UnknownClockError {
+        responder: is_bounded_here.then(|| with_zone(address)),
     })?;
     manifest.clock_relation = relation;
     manifest.skew.synchronisation = synchronisation;

@@ -119,11 +119,11 @@ impl StreamTelemetry {
 
     /// Counts the one-way delays of round trips since the last call, nanoseconds, forward and reverse. They are computed only if
     /// they are counted.
-    pub(super) fn take_one_way(&self, delays: impl FnOnce() -> [Vec<f64>; 2]) {
+    pub(super) fn take_one_way(&self, is_absolute: bool, delays: impl FnOnce() -> [Vec<f64>; 2]) {
         if self.delays_at_end {
             return;
         }
-        let reference = if self.is_one_clock { Reference::Departure } else { Reference::Minimum };
+        let reference = if is_absolute { Reference::Departure } else { Reference::Minimum };
         for (way, delays) in [Way::Forward, Way::Reverse].into_iter().zip(delays()) {
             if delays.is_empty() {
                 continue;
@@ -310,7 +310,7 @@ mod tests {
         let seen =
             LiveDelay { stream: 0, sequence: 0, round_trip_ns: 10, there_ns: Some([5; 2]), here_ns: [0, 10] };
         stream.take(&seen);
-        stream.take_one_way(|| [vec![5.0], vec![5.0]]);
+        stream.take_one_way(false, || [vec![5.0], vec![5.0]]);
         let found = text(&registry);
         assert!(found.contains("romer_round_trip_seconds_count{target=\"t\"} 0\n"), "{found}");
         assert!(!found.contains("romer_one_way_delay_seconds_count{"), "{found}");

@@ -131,6 +131,8 @@ pub(super) struct ControlThread {
     next_look: Timestamp<Monotonic>,
     /// When connections are accepted again, while descriptors are used up.
     accepts_from: Option<Timestamp<Monotonic>>,
+    /// TLVs answered at the latest look at deadlines.
+    tlvs_seen: u64,
     /// A session is reached by an interface that it was not reached by before.
     new_interface: bool,
     /// Routes that may be looked up until the next look at deadlines, and the connection with which that look continues.
@@ -191,6 +193,7 @@ impl ControlThread {
             ended: Vec::new(),
             next_look: clock::monotonic_now(),
             accepts_from: None,
+            tlvs_seen: 0,
             new_interface: false,
             routes_left: ROUTES,
             next_route: 0,
@@ -630,6 +633,7 @@ impl ControlThread {
             return;
         }
         self.next_look = now + if self.by_session.is_empty() { POLL_INTERVAL } else { RECORD_POLL_INTERVAL };
+        self.renew_clock_state();
         self.resume_accepting(now);
         self.look_up_routes(now);
         for index in 0..self.connections.end() {
@@ -639,6 +643,14 @@ impl ControlThread {
                 continue;
             }
             self.serve(index, |thread| thread.keep_deadlines(index, now));
+        }
+    }
+
+    /// Renews what the daemons of the clock answered if TLVs were answered meanwhile: they may state its source.
+    fn renew_clock_state(&mut self) {
+        let tlvs = self.totals().reflector.tlvs;
+        if tlvs != std::mem::replace(&mut self.tlvs_seen, tlvs) {
+            clock_sync::renew();
         }
     }
 

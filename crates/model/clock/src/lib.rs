@@ -40,4 +40,4 @@ mod sync_watch;
 
 pub use clocks::{across, elapsed, length};
 pub use pretended::{ClockTestResult, SimulatedClock};
-pub use sync_watch::SyncWatch;
+pub use sync_watch::{CLOCK_QUERY_INTERVAL, SyncWatch, bound_growth};

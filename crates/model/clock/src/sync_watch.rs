@@ -1,12 +1,35 @@
 //! The synchronisation of one host's clock from one look to the next: its loss, its sources, and the largest bound of its error.
 
-use romer_record::document::ClockSync;
+use romer_record::document::{Chrony, ClockSync};
 use romer_record::event::EventDetail;
+use romer_units::Duration;
 
 /// A daemon that gives other daemons the time of a receiver, and steers no clock itself.
 const GPSD: &str = "gpsd";
 /// A bound that has grown by more than this factor without an update is reported as holdover.
 const HOLDOVER_FACTOR: i64 = 2;
+/// Missing updates of holdover. Between two updates, a bound of microseconds doubles although nothing is wrong.
+const HOLDOVER_UPDATES: i64 = 4;
+/// Time between two updates where chrony states none: its longest by default (`maxpoll` 10).
+const LONGEST_UPDATE_INTERVAL: Duration = Duration::from_secs(1 << 10);
+/// Time between two questions to the daemons of a clock. An answer does not show that updates are more frequent.
+pub const CLOCK_QUERY_INTERVAL: Duration = Duration::from_secs(16);
+/// Error of a clock's rate beyond the skew that chrony states, ppm: its `maxclockerror`.
+const MAX_CLOCK_ERROR_PPM: f64 = 1.0;
+
+/// By how much the bound of a clock's error grows in `age` without an update, if chrony states this skew. It does not shrink where
+/// `age` is negative.
+pub fn bound_growth(skew_ppm: f64, age: Duration) -> Duration {
+    let nanos_per_second = (skew_ppm.abs() + MAX_CLOCK_ERROR_PPM) * 1e3;
+    Duration::from_nanos_f64(age.as_secs_f64().max(0.0) * nanos_per_second)
+}
+
+/// By how much a bound of chrony grows until [`HOLDOVER_UPDATES`] are missing, nanoseconds.
+fn holdover_growth_ns(chrony: &Chrony) -> i64 {
+    let interval = chrony.update_interval_ns.map_or(LONGEST_UPDATE_INTERVAL, Duration::from_nanos);
+    let shown = interval.max(CLOCK_QUERY_INTERVAL);
+    bound_growth(chrony.skew_ppm, shown).as_nanos().saturating_mul(HOLDOVER_UPDATES)
+}
 
 /// The bound after an update of the reference.
 #[derive(Clone, Copy, Debug)]
@@ -71,15 +94,17 @@ impl SyncWatch {
         self.last.error_bound_ns()
     }
 
-    /// That chrony has had no update since the bound was half of the present one, once an update.
+    /// That several updates of chrony are missing, and its bound has more than doubled meanwhile. It is reported once an update.
     fn holdover(&mut self) -> Option<EventDetail> {
         let chrony = self.last.chrony.as_ref().filter(|chrony| chrony.stratum > 0)?;
         let (updated_ns, bound_ns) = (chrony.updated_ns?, chrony.bound_ns);
+        let usual_growth_ns = holdover_growth_ns(chrony);
         let Some(update) = self.update.as_mut().filter(|update| update.updated_ns == updated_ns) else {
             self.update = Some(Update { updated_ns, bound_ns, is_reported: false });
             return None;
         };
-        let has_grown = bound_ns > update.bound_ns.saturating_mul(HOLDOVER_FACTOR);
+        let doubled_ns = update.bound_ns.saturating_mul(HOLDOVER_FACTOR);
+        let has_grown = bound_ns > doubled_ns.max(update.bound_ns.saturating_add(usual_growth_ns));
         if !has_grown || update.is_reported {
             return None;
         }
@@ -90,7 +115,6 @@ impl SyncWatch {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::Chrony;
     use romer_record::event::EventKind;
 
     use super::*;
@@ -109,6 +133,7 @@ mod tests {
                 stratum: 2,
                 bound_ns,
                 updated_ns: Some(updated_ns),
+                update_interval_ns: Some(64_000_000_000),
                 ..Chrony::default()
             }),
             ..ClockSync::default()
@@ -184,5 +209,23 @@ mod tests {
         assert_eq!(watch.look(state("192.0.2.1", 2, MS)), []);
         let again = EventDetail::Holdover { bound_ns: 3 * MS, bound_before_ns: MS };
         assert_eq!(watch.look(state("192.0.2.1", 2, 3 * MS)), [again]);
+    }
+
+    /// A bound of 2 us that grows until the next update of 64 s is no holdover: four updates are 256 us at 1 ppm.
+    #[test]
+    fn growth_between_updates_is_no_holdover() {
+        let mut watch = SyncWatch::new(state("PPS0", 1, 2_000));
+        assert_eq!(watch.look(state("PPS0", 1, 66_000)), []);
+        assert_eq!(watch.look(state("PPS0", 1, 258_000)), []);
+        let frequent = |bound_ns| {
+            let mut state = state("PPS0", 1, bound_ns);
+            state.chrony =
+                state.chrony.map(|chrony| Chrony { update_interval_ns: Some(1_000_000_000), ..chrony });
+            state
+        };
+        let mut often = SyncWatch::new(frequent(2_000));
+        assert_eq!(often.look(frequent(66_000)), [], "chrony is asked every 16 s only");
+        let holdover = EventDetail::Holdover { bound_ns: 258_001, bound_before_ns: 2_000 };
+        assert_eq!(watch.look(state("PPS0", 1, 258_001)), [holdover]);
     }
 }

@@ -93,7 +93,12 @@ impl ClockSync {
     pub fn is_plausible(&self) -> bool {
         let chrony = self.chrony.as_ref().map(|chrony| [chrony.offset_ns, chrony.bound_ns]);
         let updated = self.chrony.as_ref().and_then(|chrony| chrony.updated_ns);
-        let others = [self.ptp.as_ref().map(|ptp| ptp.offset_ns), self.pps.as_ref().map(|pps| pps.jitter_ns)];
+        let interval = self.chrony.as_ref().and_then(|chrony| chrony.update_interval_ns);
+        let others = [
+            self.ptp.as_ref().map(|ptp| ptp.offset_ns),
+            self.pps.as_ref().map(|pps| pps.jitter_ns),
+            interval,
+        ];
         let stated = [self.estimated_error_ns, self.maximum_error_ns, self.largest_error_bound_ns];
         let mut spans = stated.into_iter().chain(others).flatten().chain(chrony.into_iter().flatten());
         spans.all(is_span) && updated.is_none_or(is_moment)

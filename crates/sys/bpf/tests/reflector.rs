@@ -210,7 +210,7 @@ fn finished_checksums_are_right() {
     });
 }
 
-/// Everything that is no plain request reaches user space as it came.
+/// Everything that is no plain request reaches user space as it came, and is counted.
 #[test]
 fn other_datagrams_reach_user_space() {
     with_network("other_datagrams_reach_user_space", || {
@@ -236,8 +236,11 @@ fn other_datagrams_reach_user_space() {
             let mut session = request(1, BASE);
             session[14..16].copy_from_slice(&[0x12, 0x34]);
             cases.push(("a packet of a session", session.clone()));
+            let passed = || bench.reflector.counters().unwrap().passed;
             for (name, payload) in cases {
+                let before = passed();
                 assert_eq!(bench.exchange(&socket, 0, &payload), None, "{name}");
+                assert_eq!(passed() - before, 1, "{name}");
             }
             bench.reflector.leave_to_user_space(0x1234, false).unwrap();
             assert!(bench.exchange(&socket, 0, &session).is_some(), "the session has ended");

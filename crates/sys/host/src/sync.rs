@@ -130,6 +130,8 @@ pub struct Chrony {
     pub skew_ppm: f64,
     /// Last update of the clock by the reference, after 1970-01-01 UTC; `None` if there was none.
     pub updated: Option<Duration>,
+    /// Time between the last two updates; `None` if it is unknown.
+    pub update_interval: Option<Duration>,
 }
 
 /// Asks chrony, where its client is installed and the daemon answers it within a second.
@@ -239,8 +241,8 @@ fn answer_of(command: &mut Command) -> Option<String> {
 }
 
 /// Reads the fields that `chronyc -c tracking` parts by commas: identifier, name, stratum, time of the last update,
-/// offset, last offset, its root mean square, frequency, residual frequency, skew, root delay, root dispersion, and
-/// more.
+/// offset, last offset, its root mean square, frequency, residual frequency, skew, root delay, root dispersion,
+/// update interval, and more.
 fn tracking(text: &str) -> Option<Chrony> {
     let fields: Vec<&str> = text.lines().next()?.split(',').collect();
     let seconds = |place: usize| fields.get(place)?.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -253,6 +255,7 @@ fn tracking(text: &str) -> Option<Chrony> {
         bound: of_seconds(offset.abs() + dispersion.abs() + delay.abs() / 2.0)?,
         skew_ppm: seconds(9)?,
         updated: updated.map(|updated| Duration::from_nanos_f64(updated * 1e9)),
+        update_interval: seconds(12).filter(|interval| *interval > 0.0).and_then(of_seconds),
     })
 }
 
@@ -299,10 +302,11 @@ mod tests {
         assert!((chrony.skew_ppm - 0.25).abs() < 1e-12);
         let updated = chrony.updated.unwrap() - Duration::from_nanos(1_732_233_600_123_000_000);
         assert!(updated.abs() < Duration::from_micros(1), "{updated:?}");
+        assert_eq!(chrony.update_interval, Some(Duration::from_nanos(64_200_000_000)));
         // Nobody to follow.
         let alone = "00000000,,0,0.000000000,0.000000000,0.0,0.0,0.0,0.0,0.0,1.0,1.0,0.0,Not synchronised";
         let alone = tracking(alone).unwrap();
-        assert_eq!((alone.stratum, alone.updated), (0, None));
+        assert_eq!((alone.stratum, alone.updated, alone.update_interval), (0, None, None));
         for bad in [
             "",
             "506 Cannot talk to daemon",

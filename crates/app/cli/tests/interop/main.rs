@@ -1,5 +1,5 @@
 //! Other implementations: scapy builds STAMP requests and reads romer's replies; stamp-suite measures romer, and is
-//! measured by it ([`stamp_suite`]). tshark reads its RSVP messages ([`rsvp`]). romer reads the answers of chronyd ([`chrony`]).
+//! measured by it ([`stamp_suite`]); both do so with the reflector in the kernel ([`in_kernel`]). tshark reads its RSVP messages ([`rsvp`]). romer reads the answers of chronyd ([`chrony`]).
 //!
 //! All read RFC 8762 and RFC 8972 for themselves, so that they agree with more than with each other.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
@@ -7,6 +7,7 @@
 mod chrony;
 #[path = "../common/mod.rs"]
 mod common;
+mod in_kernel;
 mod packets;
 mod relay;
 mod rsvp;
@@ -83,43 +84,43 @@ fn assert_answered(exchange: &Value) {
     assert!(t3 <= moment("/after_ns") + ROUNDING_NS, "{name}: {t3} is after {exchange}");
 }
 
+/// scapy's series of requests to the reflector at `address` and `port`, by `python`: each reply has what was sent and the times of the
+/// reflector.
+fn assert_scapy_reads_replies(python: &mut Command, address: &str, port: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/exchange.py");
+    // scapy keeps its settings at home.
+    let home = tempfile::tempdir().unwrap();
+    python.arg("-B").arg(script).args([address, port]).env("HOME", home.path()).env_remove("XDG_CONFIG_HOME");
+    let ended = process::run(python).with_code(0);
+    let exchanges: Vec<Value> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = exchanges.iter().map(|one| at(one, "/case").as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "plain",
+            "numbered",
+            "session",
+            "synchronised",
+            "ptp",
+            "padded with zeros",
+            "padded by a TLV",
+            "largest"
+        ]
+    );
+    exchanges.iter().for_each(assert_answered);
+    let sent =
+        |name| octets(exchanges.iter().find(|one| at(one, "/case") == name).unwrap(), "/request_octets");
+    assert_eq!([sent("plain").len(), sent("padded by a TLV").len()], [44, 144]);
+    assert_eq!(sent("ptp")[12] & 0x40, 0x40, "scapy has set Z");
+}
+
 #[test]
 fn scapy_reads_in_each_reply_what_it_asked_and_the_reflectors_times() {
     let python = python();
     for address in ["127.0.0.1", "[::1]"] {
         let (_responder, port) = respond(address, &[]);
         let bare = address.trim_matches(['[', ']']);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/exchange.py");
-        // scapy keeps its settings at home.
-        let home = tempfile::tempdir().unwrap();
-        let mut command = Command::new(&python);
-        command
-            .arg("-B")
-            .arg(script)
-            .args([bare, &port])
-            .env("HOME", home.path())
-            .env_remove("XDG_CONFIG_HOME");
-        let ended = process::run(&mut command).with_code(0);
-        let exchanges: Vec<Value> =
-            ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let names: Vec<&str> = exchanges.iter().map(|one| at(one, "/case").as_str().unwrap()).collect();
-        assert_eq!(
-            names,
-            [
-                "plain",
-                "numbered",
-                "session",
-                "synchronised",
-                "ptp",
-                "padded with zeros",
-                "padded by a TLV",
-                "largest"
-            ]
-        );
-        exchanges.iter().for_each(assert_answered);
-        let sent =
-            |name| octets(exchanges.iter().find(|one| at(one, "/case") == name).unwrap(), "/request_octets");
-        assert_eq!([sent("plain").len(), sent("padded by a TLV").len()], [44, 144]);
-        assert_eq!(sent("ptp")[12] & 0x40, 0x40, "scapy has set Z");
+        assert_scapy_reads_replies(&mut Command::new(&python), bare, &port);
     }
 }

@@ -24,7 +24,7 @@ const PROBES: u64 = 20;
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 /// The program, built where it is not there. Tests that run side by side wait for the one that builds it.
-fn stamp_suite() -> &'static Path {
+pub(crate) fn stamp_suite() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = process::run(&mut Command::new(repository().join("scripts/peers")));

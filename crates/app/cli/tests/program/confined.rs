@@ -4,10 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab, kept};
+use crate::common::lab::{FAR, Lab, kept, may_load_programs};
 use crate::common::process::{self, Process};
 use crate::common::{at, count};
-use crate::in_kernel::may_load_programs;
 
 /// A field of what the kernel reports of every thread of a process.
 fn of_threads(process: &Process, field: &str) -> Vec<String> {

@@ -5,18 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab};
+use crate::common::lab::{FAR, FAR_V6, Lab, may_load_programs};
 use crate::common::process::{self, Process};
 use crate::common::{at, count, schema};
 
 /// Kills after which the interface is looked at.
 const KILLS: usize = 30;
-
-/// Whether this process has the rights of root over the machine, without which the kernel takes no program.
-pub(crate) fn may_load_programs() -> bool {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap();
-    crate::common::lab::is_root() && map.split_whitespace().collect::<Vec<_>>() == ["0", "0", "4294967295"]
-}
 
 fn listen() -> Vec<String> {
     vec![

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::in_kernel::may_load_programs;
-use crate::common::lab::{FAR, FAR_V6, Lab, is_inside};
+use crate::common::lab::{FAR, FAR_V6, Lab, is_inside, may_load_programs};
 use crate::common::process::{self, Process};
 use crate::common::{at, count, schema};
 

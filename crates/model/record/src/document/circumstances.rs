@@ -139,6 +139,9 @@ pub struct Chrony {
     /// Last update of the clock by chrony, nanoseconds after 1970-01-01 UTC; `null` if there was none.
     #[serde(default)]
     pub updated_ns: Option<i64>,
+    /// Time between the last two updates, nanoseconds; `null` if unknown.
+    #[serde(default)]
+    pub update_interval_ns: Option<i64>,
 }
 
 /// State of PTP as reported by ptp4l (`TIME_STATUS_NP` and `PORT_DATA_SET`).

@@ -24,8 +24,8 @@ pub struct StreamReturn {
     pub reverse: Option<ReturnedWay>,
     /// Skew of the responder's clock as estimated so far, ppm; `null` if it is not known yet, and if both ends use one clock.
     pub skew_ppm: Option<f64>,
-    /// Error of the corrected delays of this probe relative to those of the first, by the 95 % confidence interval of the skew,
-    /// nanoseconds; `null` without this interval.
+    /// Error of the one-way delays of this probe by the clocks, nanoseconds. Absolute delays: the stated bound, 0 if both ends use one
+    /// clock. Others: relative to the first probe, by the 95 % confidence interval of the skew, and `null` without it.
     pub delay_error_ns: Option<f64>,
 }
 
@@ -34,7 +34,7 @@ pub struct StreamReturn {
 pub struct ReturnedWay {
     /// Kind of `delay_ns`: absolute, or relative to the minimum so far.
     pub delay_kind: DelayKind,
-    /// Delay, corrected by the skew so far, nanoseconds. A later estimate of the skew does not change lines that are written.
+    /// Delay, nanoseconds; corrected by the skew so far unless it is absolute. A later estimate of the skew does not change lines that are written.
     pub delay_ns: f64,
     /// Arrival minus departure by the two clocks, uncorrected, nanoseconds.
     pub stamp_difference_ns: i64,

@@ -79,8 +79,8 @@ EventDetail {
         /// Previous reference; empty if it had none.
         reference_before: String,
     },
-    /// Holdover: chrony has had no update of its reference, and the bound of the clock's error has more than doubled since the
-    /// last one.
+    /// Holdover: chrony has missed at least four updates of its reference, and the bound of the clock's error has more than doubled
+    /// since the last one.
     ClockSyncChange Holdover {
         /// Bound of the clock's error, nanoseconds.
         bound_ns: i64,

@@ -88,7 +88,7 @@ pub(super) fn instructions(
     a.set(R6, R1);
     a.load(Width::Word, R7, R6, 0);
     a.load(Width::Word, R8, R6, 4);
-    require(&mut a, R7, IPV4 + LEAST_UDP, labels.pass);
+    require(&mut a, R7, IPV4 + UDP, labels.pass);
     a.load(Width::Half, R1, R7, 12);
     a.jump_if(Condition::Equal, R1, network_half(0x0800), ipv4);
     a.jump_if(Condition::Equal, R1, network_half(0x86dd), ipv6);
@@ -134,7 +134,7 @@ fn stack_address(a: &mut Assembler, to: Register, place: i16) {
     a.compute(Operation::Add, to, i32::from(place));
 }
 
-/// Header and addresses of IPv4, whose octets up to a base packet are there.
+/// Header and addresses of IPv4, whose octets up to the end of a UDP header are there.
 fn read_ipv4(a: &mut Assembler, Labels { pass, .. }: Labels) {
     const MORE_OR_OFFSET: u16 = 0x3fff;
     a.load(Width::Octet, R1, R7, ETHERNET);
@@ -182,7 +182,7 @@ fn read_ipv4(a: &mut Assembler, Labels { pass, .. }: Labels) {
 
 /// Header and addresses of IPv6.
 fn read_ipv6(a: &mut Assembler, Labels { pass, .. }: Labels) {
-    require(a, R7, IPV6 + LEAST_UDP, pass);
+    require(a, R7, IPV6 + UDP, pass);
     a.load(Width::Octet, R1, R7, ETHERNET);
     a.compute(Operation::ShiftRight, R1, 4);
     a.jump_if(Condition::NotEqual, R1, 6, pass);
@@ -250,6 +250,7 @@ fn read_datagram(a: &mut Assembler, rules: &ReflectorRules, maps: &Maps, labels:
     a.jump_if(Condition::Greater, R1, MOST_UDP, user_space);
     a.compute(Operation::Subtract, R1, i32::from(UDP));
     a.store(Width::Double, FRAME, stack::PAYLOAD, R1);
+    require(a, R9, LEAST_UDP, user_space);
     // A multiplier of 0 is not valid; one-way probes have it too.
     a.load(Width::Octet, R1, R9, field(offset::ERROR) + 1);
     a.jump_if(Condition::Equal, R1, 0, user_space);
