@@ -11,7 +11,7 @@ use crate::warning::BenchmarkWarning;
 mod bound;
 mod event;
 mod forecast;
-mod header;
+pub(crate) mod header;
 mod invalid;
 mod judgement;
 mod self_test;

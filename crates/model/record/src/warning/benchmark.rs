@@ -1,6 +1,6 @@
 //! The warnings of a benchmark.
 
-use crate::benchmark::HeaderFrames;
+use crate::benchmark::header::HeaderFrames;
 
 crate::warning::family::warnings! {
 /// A warning of a benchmark.
