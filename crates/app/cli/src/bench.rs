@@ -22,7 +22,8 @@ use romer_bench::limits::ResultLimit;
 use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_record::Exit;
-use romer_record::benchmark::{Benchmark, BenchmarkEntry, BenchmarkEventKind, Judgement};
+use romer_record::benchmark::{Benchmark, BenchmarkEntry, BenchmarkEventKind, ClaimSubject, Judgement};
+use romer_report::benchmark::{observed_text, subject_text};
 use romer_report::warning::Text;
 use romer_server::PlanFault;
 use romer_store::StoreError;
@@ -247,16 +248,19 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
         let mut such = claims.iter().filter(|claim| claim.passed == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, observed: found, passed: holds, .. }) = such.next() {
+        if let Some(first) = such.next() {
             let failed = document.limits.iter().filter(|limit| !limit.passed).count();
             let and_limits = match failed {
                 0 => String::new(),
                 _ => format!(", {failed} of {} failed", counted(document.limits.len() as u64, "limit")),
             };
             let text = format!(
-                "{what}{case}, {subject}): {found}; {count} of {} {are}{and_limits}{}",
+                "{what}{}, {}): {}; {count} of {} {are}{and_limits}{}",
+                first.case,
+                subject_text(first),
+                observed_text(first),
                 counted(claims.len() as u64, "claim"),
-                allowance(subject, *holds)
+                allowance(first)
             );
             return Err(Failure::with_exit(Exit::LimitFailed, romer_report::escape::terminal(&text)));
         }
@@ -265,11 +269,14 @@ fn hold(document: &Benchmark, all: bool) -> Result<Exit, Failure> {
 }
 
 /// The option that allows what a failed claim reports, to follow the error; empty where there is none.
-fn allowance(subject: &str, holds: Option<bool>) -> String {
-    let allowed = [Anomaly::Order, Anomaly::Copies].map(|anomaly| anomaly.to_string());
-    let is_option = holds == Some(false) && allowed.iter().any(|anomaly| anomaly == subject);
-    if is_option {
-        format!("; use --allow-anomalies {subject} if the device may do this")
+fn allowance(claim: &Judgement) -> String {
+    let anomaly = match claim.subject {
+        ClaimSubject::Order => Anomaly::Order,
+        ClaimSubject::Copies => Anomaly::Copies,
+        _ => return String::new(),
+    };
+    if claim.passed == Some(false) {
+        format!("; use --allow-anomalies {anomaly} if the device may do this")
     } else {
         String::new()
     }
@@ -299,7 +306,7 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
             "most trials are inconclusive ({} of {}): {}; {remedy}, and see `invalid` of each trial in {shown}/benchmark.json",
             told.silent(),
             told.asked,
-            romer_report::escape::terminal(&told.why)
+            romer_report::escape::terminal(&told.why.as_ref().map(Text::text).unwrap_or_default())
         ),
     ))
 }
@@ -420,26 +427,24 @@ impl From<BenchError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::ClaimFinding;
+
     use super::*;
 
     /// The error of a failed claim names the option that allows what the device did, where there is one.
     #[test]
     fn failed_claim_names_its_option() {
-        let error = |subject: &str| {
-            let claim = Judgement {
-                case: "none".into(),
-                frame_size: None,
-                mixture: None,
-                subject: subject.into(),
-                expected: "frames arrive in order".into(),
-                observed: "3 frames were reordered".into(),
-                passed: Some(false),
-            };
+        let error = |subject| {
+            let observed = ClaimFinding::Anomalies { frames: 3, lost: 0 }.into();
+            let claim = Judgement { subject, observed, passed: Some(false), ..Judgement::default() };
             let document = Benchmark { verdicts: vec![claim], ..Benchmark::default() };
             hold(&document, false).unwrap_err().text().to_owned()
         };
-        assert!(error("order").ends_with("failed; use --allow-anomalies order if the device may do this"));
-        assert!(error("copies").contains("--allow-anomalies copies"));
-        assert!(!error("content").contains("--allow-anomalies"));
+        assert!(
+            error(ClaimSubject::Order)
+                .ends_with("failed; use --allow-anomalies order if the device may do this")
+        );
+        assert!(error(ClaimSubject::Copies).contains("--allow-anomalies copies"));
+        assert!(!error(ClaimSubject::Content).contains("--allow-anomalies"));
     }
 }

@@ -13,6 +13,7 @@ use romer_record::benchmark::{
     Trial,
 };
 use romer_record::document;
+use romer_report::benchmark::{expected_text, observed_text, subject_text};
 use romer_report::warning::Text;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use romer_units::Duration;
@@ -423,7 +424,10 @@ pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial
     let verdicts = verdicts.iter().filter(|verdict| verdict.passed == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
-            verdict.case, verdict.subject, verdict.expected, verdict.observed
+            verdict.case,
+            subject_text(verdict),
+            expected_text(verdict),
+            observed_text(verdict)
         )
     });
     // Of one that has ended before its time, what is not known may still hold.

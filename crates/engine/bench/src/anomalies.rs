@@ -1,4 +1,4 @@
-//! The soft spots of a sweep, in words.
+//! The soft spots of a sweep.
 
 use romer_method::Frames;
 use romer_method::anomalies::{CurvePoint, CurveShape, Scatter, Suspicion, holm, suspicions};
@@ -128,21 +128,10 @@ fn push_spot(spots: &mut Vec<Outlier>, spot: Outlier) {
     }
 }
 
-/// A value with the unit that the name of its quantity ends with; times in microseconds.
-fn with_unit(quantity: &str, value: f64) -> String {
-    match quantity.rsplit('_').next() {
-        Some("ns") => format!("{:.3} us", value / 1e3),
-        Some("percent") => format!("{value:.3} %"),
-        Some("pps") => format!("{value:.1} frames/s"),
-        _ => format!("{value:.3}"),
-    }
-}
-
 fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> Outlier {
     let Candidate { case, place: (frames, load), quantity, found: Suspicion { found, expected, .. } } = one;
     let case = options.cases.get(*case).map_or("", |case| case.name.as_str());
     let size = frames.size().map(romer_units::FrameSize::octets);
-    let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} B"));
     let load = options.nominal(frames, *load).load * 100.0;
     Outlier {
         case: case.into(),
@@ -152,10 +141,5 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> Outlie
         measured: *found,
         expected: *expected,
         probability,
-        text: format!(
-            "case {case}, {what} at {load:.1} %: {quantity} is {}, expected {} from other loads or sizes",
-            with_unit(quantity, *found),
-            with_unit(quantity, *expected)
-        ),
     }
 }

@@ -95,7 +95,7 @@ fn departed(options: &BenchOptions, mark: Mark, left: &SentFrame, arrival: Optio
 fn arrived(options: &BenchOptions, signature: Signature, octets: &[u8], at: i64) -> String {
     let seen = locate(octets);
     let mark = seen.and_then(|seen| signature.read(octets.get(seen.mark..)?));
-    let (Some(seen), Some(mark)) = (seen, mark) else { return "no frame of this trial".into() };
+    let (Some(seen), Some(mark)) = (seen, mark) else { return "foreign frame".into() };
     let sent = options.streams.get(usize::from(mark.stream)).map(|stream| stream.dscp);
     let out = Dscp::of_tos(seen.tos);
     let marking = match sent {

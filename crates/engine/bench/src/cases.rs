@@ -25,6 +25,19 @@ const POLL_INTERVAL: StdDuration = StdDuration::from_millis(5);
 /// How long a command that is to end has for that, before it is made to.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// How a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CaseFailure {
+    #[error("its command ended with {0}")]
+    Status(ExitStatus),
+    #[error("its command did not end within {0} (--case-time), and was ended with all its child processes")]
+    Late(Duration),
+    #[error(
+        "its command tried to read from the terminal, which it does not have, and was ended with all that it had started"
+    )]
+    Terminal,
+}
+
 /// How a command came to its end.
 enum Ending {
     Own(ExitStatus),
@@ -58,13 +71,9 @@ pub(crate) fn set(case: &Case, limit: Duration, stop: &AtomicBool) -> Result<boo
     let so = match ending {
         Ending::Own(status) if status.success() => return Ok(true),
         Ending::Stopped => return Ok(false),
-        Ending::Own(status) => format!("its command ended with {status}"),
-        Ending::Late => format!(
-            "its command did not end within {limit} (--case-time), and was ended with all its child processes"
-        ),
-        Ending::Asks => "its command tried to read from the terminal, which it does not have, and was ended with all that it had \
-             started"
-            .into(),
+        Ending::Own(status) => CaseFailure::Status(status),
+        Ending::Late => CaseFailure::Late(limit),
+        Ending::Asks => CaseFailure::Terminal,
     };
     let mut octets = Vec::new();
     while let Ok(part) = said.recv_timeout(LAST_WORDS) {

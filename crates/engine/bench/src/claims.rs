@@ -4,7 +4,7 @@ use std::fmt;
 
 use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
-use romer_record::benchmark::Trial;
+use romer_record::benchmark::{MarkedField, Trial};
 use romer_units::Dscp;
 
 use crate::options::StreamOptions;
@@ -89,13 +89,23 @@ impl Field {
     /// What documents and claims say of a frame without a tag.
     pub const UNTAGGED: &'static str = "untagged";
 
-    /// What it is called.
-    pub const fn text(self) -> &'static str {
+    /// As settings name it.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::CodePoint => "code point",
-            Self::Vlan => "VLAN",
+            Self::CodePoint => "dscp",
+            Self::Vlan => "vlan",
             Self::Priority => "priority",
-            Self::Ecn => "ECN",
+            Self::Ecn => "ecn",
+        }
+    }
+
+    /// As verdicts have it.
+    pub(crate) const fn marked(self) -> MarkedField {
+        match self {
+            Self::CodePoint => MarkedField::CodePoint,
+            Self::Vlan => MarkedField::Vlan,
+            Self::Priority => MarkedField::Priority,
+            Self::Ecn => MarkedField::Ecn,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The streams as the classes of a scheduler.
 
 use romer_method::Frames;
-use romer_method::priority::{ClassLoad, Discipline, expected_shares};
+use romer_method::priority::{ClassLoad, expected_shares};
 use romer_record::benchmark::StreamResult;
 
 use crate::frames::{flows, sizes_of};
@@ -44,15 +44,5 @@ pub(crate) fn set_expected_rates(options: &BenchOptions, frames: &Frames, found:
     let owed = expected_shares(discipline, 1.0, &classes(options, frames, found, capacity));
     for (found, owed) in found.iter_mut().zip(owed) {
         found.expected_l2_bps = Some(owed.map(|share| share * capacity));
-    }
-}
-
-/// A discipline in words that follow "by".
-pub(crate) const fn discipline_text(discipline: Discipline) -> &'static str {
-    match discipline {
-        Discipline::Strict => "strict priority",
-        Discipline::Weighted => "weighted service",
-        Discipline::Fifo => "one queue for all",
-        Discipline::FifoOctets => "one queue for all that counts octets",
     }
 }

@@ -1,12 +1,13 @@
 //! The document: trials as they are told, and what they come to.
 
-use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
+use romer_method::analysis::loss_bound;
 use romer_method::anomalies::{chance_of_mean, holm};
 use romer_method::campaign::{Procedure, ProcedureFinding};
-use romer_method::search::InconclusiveTrial;
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
-use romer_record::benchmark::{BenchmarkResult, DeviceOutages, Difference, Outlier, Overall, Trial};
+use romer_record::benchmark::{
+    BenchmarkResult, DeviceOutages, Difference, LatencyDefinition, Outlier, Overall, ResultBound, Trial,
+};
 use romer_units::Duration;
 
 use crate::anomalies::outliers;
@@ -68,7 +69,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
             lost: figures.standstills.lost,
         }),
         latency_ns: figures.latency.clone(),
-        latency_definition: LATENCY_DEFINITION.into(),
+        latency_definition: LatencyDefinition::Filo,
         latency_conversion_ns: figures.conversion,
         latency_by_definition_ns: figures.latency_by_definition.clone(),
         jitter_ns: figures.jitter.clone(),
@@ -364,12 +365,12 @@ pub(crate) fn summarize(options: &BenchOptions, findings: &[ProcedureFinding]) -
             let here_known = SampleSite { frames, load: None, resolution: known };
             for (case, values) in by_case.iter().enumerate() {
                 let bound = here.iter().find(|found| found.case == case && found.bounded_by.is_some());
-                let bounded_by = bound.and_then(|found| found.bounded_by.map(str::to_owned));
+                let bounded_by = bound.and_then(|found| found.bounded_by);
                 let mut add = |name: &str, place: SampleSite<'_>, values: &[Option<f64>], theoretical| {
                     let mut result = result(options, case, place, name, values, theoretical);
-                    result.bounded_by.clone_from(&bounded_by);
+                    result.bounded_by = bounded_by;
                     // Each repeat passed so much and was not asked more: the device's own value may lie anywhere above.
-                    if bounded_by.as_deref() == Some(InconclusiveTrial::Tester.text()) {
+                    if bounded_by == Some(ResultBound::Tester) {
                         (result.interval, result.median_interval) = (None, None);
                     }
                     summed.results.push(result);

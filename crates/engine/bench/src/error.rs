@@ -25,6 +25,9 @@ fn port_remedy(port: &PortName, error: &PortError) -> String {
     }
 }
 
+/// What a limit is on, in the error of a text that is none.
+pub(crate) const LIMIT_SUBJECT: &str = "a quantity of the results";
+
 /// Why a benchmark did not come about, or ended before its time.
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -40,7 +43,7 @@ pub enum BenchError {
         source: Box<PortError>,
     },
     /// A port cannot carry frames.
-    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    #[error("{0}")]
     PortState(PortFault),
     /// Nobody says where frames are to be sent.
     #[error(

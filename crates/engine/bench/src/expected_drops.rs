@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 
-use romer_record::benchmark::{Judgement, StreamResult, Trial};
+use romer_record::benchmark::{ClaimFinding, ClaimSubject, Expectation, Judgement, StreamResult, Trial};
 
 use crate::options::BenchOptions;
 use crate::trial::to_carry;
-
-/// What is claimed of such a stream.
-pub(crate) const EXPECTED: &str = "is dropped (expect=drop)";
 
 /// Whether each stream of a case that is to be dropped is. What came of it breaks the claim in any trial that was `tried`; that nothing
 /// came counts in `valid` ones only, in which the tester did not miss it.
@@ -28,17 +25,18 @@ pub(crate) fn expected_drops(
         let came = of(tried, name, |stream| stream.forwarded);
         let offered = of(if came > 0 { tried } else { valid }, name, |stream| stream.offered);
         let (found, holds) = match (came, offered) {
-            (0, 0) => ("no frame sent".to_owned(), None),
-            (0, _) => (format!("none of {offered} frames received"), Some(true)),
-            _ => (format!("{came} of {offered} frames received"), Some(false)),
+            (0, 0) => (ClaimFinding::NoFrameSent, None),
+            (received, sent) => {
+                (ClaimFinding::Received { received, sent, trials: None }, Some(received == 0))
+            }
         };
         Judgement {
             case: case.into(),
             frame_size: None,
             mixture: None,
-            subject: format!("stream {name}"),
-            expected: EXPECTED.into(),
-            observed: found,
+            subject: ClaimSubject::Stream { stream: name.clone() },
+            expected: Expectation::Dropped,
+            observed: found.into(),
             passed: holds,
         }
     });

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use romer_method::TrialRequest;
 use romer_method::campaign::{Campaign, Procedure};
 use romer_record::benchmark::{
-    BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, BenchmarkResult, ForecastTrial,
+    BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, BenchmarkResult, ForecastTrial, NoEvidence, ResultBound,
 };
-use romer_report::warning::Text as _;
 use romer_units::Duration;
 
 use crate::design::{design, takes};
@@ -81,7 +80,7 @@ impl Forecast {
             source: options.source.to_string(),
             destination: options.destination.to_string(),
             line_rate_bps: crate::numbers::real(options.line.bits()),
-            streams: options.streams.iter().map(frames::stream_text).collect(),
+            streams: options.streams.iter().map(frames::stream_setup).collect(),
             warnings: options.notes.iter().cloned().chain(options.in_step_warning()).collect(),
             cases: cases.collect(),
             repeats: options.repeats,
@@ -96,7 +95,7 @@ impl Forecast {
 }
 
 /// How much of what was asked for a benchmark has told of its device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Informative {
     /// Trials at a given load, however often made, and searches.
     pub asked: u64,
@@ -104,8 +103,8 @@ pub struct Informative {
     pub told: u64,
     /// Of the others, those in which the device was away.
     pub device_unreachable: u64,
-    /// Why the last of those others did not.
-    pub why: String,
+    /// Why the last of those others did not; `None` if there is none.
+    pub why: Option<NoEvidence>,
 }
 
 impl Informative {
@@ -140,7 +139,7 @@ pub fn informative(document: &Benchmark) -> Informative {
             None => told.told += 1,
             Some(why) => {
                 told.device_unreachable += u64::from(trial.device_unreachable);
-                told.why = why.text();
+                told.why = Some(NoEvidence::InvalidTrial(why.clone()));
             }
         }
     }
@@ -148,9 +147,9 @@ pub fn informative(document: &Benchmark) -> Informative {
     for found in document.results.iter().filter(|found| found.quantity == "recovery_ns") {
         told.asked += u64::from(document.setup.repeats);
         told.told += found.count;
-        if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
-            told.why = format!("no recovery found: bounded by {by}");
-            let away = by == romer_method::search::InconclusiveTrial::Absence.text();
+        if let Some(by) = found.bounded_by.filter(|_| found.mean.is_none()) {
+            told.why = Some(NoEvidence::NoRecovery(by));
+            let away = by == ResultBound::DeviceUnreachable;
             told.device_unreachable += if away { u64::from(document.setup.repeats) } else { 0 };
         }
     }
@@ -159,11 +158,11 @@ pub fn informative(document: &Benchmark) -> Informative {
     for found in document.results.iter().filter(sought) {
         told.asked += found.count;
         let nothing = found.max.is_none_or(|most| most <= 0.0);
-        match found.bounded_by.as_deref().filter(|_| nothing) {
+        match found.bounded_by.filter(|_| nothing) {
             None => told.told += found.count,
             Some(by) => {
-                told.why = format!("no load passed: bounded by {by}");
-                let away = by == romer_method::search::InconclusiveTrial::Absence.text();
+                told.why = Some(NoEvidence::NoPassingLoad(by));
+                let away = by == ResultBound::DeviceUnreachable;
                 told.device_unreachable += if away { found.count } else { 0 };
             }
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use romer_method::Frames;
 use romer_method::analysis::{StreamInfo, UNTAGGED};
 use romer_method::schedule::Flow;
-use romer_units::Dscp;
+use romer_record::benchmark::{StreamProtocol, StreamSetup};
 use romer_units::random::RandomStream as Random;
-use romer_wire::ethernet::MacAddress;
+use romer_wire::ethernet::{MacAddress, Tag};
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
 
 use crate::error::BenchError;
@@ -230,27 +230,29 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<StreamInfo> {
     let of = |stream: &StreamOptions| StreamInfo {
         name: stream.name.clone(),
         tos: stream.dscp.tos() | stream.ecn.bits(),
-        tag: stream.tag.map_or(UNTAGGED, romer_wire::ethernet::Tag::control),
+        tag: stream.tag.map_or(UNTAGGED, Tag::control),
         overhead: u32::try_from(form(options, stream, nowhere).overhead()).unwrap_or(u32::MAX),
         expect_drop: stream.expect_drop,
     };
     options.streams.iter().map(of).collect()
 }
 
-/// A stream in words.
-pub(crate) fn stream_text(stream: &StreamOptions) -> String {
-    let protocol = match stream.protocol {
-        Protocol::Udp => "UDP",
-        Protocol::Tcp => "TCP",
-        Protocol::Ip => "IP",
-    };
-    let dscp = if stream.dscp == Dscp::DEFAULT { String::new() } else { format!(", dscp {}", stream.dscp) };
-    let tag =
-        stream.tag.map_or(String::new(), |tag| format!(", vlan {} priority {}", tag.vlan(), tag.priority()));
-    let drop = if stream.expect_drop { ", to be dropped" } else { "" };
-    let share = format!("{:.2}", 100.0 * stream.share);
-    let share = share.trim_end_matches('0').trim_end_matches('.');
-    format!("{}: {protocol}, share {share} %{dscp}{tag}, {}{drop}", stream.name, stream.pace)
+/// The settings of a stream, for documents.
+pub(crate) fn stream_setup(stream: &StreamOptions) -> StreamSetup {
+    StreamSetup {
+        name: stream.name.clone(),
+        protocol: match stream.protocol {
+            Protocol::Udp => StreamProtocol::Udp,
+            Protocol::Tcp => StreamProtocol::Tcp,
+            Protocol::Ip => StreamProtocol::Ip,
+        },
+        share_ratio: stream.share,
+        dscp: stream.dscp.to_string(),
+        vlan: stream.tag.map(Tag::vlan),
+        priority: stream.tag.map(Tag::priority),
+        pace: stream.pace.to_string(),
+        expect_drop: stream.expect_drop,
+    }
 }
 
 #[cfg(test)]

@@ -99,5 +99,5 @@ pub use forecast::{Forecast, Informative, forecast, informative};
 pub use port_state::PortFault;
 pub use romer_record::benchmark::PortState;
 pub use run::{Journal, Progress, Watcher, run};
-pub use self_test::{affected_results, self_test};
+pub use self_test::self_test;
 pub use volume::note as volume_note;

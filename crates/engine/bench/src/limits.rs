@@ -11,6 +11,7 @@ use romer_record::metric::Unit;
 use romer_record::quantity::{QUANTITIES, QUANTITY_STATISTICS, Quantity};
 
 use crate::document::quantities_of;
+use crate::error::LIMIT_SUBJECT;
 
 /// A limit on one quantity in all its results: of every case, size and load.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +29,7 @@ impl FromStr for ResultLimit {
     /// Reads `QUANTITY[.STATISTIC] RELATION BOUND`, such as `loss_ratio<=0.1%` or `latency_mean_ns.max<200us`.
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =
-            limit::written(text, "a quantity of the results", "loss_ratio<=0.1%")?;
+            limit::written(text, LIMIT_SUBJECT, "loss_ratio<=0.1%")?;
         let (name, statistic) = path.split_once('.').unwrap_or((path, "mean"));
         let quantity = Quantity::named(name).ok_or_else(|| {
             // Those that begin alike, such as latency_p99_ns for latency_p99; else all.

@@ -3,8 +3,7 @@
 //! While nothing moves, a scheduler serves nobody and a queue overflows, whatever its discipline. So a claim that fails is
 //! held against the device only where it fails without that, too.
 
-use romer_record::benchmark::{DeviceOutages, Trial};
-use romer_report::benchmark::outages_words;
+use romer_record::benchmark::{DeviceOutages, Reservation, Trial};
 use romer_units::Duration;
 
 use crate::numbers::real;
@@ -36,30 +35,13 @@ impl Outages {
         frames.saturating_sub(self.found.lost)
     }
 
-    /// What was found, with what the standstills let be said of it.
-    pub(crate) fn explained(&self, found: String, holds: Option<bool>) -> String {
-        if self.found.count == 0 {
-            return found;
-        }
-        let stood = self.duration_words();
-        match holds {
-            Some(true) => format!("{found}; {stood}"),
-            Some(false) => format!("{found}; not explained by the fact that {stood}"),
-            None => format!("{found}, inconclusive: {stood}{}", self.words_of_before()),
-        }
-    }
-
-    /// For how long it stood still.
-    pub(crate) fn duration_words(&self) -> String {
-        outages_words(&self.found, self.length.as_nanos())
-    }
-
-    fn words_of_before(&self) -> String {
-        match self.before {
-            0 => String::new(),
-            1 => ", as in the previous trial of the same".into(),
-            before => format!(", as in the {before} previous trials of the same"),
-        }
+    /// What the standstills leave open of a claim; nothing where there are none.
+    pub(crate) fn reservation(&self) -> Option<Reservation> {
+        (self.found.count > 0).then(|| Reservation::DeviceStalled {
+            outages: self.found,
+            trial_ns: self.length.as_nanos(),
+            previous_trials: self.before as u64,
+        })
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use romer_method::campaign::Procedure;
 use romer_method::mlr;
 use romer_method::policing::{Profile, TokenUnit};
+use romer_method::priority::Discipline;
 use romer_method::search::Goal;
 
-use crate::classes::discipline_text;
 use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, StreamOptions};
 
 impl BenchOptions {
@@ -67,7 +67,7 @@ fn trials(procedure: &Procedure) -> String {
         Procedure::Mlr(mlr::SearchPlan { goals, loads, width, first_length }) => {
             let goals = goals.iter().map(|goal| {
                 format!(
-                    "trials of {}, {} together, {} of frames and {} of trials lost at most",
+                    "trial={},sum={},loss={},exceed={}",
                     goal.final_length.readable(),
                     goal.length_sum.readable(),
                     percent(goal.loss_ratio),
@@ -76,27 +76,17 @@ fn trials(procedure: &Procedure) -> String {
             });
             let [least, most] = loads.map(percent);
             format!(
-                "from {least} to {most} within {} of it, first for {}: {}",
+                "from={least},to={most},width={},first={}: {}",
                 percent(*width),
                 first_length.readable(),
                 listed(goals)
             )
         }
         Procedure::BackToBack { goal, limits } => {
-            format!(
-                "bursts of {} at most, to {} frames; before them {}",
-                limits.longest.readable(),
-                limits.step,
-                searched(goal)
-            )
+            format!("longest={},step={}: {}", limits.longest.readable(), limits.step, searched(goal))
         }
         Procedure::Recovery { goal, lengths: [over, under] } => {
-            format!(
-                "{} of overload, {} after it; before it {}",
-                over.readable(),
-                under.readable(),
-                searched(goal)
-            )
+            format!("overload={},after={}: {}", over.readable(), under.readable(), searched(goal))
         }
         Procedure::Reset { load, length } => format!("{} for {}", percent(*load), length.readable()),
         Procedure::FrameLoss { step, most, length } => {
@@ -107,7 +97,7 @@ fn trials(procedure: &Procedure) -> String {
 
 fn searched(goal: &Goal) -> String {
     format!(
-        "from {} to {} within {}, {} lost at most, for {} and at the end for {}",
+        "from={},to={},resolution={},loss={},short={},full={}",
         percent(goal.least),
         percent(goal.most),
         percent(goal.resolution),
@@ -162,14 +152,24 @@ fn claims(claims: &Claims) -> String {
     let profile = claims.profile.map(|profile| format!("a profile of {}", bucket(&profile)));
     let scheduler = claims
         .scheduler
-        .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_text(discipline)));
+        .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_name(discipline)));
     let markings = claims.markings.iter().map(|claim| match claim.field {
         Field::CodePoint => claim.to_string(),
-        field => format!("{} {claim}", field.text()),
+        field => format!("{} {claim}", field.name()),
     });
-    let excess = claims.excess.iter().map(|claim| format!("out of profile {claim}"));
+    let excess = claims.excess.iter().map(|claim| format!("excess {claim}"));
     let allowed = claims.allowed.iter().map(|anomaly| format!("{anomaly} allowed"));
     listed(profile.into_iter().chain(scheduler).chain(markings).chain(excess).chain(allowed))
+}
+
+/// A discipline as plans name it.
+const fn discipline_name(discipline: Discipline) -> &'static str {
+    match discipline {
+        Discipline::Strict => "strict",
+        Discipline::Weighted => "weighted",
+        Discipline::Fifo => "fifo",
+        Discipline::FifoOctets => "fifo-octets",
+    }
 }
 
 /// What a policer lets through, in words.

@@ -1,23 +1,18 @@
 //! Verdicts on a policer, bucket by bucket.
 
-use std::fmt::Write as _;
-
-use romer_record::benchmark::{Judgement, Policed, PolicedTotal, Trial};
-use romer_units::Duration;
+use romer_record::benchmark::{
+    ClaimFinding, ClaimSubject, Expectation, Judgement, Observation, PassedInTotal, Policed, PolicedTotal,
+    ProfileSide, Trial,
+};
 
 use crate::classes::TOLERANCE;
 use crate::numbers::{real, to_u64};
 use crate::options::{BenchOptions, Field, MarkingClaim};
 use crate::outage::{Outages, holds, within};
-use crate::trial::at;
+use crate::trial::judged as judged_trial;
 
 /// A policer may be wrong about so many frames of a thousand that were not at the edge.
 const WRONG: f64 = 0.001;
-/// One side of a policer's decisions.
-const IN: &str = "in profile";
-/// The other.
-const OUT: &str = "out of profile";
-
 /// What a policer did with each bucket of a trial, and which that is: of a stream by itself, or of those that share one.
 pub(crate) fn buckets(trial: &Trial) -> impl Iterator<Item = (Option<&str>, Policed)> {
     let shared = trial.policed.map(|policed| (None, policed));
@@ -41,7 +36,6 @@ fn bucket(
         + policed.conforming_stopped
         + policed.excess_passed
         + policed.excess_stopped;
-    let at = stream.map_or_else(|| at(trial), |stream| format!("stream {stream}, {}", at(trial)));
     let is_marked = |claim: &MarkingClaim| claim.field == Field::CodePoint && claim.is_of(&trial.case);
     let is_remarked = options.claims.markings.iter().any(|claim| is_marked(claim) && claim.sent != claim.out);
     let stopped = policed.at_boundary_stopped;
@@ -50,87 +44,79 @@ fn bucket(
     let total = policed.total.unwrap_or_default();
     let sides = [
         PolicerSide {
-            subject: IN,
-            expected: if is_remarked { "passes with the expected marking" } else { "passes unchanged" },
+            side: ProfileSide::In,
+            expected: if is_remarked { Expectation::PassedMarked } else { Expectation::PassedUnchanged },
             right: policed.conforming_passed,
             edge: passed,
             wrong: conforming_stopped,
-            total: (total.min_conforming_stopped, total.nominal.saturating_sub(total.passed), "fewer"),
+            total: (total.min_conforming_stopped, total.nominal.saturating_sub(total.passed)),
         },
         PolicerSide {
-            subject: OUT,
-            expected: if is_remarked { "is dropped or marked differently" } else { "is dropped or remarked" },
+            side: ProfileSide::Out,
+            expected: if is_remarked {
+                Expectation::DroppedOrMarkedDifferently
+            } else {
+                Expectation::DroppedOrRemarked
+            },
             right: policed.excess_stopped,
             edge: stopped,
             wrong: policed.excess_passed,
-            total: (total.min_excess_passed, total.passed.saturating_sub(total.nominal), "more"),
+            total: (total.min_excess_passed, total.passed.saturating_sub(total.nominal)),
         },
     ];
     let tested = sides.into_iter().filter(|side| {
-        let (sure, off, _) = side.total;
-        let edge = if side.subject == IN || some_are_out(policed) { side.edge } else { 0 };
+        let (sure, off) = side.total;
+        let edge = if side.side == ProfileSide::In || some_are_out(policed) { side.edge } else { 0 };
         side.right + edge + side.wrong + sure > 0 || off > open(&total)
     });
-    let judgement =
-        |PolicerSide { subject, expected, right, edge, wrong, total: (sure, off, fewer) }: PolicerSide| {
-            // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
-            let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
-            let all = judged + policed.at_boundary;
-            let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
-            let mut holds = holds(found && sum, could && sum_could);
-            let PolicedTotal { passed, nominal, .. } = total;
-            let mut found = if right + wrong > 0 {
-                format!(
-                    "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct"
-                )
-            } else {
-                format!("all {edge} frames are within one frame of the bucket limit, where both are correct")
-            };
-            // To a tenth of a millisecond.
-            let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
+    let judgement = |PolicerSide { side, expected, right, edge, wrong, total: (sure, off) }: PolicerSide| {
+        // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
+        let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
+        let all = judged + policed.at_boundary;
+        let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
+        let mut holds = holds(found && sum, could && sum_could);
+        let PolicedTotal { passed, nominal: allowed, latency_range_ns, fill_time_ns, .. } = total;
+        let in_total =
             if !sum {
-                let _ = write!(
-                    found,
-                    "; {passed} passed and the bucket allows {nominal}, {sure} {fewer} than the latency explains"
-                );
+                Some(PassedInTotal::Wrong { passed, allowed, unexplained: sure })
             } else if holds == Some(true) && off > open(&total) {
                 holds = None;
-                let _ = write!(
-                    found,
-                    "; inconclusive whether {passed} may pass where the bucket allows {nominal}: the latency varies by {}, and the bucket \
-                 is full after {}; use a path with less latency variation, or a deeper bucket",
-                    tenths(total.latency_range_ns),
-                    tenths(total.fill_time_ns)
-                );
-            } else if edge > 0 && policed.total.is_some() && (subject == OUT || right + wrong == 0) {
+                Some(PassedInTotal::Uncertain { passed, allowed, latency_range_ns, fill_time_ns })
+            } else {
                 // The total decides the frames at the limit.
-                let _ = write!(
-                    found,
-                    "; in total {passed} of {all} frames passed, and the bucket allows {nominal}"
-                );
-            }
-            Judgement {
-                case: trial.case.clone(),
-                frame_size: trial.frame_size,
-                mixture: trial.mixture.clone(),
-                subject: format!("{subject}, {at}"),
-                expected: expected.into(),
-                observed: stood.explained(found, holds),
-                passed: holds,
-            }
-        };
+                let decides = edge > 0 && policed.total.is_some();
+                (decides && (side == ProfileSide::Out || right + wrong == 0))
+                    .then_some(PassedInTotal::Right { passed, allowed, frames: all })
+            };
+        Judgement {
+            case: trial.case.clone(),
+            frame_size: trial.frame_size,
+            mixture: trial.mixture.clone(),
+            subject: ClaimSubject::Profile {
+                side,
+                stream: stream.map(str::to_owned),
+                trial: Some(judged_trial(trial)),
+            },
+            expected,
+            observed: Observation {
+                finding: ClaimFinding::Policed { right, wrong, at_boundary: edge, total: in_total },
+                reservations: stood.reservation().into_iter().collect(),
+            },
+            passed: holds,
+        }
+    };
     tested.map(judgement).collect()
 }
 
 /// One side of a policer's decisions.
 struct PolicerSide {
-    subject: &'static str,
-    expected: &'static str,
+    side: ProfileSide,
+    expected: Expectation,
     right: u64,
     edge: u64,
     wrong: u64,
-    /// Of all frames together: how many are wrong whatever the latency, how many fewer or more there are than nominally, and which.
-    total: (u64, u64, &'static str),
+    /// Of all frames together: how many are wrong whatever the latency, and how many fewer or more there are than nominally.
+    total: (u64, u64),
 }
 
 /// Whether the bucket does not let all frames pass, so that of those that were stopped at its edge some were to be.
@@ -150,7 +136,7 @@ fn open(total: &PolicedTotal) -> u64 {
 }
 
 /// Which side of a policer's decisions no trial of a case has tested, and what is expected of it.
-pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&'static str, &'static str)> {
+pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(ProfileSide, Expectation)> {
     let [mut passed, mut stopped, mut any] = [false; 3];
     for one in policed {
         any = true;
@@ -160,8 +146,8 @@ pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&
         stopped |= one.excess_passed + one.excess_stopped + edge > 0;
     }
     match (any, passed, stopped) {
-        (true, false, _) => Some((IN, "passes")),
-        (true, _, false) => Some((OUT, "is dropped or remarked")),
+        (true, false, _) => Some((ProfileSide::In, Expectation::Passed)),
+        (true, _, false) => Some((ProfileSide::Out, Expectation::DroppedOrRemarked)),
         _ => None,
     }
 }

@@ -7,8 +7,6 @@ use romer_host::netns::with_namespace;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_port::PortName;
 use romer_record::benchmark::{PortCondition, PortState};
-use romer_report::benchmark::port_remedy;
-use romer_report::warning::Text as _;
 
 /// Watches whether a port is switched off on this host.
 #[derive(Debug)]
@@ -69,16 +67,12 @@ impl PortFault {
             command: command.map(|arguments| self.port.ip(&arguments)),
         }
     }
-
-    /// What a user can do about it.
-    pub(crate) fn remedy(&self) -> String {
-        port_remedy(&self.condition())
-    }
 }
 
 impl fmt::Display for PortFault {
+    /// With what a user can do about it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.condition().text())
+        fmt::Display::fmt(&self.condition(), f)
     }
 }
 

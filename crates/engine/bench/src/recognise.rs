@@ -1,10 +1,9 @@
 //! Which of the frames that come are test frames, and how their headers differ from those that they were sent with.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
+use romer_record::benchmark::{ChangedHeader, HeaderFrames};
 use romer_wire::ip::protocol;
 use romer_wire::test_frame::{Located, Mark, PLAIN, Signature, is_whole, locate};
 
@@ -41,80 +40,10 @@ pub(crate) fn recognise(signature: Signature, frame: &[u8], sent: &[SentHeaders]
     }
 }
 
-/// A header that a frame was not sent with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum OtherHeader {
-    /// What follows the Ethernet header, and any tags, is of this type.
-    EtherType(u16),
-    /// The packet in the frame is one of this protocol, around the test frame's own: to this port, where it has one, and from and to
-    /// these addresses.
-    Tunnel {
-        protocol: u8,
-        port: Option<u16>,
-        addresses: [IpAddr; 2],
-    },
-    Source(IpAddr),
-    Destination(IpAddr),
-    SourcePort(u16),
-    DestinationPort(u16),
-}
-
-impl fmt::Display for OtherHeader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::EtherType(number) => {
-                let name = match number {
-                    0x8847 | 0x8848 => " (MPLS)",
-                    0x8863 | 0x8864 => " (PPPoE)",
-                    0x88e7 => " (802.1ah)",
-                    0x88e5 => " (MACsec)",
-                    _ => "",
-                };
-                write!(f, "ethertype 0x{number:04x}{name}")
-            }
-            Self::Tunnel { protocol, port, addresses: [source, destination] } => {
-                match (port, protocol) {
-                    (Some(port), _) => {
-                        let name = match port {
-                            1_701 => " (L2TP)",
-                            2_152 => " (GTP-U)",
-                            4_500 => " (ESP in UDP)",
-                            4_754 => " (GRE in UDP)",
-                            4_789 => " (VXLAN)",
-                            6_081 => " (Geneve)",
-                            6_635 => " (MPLS in UDP)",
-                            51_820 => " (WireGuard)",
-                            _ => "",
-                        };
-                        let transport = if protocol == protocol::TCP { "TCP" } else { "UDP" };
-                        write!(f, "outer {transport} port {port}{name}")?;
-                    }
-                    (None, number) => {
-                        let name = match number {
-                            4 => " (IPv4 in IP)",
-                            41 => " (IPv6 in IP)",
-                            47 => " (GRE)",
-                            50 => " (ESP)",
-                            51 => " (AH)",
-                            _ => "",
-                        };
-                        write!(f, "IP protocol {number}{name}")?;
-                    }
-                }
-                write!(f, " from {source} to {destination}")
-            }
-            Self::Source(address) => write!(f, "source address {address}"),
-            Self::Destination(address) => write!(f, "destination address {address}"),
-            Self::SourcePort(port) => write!(f, "source port {port}"),
-            Self::DestinationPort(port) => write!(f, "destination port {port}"),
-        }
-    }
-}
-
 /// How often frames came with which other headers.
 #[derive(Clone, Debug)]
 pub(crate) struct OtherHeaders {
-    counts: Vec<(OtherHeader, u64)>,
+    counts: Vec<(ChangedHeader, u64)>,
     /// Frames with still others.
     more: u64,
 }
@@ -129,7 +58,7 @@ impl OtherHeaders {
     /// As many are told apart; nothing is allocated for them while frames come.
     const MAX_OTHER_HEADERS: usize = 16;
 
-    pub(crate) fn note(&mut self, header: OtherHeader) {
+    pub(crate) fn note(&mut self, header: ChangedHeader) {
         let is_full = self.counts.len() >= Self::MAX_OTHER_HEADERS;
         match self.counts.iter_mut().find(|(known, _)| *known == header) {
             Some((_, count)) => *count += 1,
@@ -138,14 +67,14 @@ impl OtherHeaders {
         }
     }
 
-    /// For the document: each in words, with its frames.
-    pub(crate) fn words(&self) -> BTreeMap<String, u64> {
-        let mut words: BTreeMap<String, u64> =
-            self.counts.iter().map(|(header, count)| (header.to_string(), *count)).collect();
+    /// For the document: each with its frames, in order.
+    pub(crate) fn frames(&self) -> Vec<HeaderFrames> {
+        let mut all = self.counts.clone();
         if self.more > 0 {
-            words.insert("others".into(), self.more);
+            all.push((ChangedHeader::Others, self.more));
         }
-        words
+        all.sort_unstable();
+        all.into_iter().map(|(header, frames)| HeaderFrames { header, frames }).collect()
     }
 }
 
@@ -206,24 +135,24 @@ pub(crate) fn compare(
     };
     let [from, to] = &sent.addresses;
     if !from.contains(source) {
-        others.note(OtherHeader::Source(source));
+        others.note(ChangedHeader::SourceAddress { address: source });
     }
     if !to.contains(destination) {
-        others.note(OtherHeader::Destination(destination));
+        others.note(ChangedHeader::DestinationAddress { address: destination });
     }
     if let Some([source, destination]) = located.ports(frame).filter(|_| located.protocol == sent.protocol) {
         if !sent.ports[0].contains(&source) {
-            others.note(OtherHeader::SourcePort(source));
+            others.note(ChangedHeader::SourcePort { port: source });
         }
         if !sent.ports[1].contains(&destination) {
-            others.note(OtherHeader::DestinationPort(destination));
+            others.note(ChangedHeader::DestinationPort { port: destination });
         }
     }
     source.is_ipv4() == from.first().is_ipv4()
 }
 
 /// What is around a test frame whose headers are not known.
-fn around(frame: &[u8]) -> OtherHeader {
+fn around(frame: &[u8]) -> ChangedHeader {
     const TAGS: [u16; 2] = [0x8100, 0x88a8];
     let word =
         |at: usize| frame.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u16::from_be_bytes(*word));
@@ -236,13 +165,15 @@ fn around(frame: &[u8]) -> OtherHeader {
     let number = match word(at) {
         0x0800 => octet(9),
         0x86dd => octet(6),
-        other => return OtherHeader::EtherType(other),
+        other => return ChangedHeader::EtherType { ether_type: other },
     };
     let outer = Located { ip, mark: 0, tos: 0, tag: None, protocol: number, ttl: 0 };
-    OtherHeader::Tunnel {
+    let [source, destination] = outer.addresses(frame).unwrap_or([Ipv4Addr::UNSPECIFIED.into(); 2]);
+    ChangedHeader::Tunnel {
         protocol: number,
-        port: outer.ports(frame).map(|[_, destination]| destination),
-        addresses: outer.addresses(frame).unwrap_or([Ipv4Addr::UNSPECIFIED.into(); 2]),
+        port: outer.ports(frame).map(|[_, port]| port),
+        source,
+        destination,
     }
 }
 
@@ -266,14 +197,14 @@ mod tests {
     }
 
     /// What is said of a frame that comes so, and whether its length and markings count.
-    fn told(options: &BenchOptions, frame: &[u8]) -> (Vec<String>, bool) {
+    fn told(options: &BenchOptions, frame: &[u8]) -> (Vec<ChangedHeader>, bool) {
         let Recognised::Test { mark, headers, .. } = recognise(SIGNATURE, frame, &[]) else {
             panic!("it is a test frame")
         };
         assert_eq!(mark, MARK);
         let mut others = OtherHeaders::default();
         let known = compare(frame, headers, sent_headers(options).first(), &mut others);
-        (others.words().into_keys().collect(), known)
+        (others.frames().into_iter().map(|one| one.header).collect(), known)
     }
 
     /// Labels, tunnels and translated addresses are named, and hide no test frame.
@@ -286,21 +217,25 @@ mod tests {
             [&plain[..12], &ether_type[..], around, &plain[from..]].concat()
         };
         let label = with([0x88, 0x47], &[0, 0x3e, 0x8b, 0x40], 14);
-        assert_eq!(told(&options, &label), (vec!["ethertype 0x8847 (MPLS)".into()], false));
+        assert_eq!(told(&options, &label), (vec![ChangedHeader::EtherType { ether_type: 0x8847 }], false));
         let tagged = with([0x81, 0x00], &[0, 10, 0x88, 0x47, 0, 0x3e, 0x8b, 0x40], 14);
-        assert_eq!(told(&options, &tagged), (vec!["ethertype 0x8847 (MPLS)".into()], false));
+        assert_eq!(told(&options, &tagged), (vec![ChangedHeader::EtherType { ether_type: 0x8847 }], false));
         // Three labels for many receivers.
         let stack = with(
             [0x88, 0x48],
             &[[0, 0x3e, 0x80, 0x40], [0, 0x3e, 0x90, 0x40], [0, 0x3e, 0xa1, 0x40]].concat(),
             14,
         );
-        assert_eq!(told(&options, &stack), (vec!["ethertype 0x8848 (MPLS)".into()], false));
+        assert_eq!(told(&options, &stack), (vec![ChangedHeader::EtherType { ether_type: 0x8848 }], false));
+        let tunnel = |protocol, port, ends: [&str; 2]| {
+            let [source, destination] = ends.map(|end| end.parse().unwrap());
+            ChangedHeader::Tunnel { protocol, port, source, destination }
+        };
         let mut outer = plain[14..34].to_vec();
         outer[9] = 4;
         assert_eq!(
             told(&options, &with([8, 0], &outer, 14)),
-            (vec!["IP protocol 4 (IPv4 in IP) from 198.18.0.2 to 198.19.0.2".into()], false)
+            (vec![tunnel(4, None, ["198.18.0.2", "198.19.0.2"])], false)
         );
         // UDP to the port of VXLAN, its header of 8 octets, and the frame itself.
         outer[9] = 17;
@@ -308,15 +243,16 @@ mod tests {
         let vxlan = [&outer[..], &[0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0], &[8, 0, 0, 0, 0, 0, 42, 0]].concat();
         assert_eq!(
             told(&options, &with([8, 0], &vxlan, 0)),
-            (vec!["outer UDP port 4789 (VXLAN) from 192.0.2.1 to 192.0.2.2".into()], false)
+            (vec![tunnel(17, Some(4_789), ["192.0.2.1", "192.0.2.2"])], false)
         );
+        let translated_to = ChangedHeader::SourceAddress { address: "203.0.113.1".parse().unwrap() };
         let mut translated = plain.clone();
         translated[26..30].copy_from_slice(&[203, 0, 113, 1]);
-        assert_eq!(told(&options, &translated), (vec!["source address 203.0.113.1".into()], true));
+        assert_eq!(told(&options, &translated), (vec![translated_to], true));
         translated[34..36].copy_from_slice(&40_000_u16.to_be_bytes());
         assert_eq!(
             told(&options, &translated),
-            (vec!["source address 203.0.113.1".into(), "source port 40000".into()], true)
+            (vec![translated_to, ChangedHeader::SourcePort { port: 40_000 }], true)
         );
         assert!(matches!(recognise(Signature(8), &plain, &sent_headers(&options)), Recognised::Other));
     }
@@ -342,8 +278,9 @@ mod tests {
     #[test]
     fn many_headers_are_bounded() {
         let mut others = OtherHeaders::default();
-        (0..20).for_each(|number| others.note(OtherHeader::EtherType(number)));
-        let words = others.words();
-        assert_eq!((words.len(), words["others"]), (17, 4));
+        (0..20).for_each(|ether_type| others.note(ChangedHeader::EtherType { ether_type }));
+        let all = others.frames();
+        let more = HeaderFrames { header: ChangedHeader::Others, frames: 4 };
+        assert_eq!((all.len(), all.last()), (17, Some(&more)));
     }
 }

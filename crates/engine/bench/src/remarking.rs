@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::benchmark::{Judgement, StreamResult, Trial};
+use romer_record::benchmark::{
+    ClaimFinding, ClaimSubject, Expectation, Judgement, ProfileSide, StreamResult, Trial,
+};
 
 use crate::claims::{Field, MarkingClaim};
 use crate::options::BenchOptions;
@@ -25,51 +27,43 @@ pub(crate) fn markings(options: &BenchOptions, case: &str, trials: &[&Trial]) ->
 }
 
 /// What a claim is about.
-pub(crate) fn subject(claim: &MarkingClaim) -> String {
-    format!("{} {}", claim.field.text(), claim.sent)
+pub(crate) fn subject(claim: &MarkingClaim, out_of_profile: bool) -> ClaimSubject {
+    ClaimSubject::Marking { field: claim.field.marked(), sent: claim.sent.clone(), out_of_profile }
 }
 
 /// What is expected of it.
-pub(crate) fn expected(out: &str) -> String {
-    format!("received as {out}")
+pub(crate) fn expected(claim: &MarkingClaim) -> Expectation {
+    Expectation::MarkedAs { received: claim.out.clone() }
 }
 
 fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
     let mut came = came_as(options, claim, trials);
     let right = came.remove(&claim.out).unwrap_or(0);
     let excess = options.claims.excess_of(case, &claim.sent).filter(|_| claim.field == Field::CodePoint);
-    let as_excess = excess.and_then(|excess| Some((&excess.out, came.remove(&excess.out)?)));
+    let as_excess = excess.and_then(|excess| Some((excess.out.clone(), came.remove(&excess.out)?)));
     // Where the policer stopped nothing that is in profile, what it made of other frames is no matter of those in profile.
     let others = if excess.is_some() && in_profile(options, claim, trials) == [0; 2] {
         std::mem::take(&mut came)
     } else {
         BTreeMap::new()
     };
-    let mut found = text(right, &came);
-    for (out, count) in &others {
-        found.push_str(&format!("; {count} out of profile, received as {out}"));
-    }
-    if let Some((out, count)) = as_excess {
-        found.push_str(&format!("; {count} out of profile, received as {out} as expected"));
-    }
     let holds = if !came.is_empty() {
         Some(false)
     } else if right > 0 {
         Some(true)
     } else {
         // What does not come at all is lost, and told as that.
-        found = if as_excess.is_some() || !others.is_empty() {
-            format!("no frame in profile received; {found}")
-        } else {
-            NONE.into()
-        };
         None
     };
-    judgement(case, subject(claim), &claim.out, found, holds)
+    let found = ClaimFinding::Marked {
+        conforming: right,
+        others: came,
+        excess: others,
+        expected_excess: as_excess.into_iter().collect(),
+        lost: 0,
+    };
+    judgement(case, claim, false, found, holds)
 }
-
-/// That nothing came by which a claim could be judged.
-const NONE: &str = "no such frame received, inconclusive";
 
 /// Of what a policer does not pass as it conforms.
 fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
@@ -86,17 +80,19 @@ fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&T
         came.clear();
         lost = lost.saturating_sub(certain - others.min(certain));
     }
-    let subject = subject(claim) + ", out of profile";
     if right + lost + came.values().sum::<u64>() == 0 {
-        let found = "not tested: no frame was out of profile; use other loads (--loads)";
-        return judgement(case, subject, &claim.out, found.into(), None);
-    }
-    let mut found = text(right, &came);
-    if lost > 0 {
-        found.push_str(&format!(", {lost} not received"));
+        let found = ClaimFinding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
+        return judgement(case, claim, true, found, None);
     }
     let holds = right > 0 && came.is_empty() && within(lost, right + lost, LOST);
-    judgement(case, subject, &claim.out, found, Some(holds))
+    let found = ClaimFinding::Marked {
+        conforming: right,
+        others: came,
+        excess: BTreeMap::new(),
+        expected_excess: BTreeMap::new(),
+        lost,
+    };
+    judgement(case, claim, true, found, Some(holds))
 }
 
 /// How many frames in profile the policers of those streams stopped that are sent as the claim says: for certain, and perhaps besides.
@@ -114,24 +110,21 @@ fn in_profile(options: &BenchOptions, claim: &MarkingClaim, trials: &[&Trial]) -
     all.fold([0; 2], |[a, b], [certain, perhaps]| [a + certain, b + perhaps])
 }
 
-fn judgement(case: &str, subject: String, out: &str, found: String, holds: Option<bool>) -> Judgement {
+fn judgement(
+    case: &str,
+    claim: &MarkingClaim,
+    out_of_profile: bool,
+    found: ClaimFinding,
+    holds: Option<bool>,
+) -> Judgement {
     Judgement {
         case: case.into(),
         frame_size: None,
         mixture: None,
-        subject,
-        expected: expected(out),
-        observed: found,
+        subject: subject(claim, out_of_profile),
+        expected: expected(claim),
+        observed: found.into(),
         passed: holds,
-    }
-}
-
-fn text(right: u64, others: &BTreeMap<String, u64>) -> String {
-    let others: Vec<String> = others.iter().map(|(out, count)| format!("{count} as {out}")).collect();
-    if others.is_empty() {
-        format!("{right} frames conform")
-    } else {
-        format!("{right} frames conform, {}", others.join(", "))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
+use romer_record::benchmark::{
+    ClaimFinding, ClaimSubject, Expectation, Judgement, Observation, Reservation, SizeResult, StreamResult,
+    Trial, TrialCount,
+};
 
 use crate::numbers::real;
 
@@ -32,10 +35,6 @@ enum What<'t> {
     /// A stream, whatever its size.
     Stream(&'t str),
 }
-
-/// What else may lose all of the long frames of a mixture, and none of the others: where these come at one load alone, and nothing shows
-/// that the device has room for more, nobody can tell it from what drops them.
-const MAY_BE_FULL: &str = "; at a single load, a queue with space for one such frame may cause this, too; use also a lower load (--loads)";
 
 /// What was lost of it, and in how many of its trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,19 +88,30 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
     let judgement = |(what, of): (What<'_>, Dropped), open: Option<[u64; 2]>| {
         let trials = if matches!(what, What::Size(_)) { trials } else { tried };
         let (frame_size, subject) = match what {
-            What::Size(size) => (Some(size), format!("frames of {size} B")),
-            What::SizeOfStream(size, name) => (Some(size), format!("frames of {size} B, stream {name}")),
-            What::Stream(name) => (None, format!("stream {name}")),
+            What::Size(size) => (Some(size), ClaimSubject::FrameSize { stream: None }),
+            What::SizeOfStream(size, name) => {
+                (Some(size), ClaimSubject::FrameSize { stream: Some(name.to_owned()) })
+            }
+            What::Stream(name) => (None, ClaimSubject::Stream { stream: name.to_owned() }),
+        };
+        let others =
+            open.map(|[lost, of]| Reservation::OthersLost { loss_ratio: real(lost) / real(of.max(1)) });
+        // What else may lose all of the long frames of a mixture, and none of the others: where these come at one load alone, and
+        // nothing shows that the device has room for more, nobody can tell it from what drops them.
+        let single = perhaps_full.contains(&what).then_some(Reservation::SingleLoad);
+        let all = trials_of(what, trials) as u64;
+        let finding = ClaimFinding::Received {
+            received: of.came,
+            sent: of.offered,
+            trials: Some(TrialCount { observed: of.trials as u64, all }),
         };
         Judgement {
             case: case.into(),
             frame_size,
             mixture: None,
             subject,
-            expected: "forwarded like others".into(),
-            observed: text(&of, trials_of(what, trials))
-                + &open.map(words_of_others).unwrap_or_default()
-                + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
+            expected: Expectation::ForwardedLikeOthers,
+            observed: Observation { finding, reservations: others.into_iter().chain(single).collect() },
             passed: if open.is_some() { None } else { Some(false) },
         }
     };
@@ -113,15 +123,6 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
 fn at_one_load(trials: &[&Trial]) -> bool {
     let loads = || trials.iter().map(|trial| trial.intended_load.percent);
     loads().fold(f64::INFINITY, f64::min) >= NO_LOWER * loads().fold(0.0, f64::max)
-}
-
-/// What of others was lost, of so many, so that nobody knows.
-fn words_of_others([lost, of]: [u64; 2]) -> String {
-    format!(
-        ", inconclusive: {:.1} % of the others were lost as well, and an overloaded device may starve some; use a lower load \
-         (--loads)",
-        100.0 * real(lost) / real(of.max(1))
-    )
 }
 
 /// Streams, and sizes of mixtures, of which nothing comes in any valid trial of the case, that are not named for certain because of the
@@ -172,12 +173,6 @@ fn add_up<'t>(each: Vec<(What<'t>, [u64; 2])>, all: &mut BTreeMap<What<'t>, (Dro
 fn is_judged(trial: &Trial) -> bool {
     let is_judged = |one: &StreamResult| one.expected_l2_bps.is_some() || one.policed.is_some();
     trial.policed.is_some() || trial.per_stream.iter().any(is_judged)
-}
-
-fn text(of: &Dropped, all: usize) -> String {
-    let came = if of.came == 0 { "none".into() } else { of.came.to_string() };
-    let trials = if all == 1 { "1 of 1 trial".into() } else { format!("{} of {all} trials", of.trials) };
-    format!("{came} of {} frames received, in {trials}", of.offered)
 }
 
 /// How many of the trials have frames of this size, or this stream.

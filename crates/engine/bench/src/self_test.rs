@@ -19,11 +19,11 @@ use romer_method::{Frames, Phase, RemainingTrials, TrialRequest};
 use romer_metrics::summary;
 use romer_port::PortName;
 use romer_record::benchmark::{
-    Accounted, BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial,
+    Accounted, BENCHMARK, Baseline, Benchmark, Device, SelfTestItem, SelfTestObservation, SelfTestRequest,
+    SelfTestTiming, Trial,
 };
 use romer_record::document::Summary;
 use romer_record::warning::BenchmarkWarning;
-use romer_report::warning::Text as _;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
@@ -46,9 +46,6 @@ const ABOVE: f64 = 1.1;
 /// The load at which the latency of the link alone is measured.
 const LIGHT: f64 = 0.1;
 
-/// What is sent at that load.
-const LATENCY_FRAMES: &str = "frames of 64 B at a tenth of the line's rate";
-
 /// How long is waited at the most around a test beside the device, where nothing but a link has to settle.
 const SETTLE: Duration = Duration::from_millis(100);
 /// What a test takes beside that.
@@ -61,7 +58,7 @@ const HALVINGS: u32 = 4;
 /// One test: what is sent, and what is to come of it.
 struct Test {
     name: &'static str,
-    requested: String,
+    requested: SelfTestRequest,
     pace: Pace,
     dscp: Dscp,
     load: f64,
@@ -101,7 +98,7 @@ pub fn self_test(
     if let Some(mac) = tester.stranger(options) {
         warnings.push(BenchmarkWarning::DeviceInSelfTest { mac: mac.to_string() });
         if let Some(baseline) = &mut proof.baseline {
-            baseline.method = format!("the tester and the device {mac} between its ports: {LATENCY_FRAMES}");
+            baseline.device = Some(mac.to_string());
         }
     }
     Ok(Benchmark {
@@ -110,7 +107,7 @@ pub fn self_test(
         ended: rfc3339(SystemTime::now()),
         partial: stop.load(Ordering::Acquire),
         procedure: "self-test".into(),
-        criterion: "the tests of the tester itself, over a link from one port to the other".into(),
+        criterion: options.criterion.clone(),
         dut: Device::default(),
         setup: setup(options, &tester),
         trials,
@@ -230,8 +227,7 @@ fn prove(
     }
     proving.find_highest()?;
     let SelfTestRun { mut proof, trials, off, .. } = proving;
-    let off = off.into_values().reduce(f64::max);
-    proof.found.claims = claims(&proof.found, off, proof.baseline.as_ref(), options.subtract_baseline);
+    proof.found.received_gap_error_ns = off.into_values().reduce(f64::max);
     Ok((proof, trials))
 }
 
@@ -305,9 +301,7 @@ impl SelfTestRun<'_> {
                 break;
             }
             let load = f64::midpoint(low, high);
-            let words = format!("at {:.1} % of the line's rate", load * 100.0);
-            let Some(item) = self.make(&full(self.options, "highest-rate", Dscp::DEFAULT, load, &words))?
-            else {
+            let Some(item) = self.make(&full(self.options, "highest-rate", Dscp::DEFAULT, load))? else {
                 break;
             };
             // Whether the gaps were met says nothing of the count.
@@ -336,11 +330,11 @@ fn shortened(length: Duration, pps: f64) -> Duration {
 }
 
 /// Frames of 64 octets at a share of the line's rate.
-fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64, words: &str) -> Test {
+fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64) -> Test {
     let gap = nanos(options.line.frame_time(FrameSize::MINIMUM)) / load;
     Test {
         name,
-        requested: format!("frames of 64 B {words}, {gap:.0} ns apart"),
+        requested: SelfTestRequest::Rate { load_ratio: load, dscp: dscp.to_string(), interval_ns: gap },
         pace: Pace::Constant,
         dscp,
         load,
@@ -355,25 +349,26 @@ const fn nanos(duration: Duration) -> f64 {
 
 fn tests(options: &BenchOptions) -> Vec<Test> {
     let mut tests = vec![
-        full(options, "line-rate", Dscp::DEFAULT, 1.0, "at the line's rate"),
-        full(options, "line-rate-marked", Dscp::EF, 1.0, "marked EF at the line's rate"),
-        full(options, "above-line-rate", Dscp::DEFAULT, ABOVE, "at 110 % of the line's rate"),
+        full(options, "line-rate", Dscp::DEFAULT, 1.0),
+        full(options, "line-rate-marked", Dscp::EF, 1.0),
+        full(options, "above-line-rate", Dscp::DEFAULT, ABOVE),
     ];
     // Preamble and frame, then the gap.
     let frame = nanos(options.line.frame_time(FrameSize::MINIMUM)) * 72.0 / 84.0;
     for (name, micros) in [("gap-100us", 100), ("gap-150us", 150), ("gap-200us", 200)] {
+        let gap = Duration::from_micros(micros);
         tests.push(Test {
             name,
-            requested: format!("{micros} us between frames of 64 B"),
-            pace: Pace::Gap(Duration::from_micros(micros)),
+            requested: SelfTestRequest::Gap { gap_ns: gap.as_nanos() },
+            pace: Pace::Gap(gap),
             dscp: Dscp::DEFAULT,
             load: 1.0,
-            gap: Some(frame + nanos(Duration::from_micros(micros))),
+            gap: Some(frame + nanos(gap)),
         });
     }
     tests.push(Test {
         name: "loopback-latency",
-        requested: "the latency of the link alone, at a tenth of the line's rate".into(),
+        requested: SelfTestRequest::Latency { load_ratio: LIGHT },
         pace: Pace::Constant,
         dscp: Dscp::DEFAULT,
         load: LIGHT,
@@ -411,38 +406,34 @@ fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
             .markings
             .get(&test.dscp.to_string())
             .is_some_and(|out| out.contains_key(&test.dscp.to_string()));
-    let counted = format!(
-        "{} of {} frames sent, {} received{}",
-        outcome.offered,
-        outcome.intended,
-        outcome.forwarded,
-        record.invalid.as_ref().map_or(String::new(), |why| format!(" ({})", why.text()))
-    );
-    let (values, near, words, off) = match test.gap {
-        None => (figures.latency.clone(), true, latency_words(&figures.latency), None),
+    let (values, near, timing, off) = match test.gap {
+        None => {
+            let latency = &figures.latency;
+            let timing = SelfTestTiming::Latency { median_ns: latency.median, stddev_ns: latency.stddev };
+            (latency.clone(), true, timing, None)
+        }
         Some(gap) => {
             let given = matches!(test.pace, Pace::Gap(_));
-            let met =
+            let GapDistribution { held, sent, received } =
                 GapDistribution::compare(gap, &record.gaps_between, given.then_some(&record.gaps_come[..]));
-            (summary(&record.gaps_between), met.held, met.words, met.off)
+            let off = received.and_then(|received| received.error_ns);
+            (summary(&record.gaps_between), held, SelfTestTiming::Gaps { sent, received }, off)
         }
     };
     let item = SelfTestItem {
         name: test.name.into(),
         passed: whole && marked && near,
         requested: test.requested.clone(),
-        observed: format!("{counted}; {words}"),
+        observed: SelfTestObservation {
+            requested_frames: outcome.intended,
+            sent_frames: outcome.offered,
+            received_frames: outcome.forwarded,
+            invalid: record.invalid.clone(),
+            timing,
+        },
         values_ns: values,
     };
     TestResult { item, all_came: whole && marked, off }
-}
-
-fn latency_words(latency: &Summary) -> String {
-    format!(
-        "latency median {:.0} ns, standard deviation {:.0} ns",
-        latency.median.unwrap_or_default(),
-        latency.stddev.unwrap_or_default()
-    )
 }
 
 fn baseline_of(latency: &Summary) -> Baseline {
@@ -450,76 +441,7 @@ fn baseline_of(latency: &Summary) -> Baseline {
         min_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
-        method: format!("tester alone, over a link between its ports: {LATENCY_FRAMES}"),
+        device: None,
         subtracted: false,
-    }
-}
-
-/// Which results a failure of this test affects, and how.
-pub fn affected_results(test: &SelfTestItem) -> &'static str {
-    match test.name.as_str() {
-        gap if gap.starts_with("gap-") => {
-            "this host did not keep the gaps between frames; jitter and burst results are less exact"
-        }
-        "loopback-latency" => "reported latencies may be too high",
-        _ => "this host may limit throughput, loss and latency near this rate, not the device",
-    }
-}
-
-fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtracted: bool) -> Vec<String> {
-    let mut claims = Vec::new();
-    match found.highest_pps {
-        Some(pps) => {
-            claims.push(format!(
-                "64-byte frames: {pps:.0} frames/s sent and received, with the latency of each frame"
-            ));
-        }
-        None => claims
-            .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),
-    }
-    for test in found.tests.iter().filter(|test| !test.passed) {
-        claims.push(format!("self-test failed: {}: {}", test.name, affected_results(test)));
-    }
-    if let Some(off) = off {
-        claims.push(format!("tester jitter (75th percentile): {}", micros(off)));
-    }
-    if let Some(baseline) = baseline {
-        claims.push(format!(
-            "tester latency: median {}, minimum {}{}",
-            micros(baseline.median_ns.unwrap_or_default()),
-            micros(baseline.min_ns.unwrap_or_default()),
-            if subtracted { "; the median is subtracted from every reported latency" } else { "" }
-        ));
-    }
-    claims
-}
-
-/// A time in microseconds.
-fn micros(nanos: f64) -> String {
-    format!("{:.1} µs", nanos / 1e3)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_that_are_not_met_bound_jitter_and_not_the_rate() {
-        let missed = SelfTestItem { name: "gap-200us".into(), ..SelfTestItem::default() };
-        let found = SelfTest { tests: vec![missed], highest_pps: Some(14_881.0), ..SelfTest::default() };
-        let told = claims(&found, Some(127_052.0), None, false);
-        assert!(told[0].starts_with("64-byte frames: 14881 frames/s"), "{told:?}");
-        assert!(told[1].starts_with("self-test failed: gap-200us"), "{told:?}");
-        assert!(told[2] == "tester jitter (75th percentile): 127.1 µs", "{told:?}");
-    }
-
-    #[test]
-    fn a_baseline_that_is_subtracted_is_told_to_be() {
-        let baseline = Baseline { median_ns: Some(8_692.0), min_ns: Some(7_001.0), ..Baseline::default() };
-        let told =
-            |subtracted| claims(&SelfTest::default(), None, Some(&baseline), subtracted).pop().unwrap();
-        let plain = "tester latency: median 8.7 µs, minimum 7.0 µs";
-        assert_eq!(told(false), plain);
-        assert_eq!(told(true), format!("{plain}; the median is subtracted from every reported latency"));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn setup<B: TestBed>(options: &BenchOptions, bed: &B) -> Setup {
         destination: options.destination.to_string(),
         next_hop: bed.next_hop().to_string(),
         line_rate_bps: real(options.line.bits()),
-        streams: options.streams.iter().map(frames::stream_text).collect(),
+        streams: options.streams.iter().map(frames::stream_setup).collect(),
         trial_ns: options.procedure.length().as_nanos(),
         settle_ns: options.settle.as_nanos(),
         repeats: options.repeats,

@@ -1,10 +1,10 @@
 //! What a trial leaves open of a scheduler: the device stood still in it, or its frames are too few for chance to even out.
 
-use romer_record::benchmark::Trial;
+use romer_record::benchmark::{DecidingFrames, Reservation, Trial};
 use romer_units::Duration;
 
 use crate::classes::TOLERANCE;
-use crate::numbers::real;
+use crate::numbers::{real, to_u64};
 use crate::outage::Outages;
 use crate::trial::MOST_FRAMES;
 
@@ -34,42 +34,34 @@ impl Significance {
         Self { stood, frames: trial.offered.frames, length }
     }
 
-    /// What was found, with what may be said of it, and whether the claim holds; `None`: nobody knows. `chance` is how far that
-    /// may take it, a share of the capacity; `fails` whether it fails without the standstills and this part of that chance.
+    /// What limits the evidence, and whether the claim holds; `None`: nobody knows. `chance` is how far that may take it, a share of
+    /// the capacity; `fails` whether it fails without the standstills and this part of that chance.
     pub(crate) fn decide(
         &self,
-        found: String,
         holds: ClaimOutcome,
         chance: f64,
         fails: impl Fn(f64) -> bool,
-    ) -> (String, Option<bool>) {
+    ) -> (Vec<Reservation>, Option<bool>) {
+        let stood = self.stood.reservation();
         if holds.found {
-            let known = if chance > TOLERANCE {
-                let percent = chance * 100.0;
-                format!("; {} frames show only deviations above {percent:.1} % of the capacity", self.frames)
-            } else {
-                String::new()
-            };
-            return (self.stood.explained(found + &known, Some(true)), Some(true));
+            let known = (chance > TOLERANCE)
+                .then_some(Reservation::Resolution { frames: self.frames, chance_ratio: chance });
+            return (known.into_iter().chain(stood).collect(), Some(true));
         }
         if holds.without_standstills {
-            return (self.stood.explained(found, None), None);
+            return (stood.into_iter().collect(), None);
         }
         if !fails(1.0) {
-            let few = self.few(chance, fails);
-            let and = if self.stood.share() > 0.0 {
-                format!(", and {}", self.stood.duration_words())
-            } else {
-                String::new()
-            };
-            return (format!("{found}, inconclusive: {few}{and}"), None);
+            let needed = self.needed(chance, fails);
+            let few = Reservation::FewFrames { frames: self.frames, chance_ratio: chance, needed };
+            return (std::iter::once(few).chain(stood).collect(), None);
         }
-        (self.stood.explained(found, Some(false)), Some(false))
+        (stood.into_iter().collect(), Some(false))
     }
 
-    /// That there are too few frames, and how many would do: so many that what was found would be a fault for certain, if it stays as it
-    /// is; or where chance alone takes a scheduler without fault beyond the tolerance, that it no longer takes it half as far.
-    fn few(&self, chance: f64, fails: impl Fn(f64) -> bool) -> String {
+    /// How many frames would do: so many that what was found would be a fault for certain, if it stays as it is; or where chance alone
+    /// takes a scheduler without fault beyond the tolerance, that it no longer takes it half as far. `None`: no trial would do.
+    fn needed(&self, chance: f64, fails: impl Fn(f64) -> bool) -> Option<DecidingFrames> {
         /// From one number of frames that is tried to the next.
         const STEP: f64 = 1.05;
         let tells = |part: f64| fails(part) || (chance > TOLERANCE && part * chance <= TOLERANCE / 2.0);
@@ -78,22 +70,8 @@ impl Significance {
         let times = std::iter::successors(Some(STEP), |times| Some(times * STEP));
         let mut times = times
             .take_while(|times| frames * times <= real(MOST_FRAMES) && seconds * times <= MAX_TRIAL_SECONDS);
-        let would = times.find(|times| tells(1.0 / times.sqrt())).map_or_else(
-            || "it is too close to the 5 % tolerance for any trial to decide".into(),
-            |times| {
-                format!(
-                    "use about {:.0} frames (--trial {}s)",
-                    (frames * times).ceil(),
-                    (seconds * times).ceil()
-                )
-            },
-        );
-        format!(
-            "with {} frames a class of a correct scheduler deviates by chance by up to {:.1} % of the capacity from its share \
-             (probability of more: 1e-6); {would}",
-            self.frames,
-            chance * 100.0,
-        )
+        let times = times.find(|times| tells(1.0 / times.sqrt()))?;
+        Some(DecidingFrames { frames: to_u64(frames * times), trial_s: to_u64(seconds * times) })
     }
 }
 
@@ -111,20 +89,24 @@ mod tests {
         let doubt = Significance::new(&trial, Outages::default());
         let holds = ClaimOutcome { found: false, without_standstills: false };
         // So far beyond the tolerance, where chance takes it so far.
-        let told =
-            |chance: f64, beyond: f64| doubt.decide("x".into(), holds, chance, |part| beyond > part * chance);
+        let told = |chance: f64, beyond: f64| doubt.decide(holds, chance, |part| beyond > part * chance);
         for (chance, beyond) in [(0.024, 0.02), (0.024, 0.0239), (0.06, 0.03), (0.4, 0.1), (0.06, 0.001)] {
-            let (text, holds) = told(chance, beyond);
-            assert_eq!(holds, None, "{text}");
-            let some = text.split("; use about ").nth(1).unwrap().split(" frames (").next().unwrap();
+            let (reservations, holds) = told(chance, beyond);
+            assert_eq!(holds, None, "{reservations:?}");
+            let [Reservation::FewFrames { frames: 258, needed: Some(needed), .. }] = reservations[..] else {
+                panic!("{reservations:?}")
+            };
             let enough = if chance > TOLERANCE { TOLERANCE / 2.0 } else { 0.0 };
             let times = chance / f64::max(beyond, enough);
-            let (wanted, some) = (258.0 * times * times, some.parse::<f64>().unwrap());
-            assert!(some > 258.0 && some >= wanted && some <= wanted * 1.06 + 1.0, "{wanted}: {text}");
-            assert!(text.contains("s)") && !text.contains("(--trial 1s)"), "{text}");
+            let (wanted, some) = (258.0 * times * times, real(needed.frames));
+            assert!(some > 258.0 && some >= wanted && some <= wanted * 1.06 + 1.0, "{wanted}: {needed:?}");
+            assert!(needed.trial_s > 1, "{needed:?}");
         }
-        let (text, _) = told(0.04, 0.000_001);
-        assert!(text.ends_with("for any trial to decide") && !text.contains("--trial"), "{text}");
+        let (reservations, _) = told(0.04, 0.000_001);
+        assert!(
+            matches!(reservations[..], [Reservation::FewFrames { needed: None, .. }]),
+            "{reservations:?}"
+        );
         assert_eq!(told(0.02, 0.03).1, Some(false));
     }
 }

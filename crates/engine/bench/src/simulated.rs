@@ -13,8 +13,12 @@ use romer_method::campaign::Procedure;
 use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
 use romer_method::{Frames, TrialRequest, mlr};
-use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, PortState, SelfTest, Trial};
+use romer_record::benchmark::{
+    Accounted, Benchmark, BenchmarkEntry, ChangedHeader, ClaimFinding, ClaimSubject, Expectation, Judgement,
+    PortState, ProfileSide, Reservation, ResultBound, SchedulerFault, SelfTest, Trial,
+};
 use romer_record::warning::{BenchmarkWarning, Warning as _};
+use romer_report::benchmark::{observed_text, subject_text};
 use romer_report::warning::Text;
 use romer_sim::device::{Device, Given, Stalls};
 use romer_units::random::{RandomStream, Seed};
@@ -26,7 +30,6 @@ use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::port_state::PortFault;
 use crate::receive::ReceiveLog;
-use crate::recognise::OtherHeader;
 use crate::run::{Journal, Progress, Watcher, run_on};
 use crate::send::SendLog;
 use crate::testbed::{TestBed, TrialOptions};
@@ -274,7 +277,7 @@ impl TestBed for Simulated {
         let drops = dropped.len() as u64;
         let mut received = ReceiveLog { came, listened, drops, still_arriving, ..ReceiveLog::default() };
         for _ in received.came.iter().filter(|_| self.labels) {
-            received.headers.note(OtherHeader::EtherType(0x8847));
+            received.headers.note(ChangedHeader::EtherType { ether_type: 0x8847 });
         }
         let tx = |at: Option<u32>| at.filter(|when| *when == trial).map(|_| options.tx.clone());
         let (link_lost, switched_off) = (tx(self.unplugged), tx(self.switched_off));
@@ -447,8 +450,9 @@ fn why(trial: &Trial) -> String {
     trial.invalid.as_ref().map(Text::text).unwrap_or_default()
 }
 
-fn broken(document: &Benchmark) -> Vec<&str> {
-    document.verdicts.iter().filter(|one| one.passed == Some(false)).map(|one| one.subject.as_str()).collect()
+fn broken(document: &Benchmark) -> Vec<String> {
+    let failed = document.verdicts.iter().filter(|one| one.passed == Some(false));
+    failed.map(subject_text).collect()
 }
 
 #[test]
@@ -601,14 +605,14 @@ fn a_reset_is_as_long_as_the_device_is_away() {
     let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
     let document = run(&options, Simulated::with(gone));
     assert!((value(&document, "reset_by_loss_ns") - 1_500e6).abs() < 1.6e6);
-    assert_eq!(document.results[0].bounded_by.as_deref(), Some("the end of the trial"));
+    assert_eq!(document.results[0].bounded_by, Some(ResultBound::TrialEnd));
 }
 
 #[test]
 fn what_is_broken_is_named() {
     let only = |device: Device, options: &BenchOptions| {
         let document = run(options, Simulated::with(device));
-        broken(&document).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        broken(&document)
     };
     let several = BenchOptions { frames: sizes(&[64, 128, 256]), ..sweep(&[0.3]) };
     let drops = Device { drops_size: Some(128), ..carries(1.0, 100) };
@@ -649,8 +653,8 @@ fn the_testers_overload_is_never_the_devices_loss() {
     let document = run(&options(Procedure::Throughput(goal(0.0))), slow);
     let found = value(&document, "throughput_percent");
     assert!(found < 48.0, "{found}");
-    let bounds: Vec<&str> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
-    assert!(!bounds.is_empty() && bounds.iter().all(|bound| bound.contains("tester")), "{bounds:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by).collect();
+    assert!(!bounds.is_empty() && bounds.iter().all(|bound| *bound == ResultBound::Tester), "{bounds:?}");
     // What it loses without knowing is above the rate for which it has proved itself.
     let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
     let document = run(&sweep(&[0.3, 0.6, 0.8]), lossy.clone());

@@ -448,7 +448,7 @@ pub(crate) fn record(
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
     let still_arriving = received.still_arriving;
-    let headers = received.headers.words();
+    let headers = received.headers.frames();
     let short = if ask.purpose == TrialRequest::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let late = too_late(options, ask, &sent);
     let took = sent.ended.max(ask.length());

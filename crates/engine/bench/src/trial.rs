@@ -1,11 +1,11 @@
 //! A trial: as it was run, and as it was kept.
 
-use std::collections::BTreeMap;
-
 use romer_method::analysis::Figures;
 use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
-use romer_record::benchmark::{DeviceAbsence, Gaps, InvalidTrial, RequestedLoad, Trial};
+use romer_record::benchmark::{
+    DeviceAbsence, Gaps, HeaderFrames, InvalidTrial, JudgedTrial, RequestedLoad, Trial,
+};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
@@ -51,7 +51,7 @@ pub(crate) struct TrialRecord {
     /// Frames still came when the wait for them ended.
     pub(crate) still_arriving: bool,
     /// With which other headers than they were sent with frames came.
-    pub(crate) headers: BTreeMap<String, u64>,
+    pub(crate) headers: Vec<HeaderFrames>,
     /// What the policer did, where one is judged.
     pub(crate) policed: PolicedBuckets,
     /// Times from each departure of the first stream to the next, nanoseconds.
@@ -113,12 +113,8 @@ pub(crate) fn share_of_limit(limit_pps: Option<f64>, intended_pps: f64) -> Optio
     limit_pps.map(|limit| (limit / intended_pps.max(1e-9)).min(1.0))
 }
 
-/// Which trial a verdict is of.
-pub(crate) fn at(trial: &Trial) -> String {
-    let frames = trial.frame_size.map_or_else(
-        || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
-        |size| format!("{size} B"),
-    );
-    let asked = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
-    format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)
+/// The trial of a verdict.
+pub(crate) fn judged(trial: &Trial) -> JudgedTrial {
+    let load_percent = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
+    JudgedTrial { load_percent, repeat: trial.repeat }
 }

@@ -1,11 +1,12 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
-use romer_method::priority::{
-    ClassLoad, Discipline, SchedulerFault, by_chance, evaluate, inversions, pitfalls,
+use romer_method::priority::{ClassLoad, Discipline, by_chance, evaluate, inversions, pitfalls};
+use romer_record::benchmark::{
+    ClaimFinding, ClaimSubject, ClassShare, Expectation, InvalidTrial, Judgement, Observation, Reservation,
+    Trial,
 };
-use romer_record::benchmark::{InvalidTrial, Judgement, Trial};
 
-use crate::classes::{TOLERANCE, classes, discipline_text};
+use crate::classes::{TOLERANCE, classes};
 use crate::expected_drops::{expected_drops, to_be_carried};
 use crate::numbers::same;
 use crate::options::{Anomaly, BenchOptions};
@@ -14,7 +15,7 @@ use crate::policer::policing;
 use crate::remarking::markings;
 use crate::selective_loss::dropped;
 use crate::significance::{ClaimOutcome, Significance};
-use crate::trial::{CaseTrial, at};
+use crate::trial::{CaseTrial, judged};
 use crate::uncovered::uncovered;
 
 /// Every claim of the options against what the valid trials show.
@@ -70,49 +71,42 @@ fn stood_before(kept: &[CaseTrial], one: &CaseTrial) -> usize {
 /// What no device is to do: reorder, duplicate or alter frames. Told only where it happened, also of trials in which the tester fell
 /// short: that does none of this.
 fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
-    let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
-        if count > 0 {
-            let is_allowed = allowed.iter().any(|anomaly| anomaly.to_string() == subject);
-            let so = if is_allowed {
-                format!(", which is allowed (--allow-anomalies {subject})")
-            } else {
-                String::new()
-            };
-            verdicts.push(Judgement {
-                case: case.into(),
-                frame_size: None,
-                mixture: None,
-                subject: subject.into(),
-                expected: expected.into(),
-                observed: format!("{count} {what}{so}"),
-                passed: Some(is_allowed),
-            });
-        }
-    };
     let sum = |of: fn(&Trial) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
-    tell(
-        "order",
-        "frames of a flow (addresses and ports) arrive in order",
-        sum(|trial| trial.reordered),
-        "frames were reordered",
-    );
-    tell("copies", "every frame arrives once", sum(|trial| trial.duplicated), "duplicates received");
-    tell(
-        "content",
-        "length and test data of frames are unchanged",
-        sum(|trial| trial.altered),
-        "frames were changed",
-    );
     let corrupted = sum(|trial| trial.corrupted);
     // Of the others it is known which frames they were.
     let known = sum(|trial| trial.per_stream.iter().map(|stream| stream.corrupted).sum());
-    let what = match corrupted.saturating_sub(known) {
-        0 => "frames were changed".to_owned(),
-        lost => {
-            format!("frames were changed; {lost} of them count as lost, because their test data are damaged")
-        }
-    };
-    tell("payload", "the payload of frames is unchanged", corrupted, &what);
+    let is_allowed = |anomaly| allowed.contains(&anomaly);
+    let all = [
+        (
+            ClaimSubject::Order,
+            Expectation::InOrder,
+            [sum(|trial| trial.reordered), 0],
+            is_allowed(Anomaly::Order),
+        ),
+        (
+            ClaimSubject::Copies,
+            Expectation::Once,
+            [sum(|trial| trial.duplicated), 0],
+            is_allowed(Anomaly::Copies),
+        ),
+        (ClaimSubject::Content, Expectation::ContentUnchanged, [sum(|trial| trial.altered), 0], false),
+        (
+            ClaimSubject::Payload,
+            Expectation::PayloadUnchanged,
+            [corrupted, corrupted.saturating_sub(known)],
+            false,
+        ),
+    ];
+    let found = all.into_iter().filter(|(_, _, [frames, _], _)| *frames > 0);
+    verdicts.extend(found.map(|(subject, expected, [frames, lost], is_allowed)| Judgement {
+        case: case.into(),
+        frame_size: None,
+        mixture: None,
+        subject,
+        expected,
+        observed: ClaimFinding::Anomalies { frames, lost }.into(),
+        passed: Some(is_allowed),
+    }));
 }
 
 /// Each class of a scheduler against what it is owed, and classes that fare better than others that come before them.
@@ -124,29 +118,29 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         trial.per_stream.iter().map(|found| found.forwarded_l2_bps / capacity).collect();
     let chances = by_chance(discipline, &classes);
     let doubt = Significance::new(trial, stood);
-    let at = at(trial);
-    let judgement = |subject: String, expected: String, (found, holds): (String, Option<bool>)| Judgement {
-        case: trial.case.clone(),
-        frame_size: trial.frame_size,
-        mixture: trial.mixture.clone(),
-        subject: format!("{subject}, {at}"),
-        expected,
-        observed: found,
-        passed: holds,
-    };
-    let by = discipline_text(discipline);
+    let at = judged(trial);
+    let judgement =
+        |subject, expected, finding, (reservations, holds): (Vec<Reservation>, Option<bool>)| Judgement {
+            case: trial.case.clone(),
+            frame_size: trial.frame_size,
+            mixture: trial.mixture.clone(),
+            subject,
+            expected,
+            observed: Observation { finding, reservations },
+            passed: holds,
+        };
     let mut verdicts = Vec::new();
-    let judged = evaluate(discipline, 1.0, &classes, &forwarded);
-    for ((verdict, class), chance) in judged.iter().zip(&classes).zip(&chances) {
-        let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
-        let owed = if low == high { low } else { format!("{low} to {high}") };
+    let shares = evaluate(discipline, 1.0, &classes, &forwarded);
+    for ((verdict, class), chance) in shares.iter().zip(&classes).zip(&chances) {
         let within = |more: f64| verdict.is_within(TOLERANCE + more);
         let holds = ClaimOutcome { found: within(0.0), without_standstills: within(stood.share()) };
         let fails = |part: f64| !within(stood.share() + part * chance);
+        let [min_ratio, max_ratio] = verdict.expected;
         verdicts.push(judgement(
-            format!("class {}", verdict.name),
-            format!("receives {owed} % of the capacity by {by} (offered {:.1} %)", class.offered * 100.0),
-            doubt.decide(format!("{:.1} %", verdict.forwarded * 100.0), holds, *chance, fails),
+            ClaimSubject::Class { class: verdict.name.clone(), trial: at },
+            Expectation::CapacityShare { discipline, min_ratio, max_ratio, offered_ratio: class.offered },
+            ClaimFinding::ReceivedShare { forwarded_ratio: verdict.forwarded },
+            doubt.decide(holds, *chance, fails),
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
@@ -168,19 +162,24 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
             inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low))
         };
         // A class that is served first and offers no more than it is owed carries all of it, whatever chance leaves to others.
-        let has_room = discipline == Discipline::Strict && judged[high].expected[0] >= classes[high].offered;
+        let has_room = discipline == Discipline::Strict && shares[high].expected[0] >= classes[high].offered;
         let chance = [chances[high], if has_room { 0.0 } else { chances[low] }];
         let holds = ClaimOutcome { found: false, without_standstills: !is_still([stood.share(); 2]) };
         let fails = |part: f64| is_still(chance.map(|chance| stood.share() + part * chance));
-        let subject = format!("classes {} and {}", classes[high].name, classes[low].name);
+        let names = [high, low].map(|class| classes[class].name.clone());
+        let subject = ClaimSubject::Classes { classes: names, trial: Some(at) };
         let worst = chance[0].max(chance[1]);
-        verdicts.push(judgement(subject, expected, doubt.decide(found, holds, worst, fails)));
+        verdicts.push(judgement(subject, expected, found, doubt.decide(holds, worst, fails)));
     }
-    let explained: Vec<&str> = explained.into_iter().map(SchedulerFault::text).collect();
     if !explained.is_empty() {
-        let found = format!("the shares of all classes match a scheduler that {}", explained.join(", or "));
-        let told = (stood.explained(found, Some(false)), Some(false));
-        verdicts.push(judgement("weights".into(), "are shares of the transmitted bytes".into(), told));
+        let told = (stood.reservation().into_iter().collect(), Some(false));
+        let finding = ClaimFinding::MatchesFaults { faults: explained };
+        verdicts.push(judgement(
+            ClaimSubject::Weights { trial: at },
+            Expectation::WeightsInBytes,
+            finding,
+            told,
+        ));
     }
     verdicts
 }
@@ -190,23 +189,11 @@ fn overtaken(
     discipline: Discipline,
     [high, low]: [&ClassLoad; 2],
     [first, second]: [f64; 2],
-) -> (String, String) {
+) -> (Expectation, ClaimFinding) {
     if discipline == Discipline::Strict {
-        return (
-            "the first is served before the second".into(),
-            "a larger part of the second is forwarded".into(),
-        );
+        return (Expectation::FirstBeforeSecond, ClaimFinding::SecondPreferred);
     }
-    let expected = format!(
-        "the first (weight {}) is forwarded no less than the second (weight {}) while it has frames",
-        high.weight, low.weight
-    );
-    let found = format!(
-        "first {:.1} % of the capacity in frames of {:.0} bytes, second {:.1} % in frames of {:.0} bytes",
-        first * 100.0,
-        high.octets,
-        second * 100.0,
-        low.octets
-    );
-    (expected, found)
+    let share = |ratio, class: &ClassLoad| ClassShare { ratio, frame_bytes: class.octets };
+    let expected = Expectation::FirstNoLess { weights: [high.weight, low.weight] };
+    (expected, ClaimFinding::ReceivedShares { classes: [share(first, high), share(second, low)] })
 }

@@ -160,6 +160,10 @@ mod tests {
         }
         assert!((2..40).contains(&made), "{made}");
         let found = campaign.findings().first().unwrap();
-        assert!(found.value.unwrap() < 0.045 && found.bounded_by == Some("the tester"), "{found:?}");
+        assert!(
+            found.value.unwrap() < 0.045
+                && found.bounded_by == Some(romer_record::benchmark::ResultBound::Tester),
+            "{found:?}"
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use romer_method::{Frames, TrialRequest};
+use romer_record::benchmark::{ChangedHeader, HeaderFrames};
 use romer_record::warning::BenchmarkWarning;
 use romer_units::Duration;
 
@@ -141,10 +142,12 @@ fn dropped_streams(options: &BenchOptions) -> Option<BenchmarkWarning> {
 
 /// That the device translates or encapsulates frames.
 fn other_headers(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
-    let mut headers: BTreeMap<String, u64> = BTreeMap::new();
-    for (header, count) in kept.iter().flat_map(|kept| &kept.trial.other_headers) {
-        *headers.entry(header.clone()).or_default() += count;
+    let mut counts: BTreeMap<ChangedHeader, u64> = BTreeMap::new();
+    for HeaderFrames { header, frames } in kept.iter().flat_map(|kept| &kept.trial.other_headers) {
+        *counts.entry(*header).or_default() += frames;
     }
+    let headers: Vec<HeaderFrames> =
+        counts.into_iter().map(|(header, frames)| HeaderFrames { header, frames }).collect();
     (!headers.is_empty()).then_some(BenchmarkWarning::HeadersChanged { headers })
 }
 

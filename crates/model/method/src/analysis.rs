@@ -540,10 +540,6 @@ fn per_second(moments: impl Iterator<Item = i64>) -> Vec<u64> {
     counts
 }
 
-/// From where to where latency is counted.
-pub const LATENCY_DEFINITION: &str = "from the program's stamp before the frame is given to the interface to the \
-    kernel's stamp when it has the whole frame: first bit in to last bit out (FILO)";
-
 /// How long frames of so many octets, check sequence included, are on a line, nanoseconds.
 fn on_line(octets: u64, line: LineRate) -> i64 {
     let bits = u128::from(octets) * 8 * 1_000_000_000;

@@ -1,6 +1,7 @@
 //! Procedures that need the throughput first: the longest burst at the line's rate without loss (RFC 9004, which
 //! updates RFC 2544 section 26.4), and the recovery from an overload (RFC 2544 section 26.5).
 
+use romer_record::benchmark::ResultBound;
 use romer_units::{Duration, LineRate};
 
 use crate::search::{InconclusiveTrial, Search};
@@ -159,7 +160,7 @@ pub struct Recovery {
     lengths: [Duration; 2],
     asked: bool,
     found: Option<Duration>,
-    missed: Option<&'static str>,
+    missed: Option<ResultBound>,
     done: bool,
 }
 
@@ -181,11 +182,12 @@ impl Recovery {
         self.found
     }
 
-    /// Why nothing was found, in words; `None` where it was, or may still be.
-    pub fn missed(&self) -> Option<&'static str> {
+    /// Why nothing was found; `None` where it was, or may still be.
+    pub fn missed(&self) -> Option<ResultBound> {
         let nothing = self.throughput.result().filter(|found| found.passed <= 0.0);
-        self.missed
-            .or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", InconclusiveTrial::text)))
+        self.missed.or_else(|| {
+            nothing.map(|found| found.beyond.map_or(ResultBound::NoPassingLoad, InconclusiveTrial::bound))
+        })
     }
 
     /// What is left of it.
@@ -222,11 +224,10 @@ impl Recovery {
         }
         self.done = true;
         self.missed = match InconclusiveTrial::classify_outcome(outcome) {
-            Some(beyond) => Some(beyond.text()),
-            None if outcome.lost == 0 => Some("an overload without loss"),
+            Some(beyond) => Some(beyond.bound()),
+            None if outcome.lost == 0 => Some(ResultBound::NoOverloadLoss),
             // Such a loss says nothing of when the device has recovered.
-            None => (outcome.lost <= outcome.lost_by_tester)
-                .then_some("an overload without loss but what bursts of the tester lose"),
+            None => (outcome.lost <= outcome.lost_by_tester).then_some(ResultBound::NoDeviceLoss),
         };
         if self.missed.is_some() {
             return;
@@ -371,16 +372,19 @@ mod tests {
         };
         let nothing = TrialOutcome { offered: 1_000, ..TrialOutcome::default() };
         let failed = TrialOutcome { tester_failed: true, ..nothing.clone() };
-        assert_eq!(why(0.5, nothing.clone()), "an overload without loss");
-        assert_eq!(why(0.5, failed.clone()), "the tester");
+        assert_eq!(why(0.5, nothing.clone()), ResultBound::NoOverloadLoss);
+        assert_eq!(why(0.5, failed.clone()), ResultBound::Tester);
         let own = TrialOutcome {
             lost: 7,
             lost_by_tester: 7,
             last_loss_at: Some(Duration::ZERO),
             ..nothing.clone()
         };
-        assert_eq!(why(0.5, own), "an overload without loss but what bursts of the tester lose");
-        assert_eq!(why(0.5, TrialOutcome { device_unreachable: true, ..failed }), "an absence of the device");
-        assert_eq!(why(0.0, nothing), "no passing load");
+        assert_eq!(why(0.5, own), ResultBound::NoDeviceLoss);
+        assert_eq!(
+            why(0.5, TrialOutcome { device_unreachable: true, ..failed }),
+            ResultBound::DeviceUnreachable
+        );
+        assert_eq!(why(0.0, nothing), ResultBound::NoPassingLoad);
     }
 }

@@ -3,6 +3,7 @@
 //! Repeat by repeat; within a repeat the cases in random order, within a case the frames (and loads) in random
 //! order, so that what changes with time does not look like a difference of cases. The seed replays the order.
 
+use romer_record::benchmark::ResultBound;
 use romer_units::Duration;
 use romer_units::random::{RandomStream, Seed};
 
@@ -126,7 +127,7 @@ pub struct ProcedureFinding {
     /// How much: a share of the line rate, frames, or nanoseconds; `None` where it was sought and not found.
     pub value: Option<f64>,
     /// It is the tester's limit, or the greatest load that was tried, rather than the device's; or why it was not found.
-    pub bounded_by: Option<&'static str>,
+    pub bounded_by: Option<ResultBound>,
 }
 
 /// What is under way.
@@ -339,8 +340,8 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
     };
     let throughput = |search: &Search| {
         search.result().map(|found| {
-            let line = found.failed.is_none().then_some("the line");
-            let bounded_by = found.beyond.map(InconclusiveTrial::text).or(line);
+            let line = found.failed.is_none().then_some(ResultBound::LineRate);
+            let bounded_by = found.beyond.map(InconclusiveTrial::bound).or(line);
             finding(search.subject(), "throughput", found.passed, bounded_by)
         })
     };
@@ -351,8 +352,8 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
             // The strictest goal is the last one.
             let strictest = search.results().last();
             strictest.map_or_else(Vec::new, |found| {
-                let line = found.upper.is_none().then_some("the line");
-                let bound = search.beyond(found).map(InconclusiveTrial::text).or(line);
+                let line = found.upper.is_none().then_some(ResultBound::LineRate);
+                let bound = search.beyond(found).map(InconclusiveTrial::bound).or(line);
                 [("throughput", found.lower), ("conditional_throughput", found.conditional)]
                     .map(|(name, value)| finding(search.subject(), name, value, bound))
                     .into()
@@ -362,8 +363,8 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
             let subject = bursts.throughput().subject();
             let mut found: Vec<ProcedureFinding> = throughput(bursts.throughput()).into_iter().collect();
             if let Some(result) = bursts.found() {
-                let longest = result.at_the_limit.then_some("the longest burst that was tried");
-                let bound = result.beyond.map(InconclusiveTrial::text).or(longest);
+                let longest = result.at_the_limit.then_some(ResultBound::LongestBurst);
+                let bound = result.beyond.map(InconclusiveTrial::bound).or(longest);
                 found.push(finding(subject, "burst_frames", crate::real(result.frames), bound));
                 if let Some(seconds) = result.corrected_buffer {
                     found.push(finding(subject, "corrected_buffer_ns", seconds * 1e9, bound));
@@ -386,7 +387,7 @@ fn conclude(task: &Task) -> Vec<ProcedureFinding> {
         }
         Task::Reset(reset) => {
             let Some(found) = reset.result() else { return Vec::new() };
-            let bound = found.at_the_end.then_some("the end of the trial");
+            let bound = found.at_the_end.then_some(ResultBound::TrialEnd);
             [("reset_by_loss_ns", found.by_loss), ("reset_by_times_ns", found.by_times)]
                 .map(|(name, time)| finding(reset.subject(), name, time.as_secs_f64() * 1e9, bound))
                 .into()

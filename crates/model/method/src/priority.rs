@@ -1,18 +1,7 @@
 //! What each class of a scheduler is to carry, and whether it did (RFC 4689's expected and output vectors; Chadda 2004's
 //! future work 4.2.1).
 
-/// How a scheduler serves its classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// A class is served when no class before it has anything waiting.
-    Strict,
-    /// Each has its share, and what one leaves goes to the others by their shares (CBQ, WRR, WFQ).
-    Weighted,
-    /// All wait in one queue of so many frames: no classes at all, every frame finds room as often as any other.
-    Fifo,
-    /// All wait in one queue of so many octets: a larger frame finds room no more often than a smaller one.
-    FifoOctets,
-}
+pub use romer_record::benchmark::{Discipline, SchedulerFault};
 
 /// A class, the most important first.
 #[derive(Clone, Debug, PartialEq)]
@@ -275,41 +264,18 @@ pub fn competing(shares: &[f64]) -> Vec<f64> {
     pairs.filter(|room| *room > 0.0).map(|room| 1.0 / room).collect()
 }
 
-/// A fault of a weighted scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchedulerFault {
-    /// All wait in one queue: there are no classes.
-    OneQueue,
-    /// A class sends one frame at the least in each pass, however few octets are its share of it, so that large frames of a
-    /// low class carry more than small ones of a high class: Chadda 2004's figure 1-5. Weights are octets in each pass.
-    WholeFrames,
-    /// Weights count frames, whatever their size.
-    CountsFrames,
-}
-
-impl SchedulerFault {
-    /// What the scheduler does, in words that follow "a scheduler that".
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::OneQueue => "has one queue for all",
-            Self::WholeFrames => {
-                "sends a whole frame in each pass, however few octets are a class's share of it (Chadda 2004, figure 1-5)"
-            }
-            Self::CountsFrames => "counts frames where it is to count octets",
-        }
-    }
-
-    /// What each class carries then, all together carrying the capacity.
-    fn carries(self, capacity: f64, classes: &[ClassLoad]) -> Vec<f64> {
-        let weighing = |weight: fn(&ClassLoad) -> f64| {
-            let heavier = classes.iter().map(|class| ClassLoad { weight: weight(class), ..class.clone() });
-            water_filling(capacity, &heavier.collect::<Vec<_>>())
-        };
-        match self {
-            Self::OneQueue => expected(Discipline::Fifo, capacity, classes),
-            Self::WholeFrames => weighing(|class| class.weight.max(class.octets)),
-            Self::CountsFrames => weighing(|class| class.weight * class.octets),
-        }
+/// What each class carries with a scheduler that has this fault, all together carrying the capacity. Weights are octets in each
+/// pass.
+fn carried(fault: SchedulerFault, capacity: f64, classes: &[ClassLoad]) -> Vec<f64> {
+    let weighing = |weight: fn(&ClassLoad) -> f64| {
+        let heavier = classes.iter().map(|class| ClassLoad { weight: weight(class), ..class.clone() });
+        water_filling(capacity, &heavier.collect::<Vec<_>>())
+    };
+    match fault {
+        SchedulerFault::OneQueue => expected(Discipline::Fifo, capacity, classes),
+        // Large frames of a low class then carry more than small ones of a high class.
+        SchedulerFault::WholeFrames => weighing(|class| class.weight.max(class.octets)),
+        SchedulerFault::CountsFrames => weighing(|class| class.weight * class.octets),
     }
 }
 
@@ -330,7 +296,7 @@ pub fn pitfalls(classes: &[ClassLoad], forwarded: &[f64], allowed: &[f64]) -> Ve
         return Vec::new();
     }
     let known = [SchedulerFault::OneQueue, SchedulerFault::WholeFrames, SchedulerFault::CountsFrames];
-    let found = known.map(|pitfall| (pitfall, worst(pitfall.carries(capacity, classes))));
+    let found = known.map(|pitfall| (pitfall, worst(carried(pitfall, capacity, classes))));
     let mut explaining: Vec<_> = found.into_iter().filter(|(_, worst)| *worst <= 1.0).collect();
     if explaining.iter().any(|(pitfall, _)| *pitfall == SchedulerFault::OneQueue) {
         return vec![SchedulerFault::OneQueue];

@@ -3,6 +3,7 @@
 //! The load that is found was itself tried, for the full length, and met the criterion. Short trials only lead
 //! there.
 
+use romer_record::benchmark::ResultBound;
 use romer_units::Duration;
 
 use crate::{Frames, Phase, RemainingTrials, TrialForecast, TrialOutcome, TrialRequest};
@@ -22,22 +23,6 @@ pub struct Goal {
     pub short: Duration,
     /// Length of a trial that decides.
     pub full: Duration,
-}
-
-impl Goal {
-    /// The criterion in words, for a report.
-    pub fn criterion_text(&self) -> String {
-        let loss = if self.loss_ratio > 0.0 {
-            format!("a loss ratio of at most {}", self.loss_ratio)
-        } else {
-            "no frame lost".to_owned()
-        };
-        format!(
-            "highest load with {loss}, in trials of {}, resolution {} % of the line rate",
-            self.full.readable(),
-            format!("{:.3}", self.resolution * 100.0).trim_end_matches('0').trim_end_matches('.')
-        )
-    }
 }
 
 /// What was found.
@@ -70,11 +55,11 @@ impl InconclusiveTrial {
         }
     }
 
-    /// What bounds a result, in words.
-    pub const fn text(self) -> &'static str {
+    /// What bounds a result.
+    pub const fn bound(self) -> ResultBound {
         match self {
-            Self::Tester => "the tester",
-            Self::Absence => "an absence of the device",
+            Self::Tester => ResultBound::Tester,
+            Self::Absence => ResultBound::DeviceUnreachable,
         }
     }
 }

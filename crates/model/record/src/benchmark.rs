@@ -8,18 +8,33 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 use crate::warning::BenchmarkWarning;
 
+mod bound;
 mod event;
 mod forecast;
+pub(crate) mod header;
 mod invalid;
+mod judgement;
 mod self_test;
+mod stream_setup;
 
+pub use bound::{NoEvidence, ResultBound};
 pub use event::{
     BenchmarkEvent, BenchmarkEventKind, DeviceOutages, InvalidTrials, LinkRecovery, PortCondition, PortState,
     ResumedFrom, SilentSize, SilentStream, StallEffect, TrialOutage,
 };
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
+pub use header::{ChangedHeader, HeaderFrames};
 pub use invalid::{DeviceAbsence, InvalidCause, InvalidTrial, PortRefusal, TesterStall, UncertainLoss};
-pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
+pub use judgement::{
+    ClaimFinding, ClaimSubject, ClassShare, DecidingFrames, DecidingLoad, Discipline, Expectation,
+    JudgedTrial, Judgement, MarkedField, Observation, PassedInTotal, ProfileSide, Reservation,
+    SchedulerFault, TrialCount,
+};
+pub use self_test::{
+    Accounted, Baseline, GapError, SelfTest, SelfTestItem, SelfTestObservation, SelfTestRequest,
+    SelfTestTiming,
+};
+pub use stream_setup::{StreamProtocol, StreamSetup};
 
 /// The name of the benchmark document's schema.
 pub const BENCHMARK: &str = "romer/benchmark/1";
@@ -138,8 +153,8 @@ pub struct Setup {
     pub next_hop: String,
     /// Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
     pub line_rate_bps: f64,
-    /// Streams, as text.
-    pub streams: Vec<String>,
+    /// Streams.
+    pub streams: Vec<StreamSetup>,
     /// Duration of a trial, nanoseconds.
     pub trial_ns: i64,
     /// Wait before and after each trial (`--settle`), nanoseconds.
@@ -281,18 +296,17 @@ pub struct Trial {
     /// Whether frames still arrived when the wait after the trial ended; later ones count as lost.
     #[serde(default)]
     pub still_arriving: bool,
-    /// Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
-    /// address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
-    /// markings of these frames are not compared.
+    /// Headers that frames had on arrival but not at departure, with their number of frames: the device translates or
+    /// encapsulates. Length and markings of encapsulated frames are not compared.
     #[serde(default)]
-    pub other_headers: BTreeMap<String, u64>,
+    pub other_headers: Vec<HeaderFrames>,
     /// Outages of the device or its host; `null` in documents of older versions.
     #[serde(default)]
     pub outages: Option<DeviceOutages>,
     /// Latency of all frames, nanoseconds.
     pub latency_ns: Summary,
-    /// Definition of the latency, as text.
-    pub latency_definition: String,
+    /// Definition of the latency.
+    pub latency_definition: LatencyDefinition,
     /// Offsets from the latency to the definitions of RFC 1242 and RFC 4689; with several frame sizes,
     /// offsets of the mean.
     pub latency_conversion_ns: LatencyConversion,
@@ -348,6 +362,16 @@ pub struct Trial {
     pub forwarded_per_second: Vec<u64>,
     /// Scheduling gaps of the testing host during the trial.
     pub host_gaps: Gaps,
+}
+
+/// Definition of a latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyDefinition {
+    /// First bit in to last bit out: from the time stamp of the tester before it gives the frame to the interface, to the
+    /// time stamp of the kernel when it has the whole frame.
+    #[default]
+    Filo,
 }
 
 /// Offsets to other definitions of latency, nanoseconds. The latency of romer is from the transmission of the
@@ -545,9 +569,9 @@ pub struct BenchmarkResult {
     pub median_interval: Option<[f64; 2]>,
     /// Maximum that the line rate allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What limits the result besides the capacity of the device: the tester, the line, or an outage of the
-    /// device; `null`: nothing. If there is no value (`count` is 0), this is the reason.
-    pub bounded_by: Option<String>,
+    /// What limits the result besides the capacity of the device; `null`: nothing. If there is no value
+    /// (`count` is 0), this is the reason.
+    pub bounded_by: Option<ResultBound>,
 }
 
 /// Paired difference of a quantity between two cases, repeat by repeat.
@@ -607,29 +631,6 @@ pub struct Overall {
     pub interval: Option<[f64; 2]>,
 }
 
-/// Verdict on a claim.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judgement {
-    /// Case (device configuration).
-    pub case: String,
-    /// Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
-    #[serde(default)]
-    pub frame_size: Option<u32>,
-    /// Mixture of frame sizes; `null` if the claim is about all trials of the case, or about frames of one
-    /// size.
-    #[serde(default)]
-    pub mixture: Option<String>,
-    /// Class or stream; of a claim about one trial, also that trial.
-    pub subject: String,
-    /// Expected result, as text.
-    pub expected: String,
-    /// Observed result, as text.
-    pub observed: String,
-    /// Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
-    /// there are too few frames (see `found`).
-    pub passed: Option<bool>,
-}
-
 /// An outlier in a curve: a result that deviates from those of neighbouring loads or sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
@@ -648,6 +649,4 @@ pub struct Outlier {
     /// Probability of such a deviation by chance (p-value), corrected for all points, quantities and cases
     /// (Holm): below 1 %.
     pub probability: f64,
-    /// Description as text.
-    pub text: String,
 }

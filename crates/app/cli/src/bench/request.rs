@@ -37,6 +37,20 @@ fn goal(search: &SearchArgs, length: Duration) -> Goal {
     }
 }
 
+/// The criterion of a search.
+fn criterion_text(goal: &Goal) -> String {
+    let loss = if goal.loss_ratio > 0.0 {
+        format!("a loss ratio of at most {}", goal.loss_ratio)
+    } else {
+        "no frame lost".to_owned()
+    };
+    format!(
+        "highest load with {loss}, in trials of {}, resolution {} % of the line rate",
+        goal.full.readable(),
+        format!("{:.3}", goal.resolution * 100.0).trim_end_matches('0').trim_end_matches('.')
+    )
+}
+
 /// The procedure, its name and its criterion.
 ///
 /// # Errors
@@ -75,7 +89,7 @@ pub(super) fn procedure(
         }
         ProcedureArgs::Throughput(own) => {
             let goal = goal(&own.search, length);
-            ("throughput", Procedure::Throughput(goal), goal.criterion_text())
+            ("throughput", Procedure::Throughput(goal), criterion_text(&goal))
         }
         ProcedureArgs::LoadSweep(_) => sweep("load-sweep", "offered vs. forwarded load"),
         ProcedureArgs::Latency(_) => sweep(
@@ -100,7 +114,7 @@ pub(super) fn procedure(
             let words = format!(
                 "longest burst at line rate without loss, up to {}; before it: {}",
                 limits.longest.readable(),
-                goal.criterion_text()
+                criterion_text(&goal)
             );
             ("back-to-back", Procedure::BackToBack { goal, limits }, words)
         }
@@ -126,7 +140,7 @@ pub(super) fn procedure(
                 "110 % of the throughput for {}, then half of it: from there to the last loss (RFC 2544 section \
                  26.5); before it: {}",
                 length.readable(),
-                goal.criterion_text()
+                criterion_text(&goal)
             );
             ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)
         }

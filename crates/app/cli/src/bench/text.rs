@@ -4,11 +4,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
-use romer_bench::{Forecast, Progress, affected_results};
+use romer_bench::{Forecast, Progress};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_report::benchmark::{is_burst_unbounded, label, limit_words, mean_words, verdict_words};
+use romer_report::benchmark::{
+    affected_results, is_burst_unbounded, label, limit_words, mean_words, outlier_words, tester_claims,
+    verdict_words,
+};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -46,7 +49,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     let asks = &forecast.asks;
     let mut text = format!("{}; seed {}\n\n", subject(options), options.seed);
     for stream in forecast.document(options).streams {
-        let _ = writeln!(text, "stream {stream}");
+        let _ = writeln!(text, "stream {}", stream.text());
     }
     if let Some(words) = options.in_step_warning().map(|warning| warning.text()) {
         let _ = writeln!(text, "{words}");
@@ -207,7 +210,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = document.self_test.as_ref().filter(|_| document.procedure == "self-test") {
-        tester(&mut text, found, true);
+        tester(&mut text, document, found, true);
         warnings(&mut text, document);
         return set(&text, sheet);
     }
@@ -239,7 +242,7 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
         let _ = writeln!(rest, "{line}");
     }
     if let Some(found) = &document.self_test {
-        tester(&mut rest, found, false);
+        tester(&mut rest, document, found, false);
     }
     if !document.dut.labels.is_empty() {
         let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
@@ -254,10 +257,16 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
 const BITS: &str = "bits";
 
 /// The results of the self-test: each, if the self-test is the procedure; else those that failed.
-fn tester(text: &mut String, found: &SelfTest, alone: bool) {
+fn tester(text: &mut String, document: &Benchmark, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
         let held = if test.passed { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "self-test {held} ({}): {}; {}", test.name, test.requested, test.observed);
+        let _ = writeln!(
+            text,
+            "self-test {held} ({}): {}; {}",
+            test.name,
+            test.requested.text(),
+            test.observed.text()
+        );
     }
     // Failed tests by the results that they affect.
     let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -274,7 +283,7 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
         text.push_str("  Repeat the benchmark with no other load on this host; `romer doctor` shows what disturbs it.\n");
     }
     // Failed tests have a line of their own.
-    for claim in found.claims.iter().filter(|claim| !claim.starts_with("self-test failed: ")) {
+    for claim in tester_claims(document) {
         let _ = writeln!(text, "self-test: {claim}");
     }
 }
@@ -372,7 +381,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
         let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
     }
     for spot in &document.outliers {
-        let _ = writeln!(text, "soft spot: {}", spot.text);
+        let _ = writeln!(text, "soft spot: {}", outlier_words(spot));
     }
     for event in romer_report::benchmark::events(document) {
         let _ = writeln!(text, "event: {}", event.text());
@@ -464,7 +473,7 @@ pub(super) fn saved_to(folder: &std::path::Path, document: &Benchmark) -> String
 
 /// What bounds a result: of the `first` column of a row, and of any other where it was not found in every repeat.
 fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> {
-    let by = result.bounded_by.as_deref()?;
+    let by = result.bounded_by?.text();
     if result.count == 0 {
         return Some(format!("{} not found: bounded by {by}", label(&result.quantity)));
     }
@@ -525,7 +534,7 @@ fn value(result: &BenchmarkResult, column: &str, line: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::benchmark::{Judgement, SelfTestItem};
+    use romer_record::benchmark::{Judgement, ResultBound, SelfTestItem};
 
     use super::*;
 
@@ -541,13 +550,13 @@ mod tests {
 
     #[test]
     fn what_only_some_repeats_found_is_told_with_what_kept_the_others_from_it() {
-        let found = |count, by: Option<&str>| BenchmarkResult {
+        let found = |count, by: Option<ResultBound>| BenchmarkResult {
             quantity: "recovery_ns".into(),
             count,
-            bounded_by: by.map(str::to_owned),
+            bounded_by: by,
             ..BenchmarkResult::default()
         };
-        let by = Some("an overload without loss");
+        let by = Some(ResultBound::NoOverloadLoss);
         assert_eq!(bound(&found(3, None), false, 3), None);
         assert_eq!(bound(&found(3, by), false, 3), None);
         let told = bound(&found(2, by), false, 3).unwrap();
@@ -615,15 +624,9 @@ mod tests {
 
     #[test]
     fn what_of_the_tester_was_not_held_is_told_once_and_shortly() {
-        let item = |name: &str, passed| SelfTestItem {
-            name: name.into(),
-            passed,
-            observed: "half of the gaps left within 3 us".into(),
-            ..SelfTestItem::default()
-        };
+        let item = |name: &str, passed| SelfTestItem { name: name.into(), passed, ..SelfTestItem::default() };
         let found = SelfTest {
             tests: vec![item("gap-100us", false), item("gap-150us", false), item("line-rate", true)],
-            claims: vec!["self-test failed: gap-100us: jitter is less exact".into()],
             ..SelfTest::default()
         };
         let text = summary_of("load-sweep", Vec::new(), Some(found.clone()));
@@ -661,16 +664,16 @@ mod tests {
     /// The first thing of a summary is what was found, in frames, bits and shares of the line, with what it comes to.
     #[test]
     fn result_comes_first() {
-        let result = |size, quantity: &str, mean, bounded_by: Option<&str>| BenchmarkResult {
+        let result = |size, quantity: &str, mean, bounded_by: Option<ResultBound>| BenchmarkResult {
             case: "baseline".into(),
             frame_size: Some(size),
             quantity: quantity.into(),
             count: 1,
             mean: Some(mean),
-            bounded_by: bounded_by.map(str::to_owned),
+            bounded_by,
             ..BenchmarkResult::default()
         };
-        let tester = Some("the tester");
+        let tester = Some(ResultBound::Tester);
         let mut document = Benchmark {
             procedure: "throughput".into(),
             results: vec![
@@ -679,7 +682,7 @@ mod tests {
                 result(128, "throughput_percent", 25.0, tester),
                 result(128, "throughput_pps", 21_114.9, tester),
             ],
-            self_test: Some(SelfTest { claims: vec!["a claim".into()], ..SelfTest::default() }),
+            self_test: Some(SelfTest::default()),
             ..Benchmark::default()
         };
         document.setup.line_rate_bps = 1e8;
@@ -688,7 +691,7 @@ mod tests {
         assert_eq!(lines[2].join(" "), "case frame size frames/s Mbit/s % of line verdict", "{text}");
         assert_eq!(lines[3].join(" "), "baseline 64 B 73824 49.610 49.61 limit of the device", "{text}");
         assert_eq!(lines[4].join(" "), "baseline 128 B 21115 25.000 25.00 bounded by the tester", "{text}");
-        assert!(text.find("self-test: a claim") > text.find("bounded by"), "{text}");
+        assert!(text.find("self-test: no rate was sustained") > text.find("bounded by"), "{text}");
     }
 
     #[test]

@@ -179,14 +179,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let document = json!({
             "trials": [{}],
-            "verdicts": [{"case": "none", "subject": "ef", "expected": "all", "observed": "half", "passed": false}],
+            "verdicts": [{
+                "case": "none", "passed": false, "subject": {"code": "stream", "stream": "ef"}, "expected": {"code": "dropped"},
+                "observed": {"code": "received", "received": 1, "sent": 2, "trials": null, "reservations": []},
+            }],
             "limits": [{"limit": "loss_ratio<0.01", "passed": true, "value": 0.0}],
         });
         std::fs::write(folder.path().join(BENCHMARK_FILE), document.to_string()).unwrap();
         let found = benchmark(folder.path());
         assert_eq!(
             (found.limits, found.failed_limits),
-            (2, vec!["none, ef: expected all, found half".to_owned()])
+            (
+                2,
+                vec![
+                    "none, stream ef: expected is dropped (expect=drop), found 1 of 2 frames received"
+                        .to_owned()
+                ]
+            )
         );
     }
 }

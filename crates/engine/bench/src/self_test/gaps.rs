@@ -1,5 +1,7 @@
 //! Whether gaps are those that were asked for: where frames leave, and where they come.
 
+use romer_record::benchmark::GapError;
+
 /// Half of the gaps between departures are no further from what was asked for than this, or than half of it where that is less.
 const NEAR: f64 = 2_000.0;
 /// Three of four gaps between arrivals, where gaps are what a test is of, are no further from what was asked for than this share
@@ -9,36 +11,27 @@ const SHARE: f64 = 0.05;
 const ARRIVAL_TOLERANCE_NS: f64 = 2_000.0;
 
 /// What was found of gaps.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GapDistribution {
     /// They are as near as they have to be.
     pub(super) held: bool,
-    /// How near they are, and have to be.
-    pub(super) words: String,
-    /// How far three of four gaps between arrivals are from what was asked for, at the most, nanoseconds; `None` where nobody
-    /// asked, or none came.
-    pub(super) off: Option<f64>,
+    /// How near half of those between departures are, and have to be.
+    pub(super) sent: GapError,
+    /// How near three of four between arrivals are, and have to be; `None` where nobody asked.
+    pub(super) received: Option<GapError>,
 }
 
 impl GapDistribution {
     /// Of gaps that were asked for, nanoseconds, those between departures and, where these count too, between arrivals.
     pub(super) fn compare(asked: f64, left: &[i64], came: Option<&[i64]>) -> Self {
-        let near = NEAR.min(asked / 2.0);
-        let far = distances(asked, left);
-        let half = part(&far, 1, 2);
-        let sent = half.is_some_and(|half| half <= near);
-        let mut words = format!(
-            "error of transmitted gaps: median {:.0} ns (limit {near:.0} ns)",
-            half.unwrap_or_default()
-        );
-        let Some(came) = came else { return Self { held: sent, words, off: None } };
-        let allowed = (SHARE * asked).max(ARRIVAL_TOLERANCE_NS);
-        let off = part(&distances(asked, came), 3, 4);
-        words.push_str(&format!(
-            ", error of received gaps: 75th percentile {:.0} ns (limit {allowed:.0} ns)",
-            off.unwrap_or_default()
-        ));
-        Self { held: sent && off.is_some_and(|off| off <= allowed), words, off }
+        let sent =
+            GapError { error_ns: part(&distances(asked, left), 1, 2), limit_ns: NEAR.min(asked / 2.0) };
+        let received = came.map(|came| GapError {
+            error_ns: part(&distances(asked, came), 3, 4),
+            limit_ns: (SHARE * asked).max(ARRIVAL_TOLERANCE_NS),
+        });
+        let is_within = |gaps: GapError| gaps.error_ns.is_some_and(|error| error <= gaps.limit_ns);
+        Self { held: is_within(sent) && received.is_none_or(is_within), sent, received }
     }
 }
 
@@ -77,16 +70,23 @@ mod tests {
         // A quarter may be wrong, and not two thirds, though the median is right.
         assert!(of(&exact, &broken(10)).held);
         let two_thirds = of(&exact, &broken(3));
-        assert!(!two_thirds.held && two_thirds.off == Some(231_840.0), "{two_thirds:?}");
+        assert!(
+            !two_thirds.held && two_thirds.received.unwrap().error_ns == Some(231_840.0),
+            "{two_thirds:?}"
+        );
         // 12.9 us are a twentieth.
         let near = |by: i64| of(&exact, &vec![257_600 + by; 1_000]);
         assert!(near(12_000).held && near(-12_000).held && !near(14_000).held);
-        assert!(near(14_000).words.ends_with("received gaps: 75th percentile 14000 ns (limit 12880 ns)"));
+        let received = near(14_000).received.unwrap();
+        assert!(
+            received.error_ns == Some(14_000.0) && (received.limit_ns - 12_880.0).abs() < 1e-6,
+            "{received:?}"
+        );
         // What leaves is held to more.
         assert!(!of(&vec![261_000; 1_000], &exact).held);
         assert!(!of(&exact, &[]).held && !of(&[], &exact).held);
         // A rate's test asks nothing of arrivals.
         let rate = GapDistribution::compare(6_720.0, &[6_720; 9], None);
-        assert!(rate.held && rate.off.is_none() && !rate.words.contains("received"));
+        assert!(rate.held && rate.received.is_none());
     }
 }

@@ -303,6 +303,6 @@ fn silent_search_is_the_last() {
     let searches: std::collections::BTreeSet<_> =
         document.trials.iter().map(|trial| (trial.frame_size, trial.repeat)).collect();
     assert_eq!(searches.len(), 2, "{searches:?}");
-    let bounds: Vec<_> = document.results.iter().filter_map(|result| result.bounded_by.as_deref()).collect();
-    assert!(bounds.contains(&"the tester"), "{:#?}", document.results);
+    let bounds: Vec<_> = document.results.iter().filter_map(|result| result.bounded_by).collect();
+    assert!(bounds.contains(&ResultBound::Tester), "{:#?}", document.results);
 }

@@ -16,12 +16,8 @@ fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_no
             document.outliers.iter().filter(|spot| spot.quantity == "forwarded_percent").collect();
         // At the greatest load nothing tells what a size at the end is to carry.
         assert_eq!(spots.len(), found, "{weak}: {:?}", document.outliers);
-        assert!(
-            spots.iter().all(|spot| spot.text.contains(" % at ") || spot.text.contains(" %, expected")),
-            "{spots:?}"
-        );
         assert!(spots.iter().all(|spot| spot.frame_size == Some(weak) && spot.measured < spot.expected));
-        assert!(spots.iter().all(|spot| spot.probability < 0.01 && spot.text.contains(", expected ")));
+        assert!(spots.iter().all(|spot| spot.probability < 0.01));
     }
     let document = run(&asked(3), Simulated::with(carries(1.0, 100)));
     assert!(document.outliers.is_empty(), "{:?}", document.outliers);

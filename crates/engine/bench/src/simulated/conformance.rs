@@ -27,19 +27,23 @@ fn a_policer_is_right_only_where_it_is() {
     let document = policed(right);
     assert_eq!(broken(&document), Vec::<&str>::new());
     // At 10 % of the line all is in profile; at 40 % both sides are tested, and nothing is left unsaid.
-    let subjects: Vec<&str> = document.verdicts.iter().map(|one| one.subject.as_str()).collect();
+    let subjects: Vec<String> = document.verdicts.iter().map(subject_text).collect();
     assert_eq!(subjects.len(), 3, "{subjects:?}");
     assert!(document.verdicts.iter().all(|one| one.passed == Some(true)), "{:?}", document.verdicts);
     let light = BenchOptions { procedure: sweep(&[0.1]).procedure, ..policing() };
     let document = run(&light, Simulated::with(Device { policer: Some(right), ..carries(1.0, 100) }));
-    let holds: Vec<_> =
-        document.verdicts.iter().map(|one| (one.subject.split(',').next().unwrap(), one.passed)).collect();
+    let side = |one: &Judgement| match one.subject {
+        ClaimSubject::Profile { side, .. } => side,
+        _ => panic!("{one:?}"),
+    };
+    let holds: Vec<_> = document.verdicts.iter().map(|one| (side(one), one.passed)).collect();
     assert_eq!(
         holds,
-        [("in profile", Some(true)), ("out of profile", None)],
+        [(ProfileSide::In, Some(true)), (ProfileSide::Out, None)],
         "what was not tested is not known"
     );
-    assert!(document.verdicts[1].observed.starts_with("not tested: no frame was out of profile"));
+    let untested = ClaimFinding::NoFrameInProfile { side: ProfileSide::Out, stream: None };
+    assert_eq!(document.verdicts[1].observed.finding, untested);
     let remarking = policed(Policer { remark: Some(8), ..right });
     assert_eq!(broken(&remarking), Vec::<&str>::new(), "what is remarked did not pass unchanged");
     let slow = policed(Policer { rate: 900.0, ..right });
@@ -88,10 +92,10 @@ fn a_policer_behind_latency_that_varies_is_not_called_right_unseen() {
     let open = document.verdicts.iter().find(|one| one.passed.is_none());
     let open = open.unwrap_or_else(|| panic!("{:#?}", document.verdicts));
     assert!(
-        open.subject.starts_with("in profile") && open.observed.contains("inconclusive whether "),
+        subject_text(open).starts_with("in profile") && observed_text(open).contains("inconclusive whether "),
         "{open:?}"
     );
-    assert!(open.observed.ends_with("or a deeper bucket"), "{open:?}");
+    assert!(observed_text(open).ends_with("or a deeper bucket"), "{open:?}");
     assert!(!document.verdicts.iter().any(|one| one.passed == Some(true)), "{:#?}", document.verdicts);
 }
 
@@ -137,7 +141,7 @@ const STALLS: Option<Stalls> =
 fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let strict = |stalls| Device { service: Service::Strict, stalls, ..carries(0.5, 20) };
     let known = |document: &Benchmark| {
-        let classes = document.verdicts.iter().filter(|one| one.subject.starts_with("class "));
+        let classes = document.verdicts.iter().filter(|one| subject_text(one).starts_with("class "));
         classes.map(|one| one.passed).collect::<Vec<_>>()
     };
     // Once: the trial is made again, and that decides.
@@ -153,12 +157,8 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let document = of_classes(Discipline::Strict, Simulated::with(strict(STALLS)));
     assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
     assert!(document.trials[2].invalid.is_none() && crate::informative(&document).is_enough());
-    let open: Vec<&str> = document
-        .verdicts
-        .iter()
-        .filter(|one| one.passed.is_none())
-        .map(|one| one.observed.as_str())
-        .collect();
+    let open = document.verdicts.iter().filter(|one| one.passed.is_none());
+    let open: Vec<String> = open.map(observed_text).collect();
     assert!(!open.is_empty(), "{:#?}", document.verdicts);
     for found in open {
         assert!(found.contains(", inconclusive: the device or its host stalled for 0.1"), "{found}");
@@ -171,8 +171,8 @@ fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
     let named = broken(&document);
     assert!(named.iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
     assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
-    let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
-    assert!(voice.observed.contains("; not explained by the fact that "), "{voice:?}");
+    let voice = document.verdicts.iter().find(|one| subject_text(one).starts_with("class voice")).unwrap();
+    assert!(observed_text(voice).contains("; not explained by the fact that "), "{voice:?}");
 }
 
 #[test]
@@ -185,7 +185,9 @@ fn a_standstill_that_is_short_and_a_large_part_of_the_trial_is_no_fault_of_its_s
     let stood = document.trials[2].outages.unwrap();
     assert!(stood.count == 2 && (120_000_000..130_000_000).contains(&stood.sum_ns), "{stood:?}");
     let open = document.verdicts.iter().filter(|one| one.passed.is_none());
-    assert!(open.clone().count() > 0 && open.clone().all(|one| one.observed.contains("stalled for 0.12 s")));
+    assert!(
+        open.clone().count() > 0 && open.clone().all(|one| observed_text(one).contains("stalled for 0.12 s"))
+    );
     let document = of_classes(Discipline::Strict, Simulated::with(device(Some([0, 2]))));
     assert!(broken(&document).iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
     // What gives out in bursts does not stand still between them, so that a fault of it is found.
@@ -218,14 +220,15 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
             // That its load tells two classes not apart is no chance.
             let few = || {
                 let open = document.verdicts.iter().filter(|one| one.passed.is_none());
-                open.filter(|one| !one.observed.starts_with("not tested: at these loads "))
+                open.filter(|one| {
+                    !matches!(one.observed.finding, ClaimFinding::ClassesNotDistinguished { .. })
+                })
             };
             open += few().count();
             for one in few() {
-                assert!(
-                    one.observed.contains(" deviates by chance ") && one.observed.contains("(--trial "),
-                    "{one:?}"
-                );
+                let is_few =
+                    |one: &Reservation| matches!(one, Reservation::FewFrames { needed: Some(_), .. });
+                assert!(one.observed.reservations.iter().any(is_few), "{one:?}");
                 assert_eq!(document.trials.len(), 1, "another with the same chances would tell nothing else");
             }
         }
@@ -239,12 +242,10 @@ fn a_scheduler_is_not_broken_by_the_chance_of_few_frames() {
     // One that holds says how far that is known.
     let device = Device { service: Service::Strict, ..carries(0.5, 20) };
     let document = judged(&device, Discipline::Strict, 100, 1);
-    let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
+    let voice = document.verdicts.iter().find(|one| subject_text(one).starts_with("class voice")).unwrap();
     assert_eq!(voice.passed, Some(true), "{voice:?}");
-    assert!(
-        voice.observed.contains(" frames show only deviations above ")
-            && voice.observed.contains(" % of the capacity")
-    );
+    let is_said = |one: &Reservation| matches!(one, Reservation::Resolution { .. });
+    assert!(voice.observed.reservations.iter().any(is_said), "{voice:?}");
 }
 
 #[test]
@@ -382,8 +383,9 @@ fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
     let found = broken(&document);
     assert!(found.iter().any(|one| one.starts_with("classes voice and bulk")), "{found:?}");
     assert!(found.iter().any(|one| one.starts_with("class bulk")), "{found:?}");
-    let named = document.verdicts.iter().find(|one| one.subject.starts_with("weights")).unwrap();
-    assert!(named.observed.contains("figure 1-5"), "{named:?}");
+    let named = document.verdicts.iter().find(|one| subject_text(one).starts_with("weights")).unwrap();
+    let ClaimFinding::MatchesFaults { faults } = &named.observed.finding else { panic!("{named:?}") };
+    assert!(faults.contains(&SchedulerFault::WholeFrames), "{named:?}");
     let bulk = &document.trials[0].per_stream[2];
     let owed = bulk.expected_l2_bps.unwrap();
     assert!((owed[0] - capacity * 100.0 / 450.0).abs() < 1.0 && owed[0].to_bits() == owed[1].to_bits());
@@ -392,7 +394,7 @@ fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
     // Fair queueing by octets has no such pitfall. A frame of 64 octets is 84 on the line: the small ones carry less there.
     let (document, _) = large_frames_below(Service::Weighted(vec![200.0, 150.0, 100.0]));
     assert!(
-        !document.verdicts.iter().any(|one| one.subject.starts_with("weights")),
+        !document.verdicts.iter().any(|one| subject_text(one).starts_with("weights")),
         "{:?}",
         document.verdicts
     );
@@ -420,7 +422,7 @@ fn one_queue_that_counts_octets_is_judged_as_one() {
         let octets = matches!(service, Service::Fifo).then_some(8_000);
         let device = Device { service, buffer_octets: octets, ..carries(0.5, 1_000) };
         let document = run(&options, Simulated::with(device));
-        broken(&document).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        broken(&document)
     };
     assert_eq!(judged(Discipline::FifoOctets, Service::Fifo), Vec::<String>::new());
     // For one that counts frames, the small ones get too much; and what serves the large ones first is no such queue.
@@ -433,8 +435,8 @@ fn a_verdict_says_which_frames_it_is_of() {
     let policer = Policer { rate: 1_000.0, depth: 20.0, remark: None };
     let both = BenchOptions { frames: sizes(&[64, 512]), ..policing() };
     let document = run(&both, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }));
-    let mut subjects: Vec<(Option<u32>, &str)> =
-        document.verdicts.iter().map(|one| (one.frame_size, one.subject.as_str())).collect();
+    let mut subjects: Vec<(Option<u32>, String)> =
+        document.verdicts.iter().map(|one| (one.frame_size, subject_text(one))).collect();
     assert!(subjects.iter().any(|(size, text)| *size == Some(64) && text.contains(", 64 B, at 40.0 %")));
     assert!(subjects.iter().any(|(size, text)| *size == Some(512) && text.contains(", 512 B, at 40.0 %")));
     subjects.sort_unstable();
@@ -445,7 +447,7 @@ fn a_verdict_says_which_frames_it_is_of() {
     let document = run(&mixture, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }));
     let first = &document.verdicts[0];
     assert_eq!((first.frame_size, first.mixture.as_deref()), (None, Some("simple")));
-    assert!(first.subject.contains("frames simple, at"), "{}", first.subject);
+    assert!(subject_text(first).contains("frames simple, at"), "{}", subject_text(first));
 }
 
 #[test]
@@ -463,7 +465,7 @@ fn classes_that_no_load_tells_apart_are_not_known_with_what_would_tell() {
             BenchOptions { claims, name: "priority", streams: streams.map(stream).into(), ..sweep(&[load]) };
         let document = run(&asked, Simulated::with(carries(1.0, 100)));
         let open = document.verdicts.into_iter().find(|one| one.passed.is_none());
-        open.map(|one| (one.subject, one.observed))
+        open.map(|one| (subject_text(&one), observed_text(&one)))
     };
     // Half of the capacity: at three halves of it, which are 75 % of the line, one of them has no room.
     let (subject, found) = open(Discipline::Strict, [("high", 0.5, 1.0), ("low", 0.5, 1.0)], 0.25).unwrap();

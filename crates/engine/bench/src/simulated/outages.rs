@@ -95,8 +95,11 @@ fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
     assert_eq!((told.asked, told.told, told.device_unreachable, told.is_enough()), (2, 0, 2, false));
     // A search does not take it for the tester's limit either.
     let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
-    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
-    assert!(!bounds.is_empty() && bounds.iter().all(|one| *one == "an absence of the device"), "{bounds:?}");
+    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by).collect();
+    assert!(
+        !bounds.is_empty() && bounds.iter().all(|one| *one == ResultBound::DeviceUnreachable),
+        "{bounds:?}"
+    );
     let told = crate::informative(&document);
     assert_eq!((told.asked, told.told, told.device_unreachable), (1, 0, 1));
 }
@@ -397,7 +400,7 @@ fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_known() {
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&asked, bed);
     let [open] = &document.verdicts[..] else { panic!("{:?}", document.verdicts) };
-    assert!(open.passed.is_none() && open.observed == "no conclusive trial of this case", "{open:?}");
+    assert!(open.passed.is_none() && open.observed.finding == ClaimFinding::NoConclusiveTrial, "{open:?}");
     assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
 }
 

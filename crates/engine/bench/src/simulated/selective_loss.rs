@@ -7,7 +7,7 @@ use crate::selective_loss::dropped;
 
 fn named(document: &Benchmark) -> Vec<(String, String)> {
     let broken = document.verdicts.iter().filter(|one| one.passed == Some(false));
-    broken.map(|one| (one.subject.clone(), one.observed.clone())).collect()
+    broken.map(|one| (subject_text(one), observed_text(one))).collect()
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
     let open = |asked: &BenchOptions, bed| {
         let document = run(asked, bed);
         assert_eq!(named(&document), []);
-        let open = document.verdicts.into_iter().filter(|one| one.passed.is_none());
-        open.map(|one| (one.subject, one.observed)).collect::<Vec<_>>()
+        let open = document.verdicts.iter().filter(|one| one.passed.is_none());
+        open.map(|one| (subject_text(one), observed_text(one))).collect::<Vec<_>>()
     };
     let stream =
         |name: &str| StreamOptions { name: name.into(), share: 1.0 / 3.0, ..StreamOptions::default() };
@@ -312,7 +312,7 @@ fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
         let trials: Vec<&Trial> = trials.iter().collect();
         let found = dropped("baseline", &trials, &trials);
-        found.into_iter().map(|one| (one.frame_size.unwrap(), one.observed)).collect::<Vec<_>>()
+        found.iter().map(|one| (one.frame_size.unwrap(), observed_text(one))).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];
     let with = |trials: &[Trial]| told(&[&large[..], trials].concat());

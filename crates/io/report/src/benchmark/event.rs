@@ -1,8 +1,8 @@
 //! The events of a benchmark as text.
 
 use romer_record::benchmark::{
-    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, PortState, ResumedFrom,
-    SilentSize, SilentStream, StallEffect, TrialOutage,
+    BenchmarkEvent, BenchmarkEventKind, InvalidTrials, LinkRecovery, PortCondition, ResumedFrom, SilentSize,
+    SilentStream, StallEffect, TrialOutage,
 };
 use romer_units::Duration;
 
@@ -59,7 +59,7 @@ impl Text for BenchmarkEventKind {
             Self::PortDown { port } => format!("{}; waiting for it", port.text()),
             Self::PortDownInTrial { port } => format!("a trial is invalid: {}", switched_off(port)),
             Self::PortUp { port } => format!("the tester's port {port} is up again"),
-            Self::PortGone { port } => format!("{}; {}", port.text(), port_remedy(port)),
+            Self::PortGone { port } => port.to_string(),
             Self::TrialRepeated { invalid } => format!("trial repeated (inconclusive): {}", invalid.text()),
             Self::TesterLimit { invalid, trials, causes, max_valid_pps } => {
                 tester_limit([*invalid, *trials], causes, *max_valid_pps)
@@ -89,24 +89,7 @@ impl Text for BenchmarkEventKind {
 
 impl Text for PortCondition {
     fn text(&self) -> String {
-        let port = &self.port;
-        match &self.state {
-            PortState::Down => format!("the tester's port {port} is down on this host"),
-            PortState::NoCarrier => format!("the tester's port {port} has no carrier"),
-            PortState::Renamed { name } => format!("the tester's port {port} was renamed to {name}"),
-            PortState::Gone => format!("the tester's port {port} was removed from its namespace"),
-        }
-    }
-}
-
-/// What a user can do about a port that carries no frames.
-pub fn port_remedy(port: &PortCondition) -> String {
-    let command = port.command.as_deref().unwrap_or_default();
-    match port.state {
-        PortState::Down => format!("switch it on with `{command}`"),
-        PortState::NoCarrier => "connect it, and check that its other end is up".into(),
-        PortState::Renamed { .. } => format!("restore its name with `{command}`"),
-        PortState::Gone => format!("`{command}` lists the interfaces"),
+        format!("the tester's port {} {}", self.port, self.state)
     }
 }
 
@@ -261,7 +244,7 @@ fn tester_limit(numbers: [u64; 2], causes: &[InvalidTrials], max_valid_pps: Opti
 
 #[cfg(test)]
 mod tests {
-    use romer_record::benchmark::InvalidCause;
+    use romer_record::benchmark::{InvalidCause, PortState};
 
     use super::*;
 

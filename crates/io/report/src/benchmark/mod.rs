@@ -3,28 +3,36 @@
 //! Figures are drawn here rather than by `chart`, which knows the few meanings of a measurement: a benchmark has a
 //! line for each frame size or case.
 
+mod bound;
 mod discarded;
 mod draw;
 mod event;
 mod figures;
+mod header;
 mod invalid;
+mod judgement;
 mod page;
 mod results;
+mod self_test;
+mod stream_setup;
 mod streams;
 mod words;
 
 use crate::escape;
+use crate::sentence::Text;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
-pub use event::port_remedy;
 pub use figures::figures;
 pub use invalid::{invalid_cause, outages_words};
+pub use judgement::{expected_text, observed_text, subject_text};
 pub use page::page;
 pub use results::is_burst_unbounded;
 use romer_record::benchmark::Benchmark;
+pub use self_test::{affected_results, tester_claims};
 pub use streams::{StreamRow, markings, not_dropped, streams};
 pub use words::{
-    amount, difference_words, label, limit_words, mean_words, overall_words, verdict_words, warnings,
+    amount, difference_words, label, limit_words, mean_words, outlier_words, overall_words, verdict_words,
+    warnings,
 };
 
 /// The results as comma-separated values, a line for each: to paste into a table.
@@ -52,7 +60,7 @@ pub fn csv(document: &Benchmark) -> String {
             result.count.to_string(),
         ];
         row.extend(numbers.map(number));
-        row.push(result.bounded_by.as_deref().map(escape::terminal).unwrap_or_default());
+        row.push(result.bounded_by.as_ref().map(Text::text).unwrap_or_default());
         row
     });
     let header = writer.write_record(columns.split(','));

@@ -9,9 +9,11 @@ use super::discarded::{discarded, events};
 use super::draw::Drawn;
 use super::figures::figures;
 use super::results;
+use super::self_test::{failed_tests, tester_claims};
 use super::streams::{self, markings};
 use super::words::{
-    difference_words, limit_holds, limit_words, overall_words, seconds, verdict_words, warnings,
+    difference_words, limit_holds, limit_words, outlier_words, overall_words, seconds, verdict_words,
+    warnings,
 };
 use crate::escape::markup;
 use crate::html;
@@ -33,7 +35,7 @@ pub fn page(document: &Benchmark) -> String {
     drawn(figures.iter().filter(|figure| figure.leads), &mut body);
     body.push_str("<div class=\"pair\">\n");
     compared(document, &mut body);
-    let spots = document.outliers.iter().map(|one| (one.text.clone(), true)).collect();
+    let spots = document.outliers.iter().map(|one| (outlier_words(one), true)).collect();
     list("Soft spots (1 % overall, Holm)", spots, &mut body);
     list("Lost frames of a mixture, by size", by_size(document), &mut body);
     // Whether they should have changed is for the verdicts to say.
@@ -47,10 +49,10 @@ pub fn page(document: &Benchmark) -> String {
     results::statistics(document, &mut body);
     body.push_str("<div class=\"pair\">\n");
     setup(document, &mut body);
-    let tester = document.self_test.iter().flat_map(|found| &found.claims);
+    let tester = tester_claims(document).into_iter().chain(failed_tests(document));
     list(
         "Tester self-test: what these results can support",
-        tester.map(|one| (one.clone(), false)).collect(),
+        tester.map(|one| (one, false)).collect(),
         &mut body,
     );
     let events = discarded(document)

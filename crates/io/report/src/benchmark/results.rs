@@ -1,10 +1,11 @@
 //! The results of a benchmark: in a few lines, and as a table with a row for each case, frame size and load.
 
-use romer_record::benchmark::{Benchmark, BenchmarkResult};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, ResultBound};
 
 use super::words::{amount_to, label, size_words};
 use crate::escape::markup;
 use crate::number::{NO_BREAK, absent, grouped, grouped_short, percent, rounded, time, time_with_half};
+use crate::sentence::Text;
 
 /// Lines that lead the page.
 const LINES: usize = 6;
@@ -64,7 +65,7 @@ impl<'a> Row<'a> {
         let leads = ["throughput_pps", "forwarded_pps", "reset_by_loss_ns"];
         let lead = leads.iter().find_map(|name| self.result(name)).unwrap_or(self.first);
         let loss = self.result("loss_ratio").and_then(|loss| loss.mean);
-        match (&lead.bounded_by, lead.mean, loss) {
+        match (lead.bounded_by.as_ref().map(Text::text), lead.mean, loss) {
             (Some(by), None, _) => (format!("not found: bounded by {by}"), false),
             (Some(by), ..) => (format!("bounded by {by}"), false),
             (None, None, _) => ("inconclusive".into(), false),
@@ -132,7 +133,7 @@ pub(super) fn headline(document: &Benchmark) -> Vec<String> {
 
 /// Whether the device forwards bursts of any length: at line rate no queue builds up.
 pub fn is_burst_unbounded(document: &Benchmark, result: &BenchmarkResult) -> bool {
-    document.procedure == "back-to-back" && result.bounded_by.as_deref() == Some("the line")
+    document.procedure == "back-to-back" && result.bounded_by == Some(ResultBound::LineRate)
 }
 
 /// `64 B: 138,637 frames/s, 93.2 % of the line`.
@@ -147,8 +148,8 @@ fn throughput(row: &Row<'_>) -> String {
     let burst = burst.map_or_else(String::new, |frames| format!("; burst {} frames", rounded(frames)));
     let recovery = row.result("recovery_ns").and_then(|recovery| recovery.mean);
     let recovery = recovery.map_or_else(String::new, |nanos| format!("; recovery {}", time(nanos, true)));
-    let bound = row.result("throughput_pps").and_then(|result| result.bounded_by.as_deref());
-    let bound = bound.map_or_else(String::new, |by| format!(" (bounded by {by})"));
+    let bound = row.result("throughput_pps").and_then(|result| result.bounded_by);
+    let bound = bound.map_or_else(String::new, |by| format!(" (bounded by {})", by.text()));
     format!("{size}: {} frames/s{share}{bound}{burst}{recovery}", rounded(frames))
 }
 

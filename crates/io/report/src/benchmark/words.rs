@@ -1,10 +1,11 @@
 //! Parts of a benchmark as text.
 
-use romer_record::benchmark::{Benchmark, BenchmarkResult, Difference, Judgement, Overall};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, Difference, Judgement, Outlier, Overall};
 use romer_record::document::Limit;
 use romer_record::quantity::Quantity;
 use romer_record::warning::BenchmarkWarning;
 
+use super::judgement::{expected_text, observed_text, subject_text};
 use crate::number::{NO_BREAK, counted, grouped, percent_to, rounded, step_of, time_to};
 
 /// The name of a quantity in a sentence.
@@ -89,6 +90,28 @@ pub fn mean_words(result: &BenchmarkResult) -> Option<String> {
     })
 }
 
+/// An outlier in a curve.
+pub fn outlier_words(one: &Outlier) -> String {
+    let frames = one.frame_size.map_or_else(|| "the mixture".into(), |size| format!("frames of {size} B"));
+    let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
+    let Outlier { case, quantity, .. } = one;
+    format!(
+        "case {case}, {frames}{at}: {quantity} is {}, expected {} from other loads or sizes",
+        with_unit(quantity, one.measured),
+        with_unit(quantity, one.expected)
+    )
+}
+
+/// A value with the unit that the name of its quantity ends with; times in microseconds.
+fn with_unit(quantity: &str, value: f64) -> String {
+    match quantity.rsplit('_').next() {
+        Some("ns") => format!("{:.3} us", value / 1e3),
+        Some("percent") => format!("{value:.3} %"),
+        Some("pps") => format!("{value:.1} frames/s"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// The warnings that no other line has in detail.
 pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning> {
     document.warnings.iter().filter(|warning| {
@@ -98,8 +121,8 @@ pub fn warnings(document: &Benchmark) -> impl Iterator<Item = &BenchmarkWarning>
 
 /// A claim, whether it holds, and what was found.
 pub fn verdict_words(one: &Judgement) -> String {
-    let Judgement { case, subject, expected, observed: found, .. } = one;
-    format!("{}: {case}, {subject}: expected: {expected}; found: {found}", outcome(one.passed))
+    let [subject, expected, found] = [subject_text(one), expected_text(one), observed_text(one)];
+    format!("{}: {}, {subject}: expected: {expected}; found: {found}", outcome(one.passed), one.case)
 }
 
 /// A limit, whether it held, and the value that it was held against.

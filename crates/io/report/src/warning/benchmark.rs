@@ -1,7 +1,6 @@
 //! The warnings of a benchmark as text.
 
-use std::collections::BTreeMap;
-
+use romer_record::benchmark::HeaderFrames;
 use romer_record::warning::BenchmarkWarning;
 use romer_units::{Duration, counted, counted_as};
 
@@ -127,10 +126,11 @@ impl Text for BenchmarkWarning {
 }
 
 /// The first headers with their frames.
-fn some_of(headers: &BTreeMap<String, u64>) -> String {
+fn some_of(headers: &[HeaderFrames]) -> String {
     const NAMED: usize = 4;
-    let named =
-        headers.iter().take(NAMED).map(|(header, count)| format!("{header}: {}", counted(*count, "frame")));
+    let named = headers.iter().take(NAMED);
+    let named = named
+        .map(|HeaderFrames { header, frames }| format!("{}: {}", header.text(), counted(*frames, "frame")));
     let named: Vec<String> = named.collect();
     let more = headers.len().saturating_sub(NAMED);
     let and = if more > 0 { format!(", and {more} more") } else { String::new() };

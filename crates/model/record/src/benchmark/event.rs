@@ -1,5 +1,7 @@
 //! Events of a benchmark.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,20 +17,25 @@ pub struct BenchmarkEvent {
     pub kind: BenchmarkEventKind,
 }
 
-/// Why a port of the tester carries no frames, or may carry others than it was opened for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Why a port of the tester carries no frames, or may carry others than it was opened for. As an error it is a predicate of the
+/// port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum PortState {
     /// It was disabled on this host.
+    #[error("is down on this host")]
     Down,
     /// It is enabled and has no carrier: its other end is disabled, or the cable is disconnected.
+    #[error("has no carrier")]
     NoCarrier,
     /// Its interface has another name.
+    #[error("was renamed to {name}")]
     Renamed {
         /// The new name.
         name: String,
     },
     /// Its interface was removed, or moved to another namespace.
+    #[error("was removed from its namespace")]
     Gone,
 }
 
@@ -44,7 +51,7 @@ impl PortState {
     }
 }
 
-/// A port of the tester that carries no frames.
+/// A port of the tester that carries no frames. As an error it has a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortCondition {
     /// The port.
@@ -55,6 +62,22 @@ pub struct PortCondition {
     /// A command that enables the port, restores its name, or lists the interfaces; `null` without a carrier.
     pub command: Option<String>,
 }
+
+impl fmt::Display for PortCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { port, state, command } = self;
+        let command = command.as_deref().unwrap_or_default();
+        write!(f, "the tester's port {port} {state}; ")?;
+        match state {
+            PortState::Down => write!(f, "switch it on with `{command}`"),
+            PortState::NoCarrier => write!(f, "connect it, and check that its other end is up"),
+            PortState::Renamed { .. } => write!(f, "restore its name with `{command}`"),
+            PortState::Gone => write!(f, "`{command}` lists the interfaces"),
+        }
+    }
+}
+
+impl std::error::Error for PortCondition {}
 
 /// Extent of an outage within a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

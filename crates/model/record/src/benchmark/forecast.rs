@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::stream_setup::StreamSetup;
 use crate::warning::BenchmarkWarning;
 
 use schemars::JsonSchema;
@@ -29,8 +30,8 @@ pub struct BenchmarkForecast {
     pub destination: String,
     /// Line rate (100 % load), bit/s at layer 1 (with preamble and gap).
     pub line_rate_bps: f64,
-    /// Streams, as text.
-    pub streams: Vec<String>,
+    /// Streams.
+    pub streams: Vec<StreamSetup>,
     /// Warnings about the plan.
     pub warnings: Vec<BenchmarkWarning>,
     /// Cases (device configurations) and the commands that set them.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::invalid::InvalidTrial;
 use crate::document::Summary;
 
 /// Latency of the tester itself.
@@ -14,8 +15,9 @@ pub struct Baseline {
     pub median_ns: Option<f64>,
     /// Standard deviation of this latency, nanoseconds.
     pub stddev_ns: Option<f64>,
-    /// Method of the measurement, as text.
-    pub method: String,
+    /// MAC address of the device between the ports of the tester; `null` for a direct link.
+    #[serde(default)]
+    pub device: Option<String>,
     /// Whether the latency of the tester is subtracted from the results.
     pub subtracted: bool,
 }
@@ -25,8 +27,10 @@ pub struct Baseline {
 pub struct SelfTest {
     /// Result of each test.
     pub tests: Vec<SelfTestItem>,
-    /// Claims about the tester that the self-test supports, as text.
-    pub claims: Vec<String>,
+    /// Largest error of the received gaps in the tests of gaps, 75th percentile of each, nanoseconds; `null` if not
+    /// measured.
+    #[serde(default)]
+    pub received_gap_error_ns: Option<f64>,
     /// Highest rate that transmitter and receiver sustained together, frames per second.
     pub highest_pps: Option<f64>,
     /// Losses of the tester itself, for every repeat of each test, passed or not.
@@ -57,10 +61,91 @@ pub struct SelfTestItem {
     pub name: String,
     /// Whether the test passed.
     pub passed: bool,
-    /// Requirement, as text.
-    pub requested: String,
-    /// Observed result, as text.
-    pub observed: String,
+    /// What is sent.
+    pub requested: SelfTestRequest,
+    /// What was observed.
+    pub observed: SelfTestObservation,
     /// Gaps between departures, or latency, nanoseconds.
     pub values_ns: Summary,
+}
+
+/// What a test of the self-test sends: frames of 64 bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub enum SelfTestRequest {
+    /// Frames at a constant rate.
+    Rate {
+        /// Load, share of the line rate.
+        load_ratio: f64,
+        /// Code point of the frames.
+        dscp: String,
+        /// Time from the start of a frame to that of the next, nanoseconds.
+        interval_ns: f64,
+    },
+    /// Frames with a gap between them.
+    Gap {
+        /// Time from the end of a frame to the start of the next, nanoseconds.
+        gap_ns: i64,
+    },
+    /// Frames for the latency of the link alone.
+    Latency {
+        /// Load, share of the line rate.
+        load_ratio: f64,
+    },
+}
+
+impl Default for SelfTestRequest {
+    fn default() -> Self {
+        Self::Latency { load_ratio: 0.0 }
+    }
+}
+
+/// What was observed in a test of the self-test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTestObservation {
+    /// Number of requested frames.
+    pub requested_frames: u64,
+    /// Number of frames that were sent.
+    pub sent_frames: u64,
+    /// Number of frames that arrived.
+    pub received_frames: u64,
+    /// Why the trial is invalid; `null` if it is valid.
+    pub invalid: Option<InvalidTrial>,
+    /// Gaps or latency.
+    pub timing: SelfTestTiming,
+}
+
+/// Gaps or latency in a test of the self-test.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub enum SelfTestTiming {
+    /// Gaps between frames.
+    Gaps {
+        /// Median error of the gaps between departures.
+        sent: GapError,
+        /// 75th percentile of the error of the gaps between arrivals; `null` if the test is not about gaps.
+        received: Option<GapError>,
+    },
+    /// Latency of the link.
+    Latency {
+        /// Median, nanoseconds.
+        median_ns: Option<f64>,
+        /// Standard deviation, nanoseconds.
+        stddev_ns: Option<f64>,
+    },
+}
+
+impl Default for SelfTestTiming {
+    fn default() -> Self {
+        Self::Latency { median_ns: None, stddev_ns: None }
+    }
+}
+
+/// Error of gaps between frames.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GapError {
+    /// The error, nanoseconds; `null` if there was no gap.
+    pub error_ns: Option<f64>,
+    /// Largest error that passes, nanoseconds.
+    pub limit_ns: f64,
 }

@@ -1,6 +1,6 @@
 //! The warnings of a benchmark.
 
-use std::collections::BTreeMap;
+use crate::benchmark::header::HeaderFrames;
 
 crate::warning::family::warnings! {
 /// A warning of a benchmark.
@@ -109,7 +109,7 @@ BenchmarkWarning {
     /// The device translates or encapsulates frames.
     Note HeadersChanged {
         /// Number of frames by their headers on arrival.
-        headers: BTreeMap<String, u64>,
+        headers: Vec<HeaderFrames>,
     },
     /// No frame above a size arrived, although shorter ones did: the MTU of the device may be too small.
     Warning LongFramesLost {

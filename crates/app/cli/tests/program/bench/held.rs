@@ -81,14 +81,9 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
         // 200, 150 and 1,518 octets in a pass.
         assert!(forwarded(trial, 2) > 3.0 * forwarded(trial, 0), "{:#}", trial["per_stream"]);
         let verdicts = at(&found, "/verdicts").as_array().unwrap();
-        let weights = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("weights"));
-        assert!(
-            weights.is_some_and(|one| one["observed"].as_str().unwrap().contains("figure 1-5")),
-            "{verdicts:#?}"
-        );
-        assert!(
-            verdicts.iter().any(|one| one["subject"].as_str().unwrap().starts_with("classes high and low"))
-        );
+        let weights = verdicts.iter().find(|one| subject(one).starts_with("weights"));
+        assert!(weights.is_some_and(|one| observed(one).contains("figure 1-5")), "{verdicts:#?}");
+        assert!(verdicts.iter().any(|one| subject(one).starts_with("classes high and low")));
     }
     let fair = judged("weighted");
     if let Some(trial) = first_valid(&fair) {
@@ -121,10 +116,10 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
     let sound = judged(&["--loads", "15%"]).document();
     let open = |found: &Value| {
         let all = at(found, "/verdicts").as_array().unwrap().clone();
-        all.into_iter().find(|one| one["subject"] == "classes first and second" && one["passed"].is_null())
+        all.into_iter().find(|one| subject(one) == "classes first and second" && one["passed"].is_null())
     };
     if trials(&sound).iter().all(is_valid) {
-        let found = open(&sound).unwrap()["observed"].as_str().unwrap().to_owned();
+        let found = observed(&open(&sound).unwrap());
         assert!(found.starts_with("not tested: at these loads "), "{found}");
         assert!(found.contains(" of the capacity in total (--loads "), "{found}");
         // Who wants verdicts is told that this is none.
@@ -179,8 +174,8 @@ fn a_router_that_carries_nothing_now_and_then_has_no_scheduler_that_fails_for_it
     if is_valid(trials(&found).last().unwrap()) {
         assert_eq!(trials(&found).len(), 3, "two were made in vain: {found:#}");
         let verdicts = at(&found, "/verdicts").as_array().unwrap();
-        let first = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("class first"));
-        let told = first.unwrap()["observed"].as_str().unwrap();
+        let first = verdicts.iter().find(|one| subject(one).starts_with("class first"));
+        let told = observed(first.unwrap());
         assert!(told.contains("inconclusive: the device or its host stalled for"), "{told}");
         assert!(verdicts.iter().all(|one| one["passed"] != false), "{verdicts:#?}");
     }

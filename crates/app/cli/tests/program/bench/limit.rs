@@ -27,7 +27,7 @@ fn slow_tester_ends_search() {
     if all.iter().all(|trial| count(trial, "/lost") == 0) {
         let results = at(&found, "/results").as_array().unwrap();
         assert!(
-            !results.is_empty() && results.iter().all(|one| one["bounded_by"] == "the tester"),
+            !results.is_empty() && results.iter().all(|one| one["bounded_by"] == "tester"),
             "{results:#?}"
         );
     }

@@ -21,7 +21,7 @@ fn held(ended: &Ended) -> (Vec<(String, bool)>, Option<i32>) {
     schema::assert_valid(&found, "benchmark");
     let verdicts = at(&found, "/verdicts").as_array().unwrap();
     let told = |one: &Value| {
-        let text = format!("{}: {}", one["subject"].as_str().unwrap(), one["observed"].as_str().unwrap());
+        let text = format!("{}: {}", subject(one), observed(one));
         (text, one["passed"] == true)
     };
     (verdicts.iter().map(told).collect(), ended.code)
