@@ -174,7 +174,7 @@ fn is_as_large(change: &Change, event: &ClockChange, tolerance: Tolerance) -> bo
 }
 
 /// Counts events by kind. Each change takes the nearest event of its kind that no other change has.
-fn counts(changes: &[Change], events: &[ClockChange], tolerance: Tolerance) -> [Counts; 4] {
+pub(crate) fn counts(changes: &[Change], events: &[ClockChange], tolerance: Tolerance) -> [Counts; 4] {
     let mut counts = [Counts::default(); 4];
     let mut is_taken = vec![false; events.len()];
     let place = |kind: Kind| Kind::ALL.iter().position(|one| *one == kind).unwrap_or(0);

@@ -1,5 +1,6 @@
 //! All rows.
 
+mod clocks;
 mod noise;
 mod paths;
 mod queues;
@@ -15,14 +16,4 @@ pub(crate) fn all() -> Vec<Row> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// A rate of up to `ppm`, of either sign.
-fn rate(draws: &mut crate::draws::Draws, ppm: f64) -> f64 {
-    draws.between(-ppm, ppm) * 1e-6
-}
-
-/// A clock of this rate.
-fn clock(rate: f64) -> crate::world::Clock {
-    crate::world::Clock { rate, ..crate::world::Clock::default() }
 }

@@ -1,6 +1,6 @@
 //! Stamps and delays without a firm floor: coarse stamps, noise of both signs, packets that stand alone.
 
-use super::{clock, rate};
+use super::clocks::{clock, rate};
 use crate::draws::Draws;
 use crate::queue::Queue;
 use crate::row::Row;

@@ -1,6 +1,6 @@
 //! Paths that change.
 
-use super::{clock, rate};
+use super::clocks::{clock, rate};
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::world::{Clock, Departures, Route, World};

@@ -1,6 +1,6 @@
 //! Queues that hide the clocks: no change of a clock or of a path.
 
-use super::{clock, rate};
+use super::clocks::{clock, rate};
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::world::{Route, World};

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{clock, rate};
+use super::clocks::{clock, rate};
 use crate::draws::Draws;
 use crate::queue::Queue;
 use crate::row::Row;

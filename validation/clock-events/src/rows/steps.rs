@@ -1,6 +1,6 @@
 //! Clocks that are set.
 
-use super::{clock, rate};
+use super::clocks::{clock, rate};
 use crate::draws::Draws;
 use crate::queue::Queue;
 use crate::row::Row;
