@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use romer_clock::skew::Method;
 
 use crate::judge::{Outcome, judge};
 use crate::row::{Figures, Row};
@@ -62,12 +63,15 @@ impl Results {
 /// Runs a plan. `progress` receives a line for each row and method.
 ///
 /// # Errors
-/// If no row has one of the names, or `interrupted` is set.
+/// If no row has one of the names, a method does not exist, or `interrupted` is set.
 pub fn run(plan: &Plan, interrupted: &AtomicBool, progress: &dyn Fn(&str)) -> Result<Results> {
     let is_wanted = |row: &Row| plan.rows.is_empty() || plan.rows.iter().any(|part| row.name.contains(part));
     let rows: Vec<Row> = rows::all().into_iter().filter(is_wanted).collect();
     if rows.is_empty() {
         bail!("no row has a name that contains {}; omit --row to run all", plan.rows.join(" or "));
+    }
+    if let Some(error) = plan.methods.iter().find_map(|name| name.parse::<Method>().err()) {
+        bail!(error);
     }
     let mut figures = Vec::new();
     for row in &rows {
