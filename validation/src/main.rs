@@ -26,10 +26,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use romer_host::{host_info, process, userns};
 use serde::Serialize;
@@ -40,6 +40,7 @@ use hosts::Hosts;
 use machine::Machine;
 use parameters::ACCURACY;
 use results::{Claim, Results};
+use romer_runner::Interrupted;
 use suite::Suite;
 
 /// A claim does not hold.
@@ -88,6 +89,12 @@ struct Arguments {
     /// The seed of the first play of each scenario of clocks; the next has the next.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     first_seed: u32,
+    /// Only rows of clock-events whose name contains this (repeatable): the result is shown, and not published.
+    #[arg(long = "row", value_name = "TEXT")]
+    rows: Vec<String>,
+    /// Methods of `--skew` for clock-events (repeatable); the first is the reference of the others.
+    #[arg(long = "method", value_name = "METHOD", default_value = "best")]
+    methods: Vec<String>,
     /// Packets of a run that is analysed.
     #[arg(long, default_value_t = PACKETS, value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
     packets: u64,
@@ -138,6 +145,8 @@ enum SuitePart {
     InPacket,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,
+    /// Rates, events and delays by the estimate of the clocks in simulated runs with known truth: no packet is sent.
+    ClockEvents,
     /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
     Analyse,
     /// The closed loop: paths are measured, modelled, emulated and compared at other packet spacings: no packet is sent.
@@ -151,7 +160,7 @@ enum SuitePart {
 impl SuitePart {
     /// Whether it is computed, and needs no host.
     const fn is_computed(self) -> bool {
-        matches!(self, Self::Clock | Self::Analyse | Self::Loop)
+        matches!(self, Self::Clock | Self::ClockEvents | Self::Analyse | Self::Loop)
     }
 
     /// Whether it makes its hosts itself, by `romer lab`.
@@ -195,6 +204,9 @@ fn run(arguments: &Arguments) -> Result<u8> {
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for signals")?;
     }
+    if arguments.part == SuitePart::ClockEvents {
+        return clock_events(arguments, &interrupted);
+    }
     let started_unix_s = unix_time();
     let mut results = if computed || arguments.part.has_own_hosts() {
         Results::default()
@@ -224,6 +236,30 @@ fn run(arguments: &Arguments) -> Result<u8> {
     }
     reserve(arguments, &interrupted, &mut results)?;
     conclude(arguments, &results, started_unix_s)
+}
+
+/// Compares the estimate of the clocks with the truth of simulated runs. A part of the rows, or of the plays, is shown only.
+fn clock_events(arguments: &Arguments, interrupted: &AtomicBool) -> Result<u8> {
+    let plan = romer_clock_events::Plan {
+        plays: arguments.plays,
+        first_seed: arguments.first_seed,
+        rows: arguments.rows.clone(),
+        methods: arguments.methods.clone(),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let results = match romer_clock_events::run(&plan, interrupted, &say) {
+        Err(_) if interrupted.load(Ordering::Acquire) => bail!(Interrupted),
+        other => other?,
+    };
+    let whole = arguments.plays >= PLAYS && arguments.rows.is_empty() && arguments.first_seed == 1;
+    match arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS))) {
+        Some(folder) => {
+            results.write(&folder)?;
+            say(&format!("written: {0}/clock-events.md, {0}/clock-events.csv", folder.display()));
+        }
+        None => say(&results.page()),
+    }
+    Ok(0)
 }
 
 /// What is measured on the lab's router.
