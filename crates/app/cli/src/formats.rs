@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn every_output_option_is_checked() {
         /// Options that name what is read.
-        const READ: [&str; 16] = [
+        const READ: [&str; 17] = [
             "against",
             "arrivals",
             "capture-a",
@@ -228,6 +228,7 @@ mod tests {
             "reverse",
             "resume",
             "scenario",
+            "tls-ca",
             "tls-cert",
             "tls-key",
             "token-file",

@@ -91,7 +91,7 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
             "a packet of {small} bytes has no space for Qtcp's header ({TOO_SMALL} bytes); --any-size accepts it"
         )),
         large if large > LARGEST_SIZE => {
-            Err(format!("a packet of {large} bytes is impossible: the limit is {LARGEST_SIZE}"))
+            Err(format!("a packet has {large} bytes; write at most {LARGEST_SIZE}"))
         }
         _ => Ok((entry, latency)),
     }
