@@ -181,7 +181,7 @@ struct Document<'a> {
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(code) => ExitCode::from(code),
-        Err(error) if error.is::<romer_runner::Interrupted>() => {
+        Err(error) if error.is::<Interrupted>() => {
             complain("interrupted: nothing was written");
             ExitCode::from(INTERRUPTED)
         }

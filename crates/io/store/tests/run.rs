@@ -156,8 +156,8 @@ fn many_rows_and_several_row_groups_read_back_and_take_little_room() {
         .map(|n| {
             let t1 = 1_700_000_000_000_000_000 + i64::from(n) * 1_000_000 + i64::from(n % 700);
             let mut row = RoundTrip { sequence: n.into(), size: 44, returned: true, ..RoundTrip::default() };
-            row.t1.kernel = Some(romer_units::Timestamp::from_nanos(t1));
-            row.t4.kernel = Some(romer_units::Timestamp::from_nanos(t1 + 130_000));
+            row.t1.kernel = Some(Timestamp::from_nanos(t1));
+            row.t4.kernel = Some(Timestamp::from_nanos(t1 + 130_000));
             row
         })
         .collect();

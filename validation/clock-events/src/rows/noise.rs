@@ -140,7 +140,8 @@ fn soft() -> Vec<Row> {
 }
 
 fn alone() -> Vec<Row> {
-    let cases: [(&str, &[f64], Option<(f64, f64)>); 6] = [
+    type Case = (&'static str, &'static [f64], Option<(f64, f64)>);
+    let cases: [Case; 6] = [
         ("one packet 2 s before the others", &[-2.0], None),
         ("one packet 60 s before the others", &[-60.0], None),
         ("one packet 600 s before the others", &[-600.0], None),

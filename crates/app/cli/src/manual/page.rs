@@ -18,7 +18,7 @@ const EXIT_CODES: [(&str, &str); 8] = [
     ("130", "Interrupted. Results up to the interrupt are saved."),
 ];
 /// The files of romer, and the commands that use each.
-const FILES: [(&str, &str, &[&str]); 9] = [
+const FILES: [(&str, &str, &[&str]); 10] = [
     (
         "$XDG_STATE_HOME/romer/runs",
         "Folders of runs. The default of XDG_STATE_HOME is ~/.local/state.",

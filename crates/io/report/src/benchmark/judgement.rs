@@ -358,7 +358,7 @@ mod tests {
             passed,
             ..Judgement::default()
         };
-        let failed = judged(Some(false), &[stalled.clone()]);
+        let failed = judged(Some(false), std::slice::from_ref(&stalled));
         assert_eq!(subject_text(&failed), "class voice, 64 B, at 40.0 % of the line, repeat 1");
         assert_eq!(
             expected_text(&failed),
@@ -369,7 +369,7 @@ mod tests {
             "10.0 %; not explained by the fact that the device or its host stalled for 0.12 s of 1 s (once)"
         );
         assert!(
-            observed_text(&judged(None, &[stalled.clone()]))
+            observed_text(&judged(None, std::slice::from_ref(&stalled)))
                 .ends_with(" (once), as in the previous trial of the same")
         );
         let both = observed_text(&judged(None, &[few, stalled]));
