@@ -901,12 +901,15 @@ export interface components {
         /** @description Latency of the tester itself. */
         Baseline: {
             /**
+             * @description MAC address of the device between the ports of the tester; `null` for a direct link.
+             * @default null
+             */
+            device: string | null;
+            /**
              * Format: double
              * @description Median latency of a direct connection, nanoseconds.
              */
             median_ns: number | null;
-            /** @description Method of the measurement, as text. */
-            method: string;
             /**
              * Format: double
              * @description Minimum latency of a direct connection, nanoseconds.
@@ -1128,8 +1131,8 @@ export interface components {
         })) | {
             /** @constant */
             code: "device-unsteady";
-            /** @description Text of `invalid` of the trial. */
-            invalid: string;
+            /** @description `invalid` of the trial. */
+            invalid: components["schemas"]["InvalidTrial"];
             /** @constant */
             severity: "warning";
         } | {
@@ -1179,8 +1182,8 @@ export interface components {
         })) | {
             /** @constant */
             code: "port-down-in-trial";
-            /** @description Text of `invalid` of the trial. */
-            invalid: string;
+            /** @description The port. */
+            port: string;
             /** @constant */
             severity: "warning";
         } | {
@@ -1216,15 +1219,15 @@ export interface components {
         })) | {
             /** @constant */
             code: "trial-repeated";
-            /** @description Text of `invalid` of the trial. */
-            invalid: string;
+            /** @description `invalid` of the trial. */
+            invalid: components["schemas"]["InvalidTrial"];
             /** @constant */
             severity: "note";
         } | {
             /** @constant */
             code: "tester-overloaded";
-            /** @description Text of `invalid` of the trial. */
-            invalid: string;
+            /** @description `invalid` of the trial. */
+            invalid: components["schemas"]["InvalidTrial"];
             /** @constant */
             severity: "warning";
         } | {
@@ -1333,10 +1336,10 @@ export interface components {
         /** @description Statistics over the repeats of a trial, for one case, frame size and quantity. */
         BenchmarkResult: {
             /**
-             * @description What limits the result besides the capacity of the device: the tester, the line, or an outage of the
-             *     device; `null`: nothing. If there is no value (`count` is 0), this is the reason.
+             * @description What limits the result besides the capacity of the device; `null`: nothing. If there is no value
+             *     (`count` is 0), this is the reason.
              */
-            bounded_by: string | null;
+            bounded_by: components["schemas"]["ResultBound"] | null;
             /** @description Case (device configuration). */
             case: string;
             /**
@@ -1598,9 +1601,7 @@ export interface components {
             /** @constant */
             code: "headers-changed";
             /** @description Number of frames by their headers on arrival. */
-            headers: {
-                [key: string]: number;
-            };
+            headers: components["schemas"]["HeaderFrames"][];
             /** @constant */
             severity: "note";
         } | {
@@ -1696,6 +1697,19 @@ export interface components {
         };
         /** @description Choice of the jitter buffer. */
         BufferChoice: "optimal" | "fixed";
+        /** @description Sizes of a receive buffer. */
+        BufferSizes: {
+            /**
+             * Format: uint32
+             * @description Granted size, bytes.
+             */
+            granted_octets: number;
+            /**
+             * Format: uint32
+             * @description Requested size, bytes.
+             */
+            requested_octets: number;
+        };
         /** @description Measurement error of romer on this machine, from `romer calibrate`, for the sources of these time stamps. */
         Calibration: {
             /**
@@ -1845,10 +1859,98 @@ export interface components {
             stratum: number;
             /**
              * Format: int64
+             * @description Time between the last two updates, nanoseconds; `null` if unknown.
+             * @default null
+             */
+            update_interval_ns: number | null;
+            /**
+             * Format: int64
              * @description Last update of the clock by chrony, nanoseconds after 1970-01-01 UTC; `null` if there was none.
              * @default null
              */
             updated_ns: number | null;
+        };
+        /** @description What a claim is about. */
+        ClaimSubject: {
+            /** @constant */
+            code: "order";
+        } | {
+            /** @constant */
+            code: "copies";
+        } | {
+            /** @constant */
+            code: "content";
+        } | {
+            /** @constant */
+            code: "payload";
+        } | {
+            /** @constant */
+            code: "marking";
+            /** @description The field. */
+            field: components["schemas"]["MarkedField"];
+            /** @description Whether the claim is about frames out of profile only. */
+            out_of_profile: boolean;
+            /** @description Value that the frames are sent with. */
+            sent: string;
+        } | {
+            /** @constant */
+            code: "stream";
+            /** @description Name of the stream. */
+            stream: string;
+        } | {
+            /** @constant */
+            code: "frame-size";
+            /** @description The stream that has this size; `null`: all streams. */
+            stream: string | null;
+        } | {
+            /** @constant */
+            code: "policer";
+            /** @description The stream of its bucket; `null`: all streams that share a bucket. */
+            stream: string | null;
+        } | {
+            /** @constant */
+            code: "profile";
+            /** @description Which frames. */
+            side: components["schemas"]["ProfileSide"];
+            /** @description The stream of the bucket; `null`: all streams that share a bucket. */
+            stream: string | null;
+            /** @description The trial; `null`: all trials of the case. */
+            trial: components["schemas"]["JudgedTrial"] | null;
+        } | {
+            /** @constant */
+            code: "scheduler";
+        } | {
+            /** @description Name of the class. */
+            class: string;
+            /** @constant */
+            code: "class";
+            /** @description The trial. */
+            trial: components["schemas"]["JudgedTrial"];
+        } | {
+            /** @description Names of the classes. */
+            classes: string[];
+            /** @constant */
+            code: "classes";
+            /** @description The trial; `null`: all trials of the case. */
+            trial: components["schemas"]["JudgedTrial"] | null;
+        } | {
+            /** @constant */
+            code: "weights";
+            /** @description The trial. */
+            trial: components["schemas"]["JudgedTrial"];
+        };
+        /** @description What a class of a scheduler forwarded. */
+        ClassShare: {
+            /**
+             * Format: double
+             * @description Mean frame size, bytes.
+             */
+            frame_bytes: number;
+            /**
+             * Format: double
+             * @description Share of the capacity.
+             */
+            ratio: number;
         };
         /** @description A change of a clock or of the path. */
         ClockEvent: {
@@ -2061,6 +2163,13 @@ export interface components {
                 text: string;
             })[];
         };
+        /** @description Interrupt coalescing. */
+        CoalescingState: {
+            /** @description Interfaces that report it. */
+            interfaces: {
+                [key: string]: components["schemas"]["InterfaceCoalescing"];
+            };
+        };
         /** @description Parameters of a codec for the E-model. */
         Codec: {
             /**
@@ -2268,6 +2377,27 @@ export interface components {
              * @description Its tolerance, nanoseconds.
              */
             tolerance_ns: number;
+        } | {
+            /** @constant */
+            code: "emulator-late";
+            /** @description The direction. */
+            direction: components["schemas"]["ProbeDirection"];
+            /**
+             * Format: double
+             * @description How late the emulator was for this metric, nanoseconds.
+             */
+            late_ns: number;
+            /** @description Measurement with the late emulator: B, the emulation, or A, a path that is an emulation on this host. */
+            measurement: components["schemas"]["Compared"];
+            /** @description The metric that it affects the most, such as `delay_ns.p95`. */
+            metric: string;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description Tolerance of the metric, nanoseconds.
+             */
+            tolerance_ns: number;
         };
         /** @description A contradiction in the time stamps of a reply. */
         Contradiction: {
@@ -2339,6 +2469,32 @@ export interface components {
              * @description Number of damaged probes.
              */
             probes: number;
+        };
+        /** @description A number of frames that would decide a claim. */
+        DecidingFrames: {
+            /**
+             * Format: uint64
+             * @description Number of frames in a trial.
+             */
+            frames: number;
+            /**
+             * Format: uint64
+             * @description Duration of such a trial, seconds.
+             */
+            trial_s: number;
+        };
+        /** @description A load that would decide a claim. */
+        DecidingLoad: {
+            /**
+             * Format: double
+             * @description Total load, share of the capacity.
+             */
+            capacity_ratio: number;
+            /**
+             * Format: double
+             * @description The same load, share of the line rate.
+             */
+            line_ratio: number;
         };
         /**
          * @description Class of a call by delay and loss alone, for any codec (targets for conversational voice, ITU-T G.1010,
@@ -2603,31 +2759,135 @@ export interface components {
             /** @description TTL or hop limit on arrival. */
             ttl: components["schemas"]["Ttl"];
         };
+        /** @description How a scheduler serves its classes. */
+        Discipline: "strict" | "weighted" | "fifo" | "fifo-octets";
         /** @description Abilities of this machine. */
         Doctor: {
             /** @description Results of the checks, most important first. */
-            findings: components["schemas"]["DoctorFinding"][];
+            findings: components["schemas"]["ExplainedFinding"][];
             /** @description `romer/doctor/1`. */
             schema: string;
             /** @description Version of romer. */
             software: string;
         };
-        /** @description Result of one check. */
-        DoctorFinding: {
+        /** @description Remedy for a limitation of this machine. */
+        DoctorFix: {
+            /** @constant */
+            code: "command";
+            /** @description The command; with `sudo` if this user is not root. */
+            command: string;
+        } | {
+            /** @constant */
+            code: "run-as-root";
+        } | {
+            /** @constant */
+            code: "run-on-host";
+        } | {
+            /** @description The capabilities. */
+            capabilities: components["schemas"]["HostCapability"][];
+            /** @constant */
+            code: "add-container-capabilities";
+        } | {
+            /** @constant */
+            code: "permit-new-privileges";
+        } | {
+            /** @description The capabilities. */
+            capabilities: components["schemas"]["HostCapability"][];
+            /** @constant */
+            code: "grant-capabilities";
+        } | {
+            /** @constant */
+            code: "provide-user-space-clock";
+        } | {
+            /** @constant */
+            code: "run-sync-daemon";
+        } | {
+            /** @constant */
+            code: "steer-clock";
+        } | {
+            /** @constant */
+            code: "add-rtcsync";
+        } | {
+            /** @constant */
+            code: "check-sync-daemon";
+            /** @description Name of the daemon. */
+            daemon: string;
+        } | {
+            /** @constant */
+            code: "use-nearer-time-server";
+        } | {
+            /** @constant */
+            code: "share-time-namespace";
+        } | {
+            /** @constant */
+            code: "update-kernel";
+            /** @description Oldest release that suffices. */
+            oldest: string;
+        } | {
+            /** @constant */
+            code: "rely-on-tests";
+        } | {
+            /** @constant */
+            code: "use-complete-kernel";
+        } | {
+            /** @constant */
+            code: "use-confining-kernel";
+        } | {
+            /** @constant */
+            code: "use-kernel-with-tcx";
+        } | {
+            /** @constant */
+            code: "use-kernel-with-xdp-report";
+        } | {
+            /** @constant */
+            code: "use-native-xdp";
+        } | {
+            /** @constant */
+            code: "use-hardware-stamps";
+        } | {
+            /** @constant */
+            code: "use-dedicated-machine";
+        } | {
+            /** @constant */
+            code: "stop-other-programs";
+        } | {
+            /** @constant */
+            code: "remove-quota";
+        } | {
+            /** @constant */
+            code: "add-processor";
+        } | {
+            /** @constant */
+            code: "permit-processors";
+        } | {
+            /** @constant */
+            code: "budget-real-time";
+            /** @description File of the budget. */
+            file: string;
+        } | {
+            /** @constant */
+            code: "set-run-folder";
+        } | {
+            /** @constant */
+            code: "use-writable-disk";
+        } | {
+            /** @constant */
+            code: "use-faster-disk";
+        } | {
+            /** @constant */
+            code: "check-loopback";
+        } | {
+            /** @constant */
+            code: "try-again";
+        };
+        /** @description Result of one check as text. */
+        DoctorText: {
             /** @description Consequence for the user. */
             consequence: string;
-            /** @description Remedy; `null` if there is none. */
+            /** @description Remedy: a sentence, or a command for a shell; `null` if there is none. */
             fix: string | null;
-            /** @description Name of the check (stable). */
-            name: string;
-            /** @description Observation, as text. */
+            /** @description Observation. */
             observed: string;
-            /** @description Observed values, by name. */
-            values: {
-                [key: string]: unknown;
-            };
-            /** @description Result: good, limited or missing. */
-            verdict: components["schemas"]["CheckVerdict"];
         };
         /** @description DSCPs sent and received. */
         DscpSeen: {
@@ -4095,8 +4355,377 @@ export interface components {
         EventKind: "clock-step" | "clock-sync-lost" | "clock-sync-change" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description Place of an event. */
         EventLocation: "sender" | "responder" | "path";
+        /** @description Expected result of a claim. */
+        Expectation: {
+            /** @constant */
+            code: "in-order";
+        } | {
+            /** @constant */
+            code: "once";
+        } | {
+            /** @constant */
+            code: "content-unchanged";
+        } | {
+            /** @constant */
+            code: "payload-unchanged";
+        } | {
+            /** @constant */
+            code: "marked-as";
+            /** @description The value. */
+            received: string;
+        } | {
+            /** @constant */
+            code: "dropped";
+        } | {
+            /** @constant */
+            code: "forwarded-like-others";
+        } | {
+            /** @constant */
+            code: "profile-only";
+        } | {
+            /** @constant */
+            code: "passed";
+        } | {
+            /** @constant */
+            code: "passed-unchanged";
+        } | {
+            /** @constant */
+            code: "passed-marked";
+        } | {
+            /** @constant */
+            code: "dropped-or-remarked";
+        } | {
+            /** @constant */
+            code: "dropped-or-marked-differently";
+        } | {
+            /** @constant */
+            code: "served-by";
+            /** @description The discipline. */
+            discipline: components["schemas"]["Discipline"];
+        } | {
+            /** @constant */
+            code: "capacity-share";
+            /** @description The discipline. */
+            discipline: components["schemas"]["Discipline"];
+            /**
+             * Format: double
+             * @description Upper bound of the share.
+             */
+            max_ratio: number;
+            /**
+             * Format: double
+             * @description Lower bound of the share.
+             */
+            min_ratio: number;
+            /**
+             * Format: double
+             * @description Load of the class, share of the capacity.
+             */
+            offered_ratio: number;
+        } | {
+            /** @constant */
+            code: "first-before-second";
+        } | {
+            /** @constant */
+            code: "first-no-less";
+            /** @description Weights of the two classes. */
+            weights: number[];
+        } | {
+            /** @constant */
+            code: "shares-by";
+            /** @description The discipline. */
+            discipline: components["schemas"]["Discipline"];
+        } | {
+            /** @constant */
+            code: "weights-in-bytes";
+        };
+        /** @description Result of one check, with its text. */
+        ExplainedFinding: {
+            /** @description Remedy; `null` if there is none. */
+            fix: components["schemas"]["DoctorFix"] | null;
+            /** @description The same as text. */
+            text: components["schemas"]["DoctorText"];
+            /** @description Result: good, limited or missing. */
+            verdict: components["schemas"]["CheckVerdict"];
+        } & (components["schemas"]["Facts"] | components["schemas"]["Facts2"] | {
+            /** @constant */
+            code: "pacing";
+            /**
+             * Format: uint64
+             * @description Number of deadlines.
+             */
+            deadlines: number;
+            /**
+             * Format: int64
+             * @description Median lateness, nanoseconds.
+             */
+            late_p50_ns: number;
+            /**
+             * Format: int64
+             * @description 99 % quantile of the lateness, nanoseconds.
+             */
+            late_p99_ns: number;
+            /** @description Priority of the sending thread. */
+            scheduling: components["schemas"]["SchedulingClass"];
+        } | components["schemas"]["Facts3"] | {
+            /** @description Clock sources that the kernel offers. */
+            available: string[];
+            /** @constant */
+            code: "clock-source";
+            /**
+             * Format: int64
+             * @description Time for one reading of the clock, nanoseconds.
+             */
+            read_ns: number;
+            /** @description Name of the clock source; `null` if unknown. */
+            source: string | null;
+            /**
+             * Format: int64
+             * @description Smallest difference between two readings, nanoseconds.
+             */
+            step_ns: number;
+        } | components["schemas"]["Facts4"] | {
+            /** @constant */
+            code: "port-862";
+            /** @description Process that uses the port; `null` if there is none or this user cannot see it. */
+            holder: components["schemas"]["PortHolder"] | null;
+            /** @description State of the port over IPv4. */
+            ipv4: components["schemas"]["PortUse"];
+            /** @description State of the port over IPv6. */
+            ipv6: components["schemas"]["PortUse"];
+        } | {
+            /** @constant */
+            code: "port-8862";
+            /** @description Process that uses the port; `null` if there is none or this user cannot see it. */
+            holder: components["schemas"]["PortHolder"] | null;
+            /** @description State of the port over IPv4. */
+            ipv4: components["schemas"]["PortUse"];
+        } | {
+            /** @constant */
+            code: "run-folder";
+            /** @description Error of a write; `null` without one. */
+            error: string | null;
+            /**
+             * Format: double
+             * @description Write rate of the disk, bytes per second; `null` if it was not measured.
+             */
+            octets_per_second: number | null;
+        } | {
+            /** @constant */
+            code: "lab";
+            /** @description Its error; `null` without one. */
+            error: string | null;
+            /** @description Outcome of the attempt. */
+            outcome: components["schemas"]["LabOutcome"];
+            /** @description Rights of the attempt; `null` if none was made. */
+            tried: components["schemas"]["LabMethod"] | null;
+        } | components["schemas"]["Facts5"] | components["schemas"]["Facts6"] | components["schemas"]["Facts7"] | components["schemas"]["Facts8"] | {
+            /** @constant */
+            code: "interrupts";
+            /** @description Interfaces that have their own interrupts. */
+            interfaces: {
+                [key: string]: components["schemas"]["InterruptState"];
+            };
+        } | {
+            /** @constant */
+            code: "rp-filter";
+            /** @description Interfaces on which it is strict; `null` without IPv4. */
+            strict: string[] | null;
+        } | {
+            /** @constant */
+            code: "path-mtu";
+            /**
+             * Format: uint32
+             * @description Value of `net.ipv4.ip_no_pmtu_disc`; `null` without IPv4.
+             */
+            ip_no_pmtu_disc: number | null;
+            /**
+             * Format: uint32
+             * @description Limit of packets after an ICMP packet-too-big message, bytes (`net.ipv4.route.min_pmtu`); `null` unless
+             *     `ip_no_pmtu_disc` is 1.
+             */
+            min_pmtu: number | null;
+        } | {
+            /** @constant */
+            code: "conntrack";
+            /**
+             * Format: uint64
+             * @description Number of entries.
+             */
+            count: number | null;
+            /**
+             * Format: uint64
+             * @description Maximum number of entries.
+             */
+            max: number | null;
+        } | {
+            /** @constant */
+            code: "cores";
+            /**
+             * Format: uint64
+             * @description Number of processors that this process may use.
+             */
+            cores: number;
+            /**
+             * Format: int64
+             * @description The period, nanoseconds.
+             */
+            period_ns: number | null;
+            /**
+             * Format: int64
+             * @description Processor time per period, nanoseconds; `null` unless it is less than that of all these processors.
+             */
+            quota_ns: number | null;
+        } | {
+            /** @constant */
+            code: "affinity";
+            /** @description Processors that are isolated from ordinary programs, such as `2-3`; empty if there are none. */
+            isolated: string;
+            /**
+             * Format: uint64
+             * @description Number of processors of the host.
+             */
+            online: number;
+            /** @description Their numbers. */
+            usable: number[];
+        } | {
+            /** @constant */
+            code: "real-time";
+            /** @description Why it is not available; `null` if it is. */
+            error: string | null;
+            /**
+             * Format: uint64
+             * @description Limit of the real-time priority of this user; `null` if unknown.
+             */
+            limit: number | null;
+        } | {
+            /** @description Whether romer can lock its memory. */
+            can_lock: boolean;
+            /** @constant */
+            code: "locked-memory";
+            /**
+             * Format: uint64
+             * @description Limit of locked memory, bytes; `null` if there is none.
+             */
+            limit_octets: number | null;
+        } | {
+            /** @constant */
+            code: "idle-states";
+            /** @description Name of the deepest idle state; `null` if they are not controlled by this kernel. */
+            deepest: string | null;
+            /** @description Frequency governor, such as `performance`; `null` if there is none. */
+            governor: string | null;
+            /** @description Whether this latency delays time stamps noticeably. */
+            is_slow: boolean;
+            /**
+             * Format: int64
+             * @description Its wake-up latency, nanoseconds.
+             */
+            wake_ns: number | null;
+        } | {
+            /** @description The system call `bpf`. */
+            bpf: components["schemas"]["FeaturePresence"];
+            /** @description Type information of the kernel (BTF). */
+            btf: components["schemas"]["FeaturePresence"];
+            /** @constant */
+            code: "packet-access";
+            /** @description Packet filter nftables. */
+            nftables: components["schemas"]["FeaturePresence"];
+            /** @description Packet sockets. */
+            packet_socket: components["schemas"]["FeaturePresence"];
+            /** @description Virtual interfaces of user space (tun). */
+            tun: components["schemas"]["FeaturePresence"];
+            /** @description AF_XDP sockets. */
+            xdp_socket: components["schemas"]["FeaturePresence"];
+        } | components["schemas"]["Facts9"] | {
+            /** @constant */
+            code: "in-packet-stamps";
+            /** @description Why they are not available; `null` if they are, or if this is unknown. */
+            error: string | null;
+            /** @description Whether they are available; `null` if unknown without root. */
+            tcx: boolean | null;
+        } | {
+            /** @constant */
+            code: "veth";
+            /** @description Whether the kernel has them. */
+            presence: components["schemas"]["FeaturePresence"];
+        } | {
+            /** @constant */
+            code: "time-namespace";
+            /**
+             * Format: int64
+             * @description Largest offset from the clocks of the host, nanoseconds; `null` if this kernel has no time namespaces.
+             */
+            offset_ns: number | null;
+        } | {
+            /** @constant */
+            code: "confinement";
+            /**
+             * Format: uint32
+             * @description Version of Landlock; `null` if the kernel does not have it.
+             */
+            landlock: number | null;
+            /** @description Whether the kernel can filter system calls (seccomp). */
+            seccomp: boolean;
+        } | {
+            /** @constant */
+            code: "kernel";
+            /** @description Why the release is unknown; `null` if it is known. */
+            error: string | null;
+            /** @description Oldest release that romer supports. */
+            oldest: string;
+            /** @description The release; `null` if unknown. */
+            release: string | null;
+        });
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts: components["schemas"]["LoopbackExchange"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts2: components["schemas"]["StolenTime"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts3: components["schemas"]["KernelClock"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts4: components["schemas"]["BufferSizes"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts5: components["schemas"]["Privileges"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts6: components["schemas"]["NicState"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts7: components["schemas"]["OffloadState"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts8: components["schemas"]["CoalescingState"] | {
+            /** @description The error. */
+            error: string;
+        };
+        /** @description What a check observed, or why it could not observe anything. */
+        Facts9: components["schemas"]["XdpModes"] | {
+            /** @description The error. */
+            error: string;
+        };
         /** @description Wrong unit in the fraction field of a time stamp. */
         FalseUnit: "microseconds" | "microseconds-for-nanoseconds" | "nanoseconds";
+        /** @description Whether the kernel has a feature. */
+        FeaturePresence: "usable" | "forbidden" | "absent" | "unknown";
         /** @description An error in one field of a document. */
         FieldError: {
             /**
@@ -4412,6 +5041,19 @@ export interface components {
              */
             within_ns: number;
         });
+        /** @description Error of gaps between frames. */
+        GapError: {
+            /**
+             * Format: double
+             * @description The error, nanoseconds; `null` if there was no gap.
+             */
+            error_ns: number | null;
+            /**
+             * Format: double
+             * @description Largest error that passes, nanoseconds.
+             */
+            limit_ns: number;
+        };
         /** @description Scheduling gaps of the testing host. */
         Gaps: {
             /**
@@ -4428,6 +5070,80 @@ export interface components {
         };
         /** @description Values near multiples of a step. */
         GridQuantity: "delay" | "ipdv";
+        /** @description Number of frames with a header on arrival that they did not have at departure. */
+        HeaderFrames: {
+            /**
+             * Format: uint64
+             * @description Number of frames.
+             */
+            frames: number;
+        } & ({
+            /** @constant */
+            code: "ether-type";
+            /**
+             * Format: uint16
+             * @description The EtherType.
+             */
+            ether_type: number;
+        } | {
+            /** @constant */
+            code: "tunnel";
+            /**
+             * Format: ip
+             * @description Destination address.
+             */
+            destination: string;
+            /**
+             * Format: uint16
+             * @description Destination port; `null` for a protocol without ports.
+             */
+            port: number | null;
+            /**
+             * Format: uint8
+             * @description Number of its protocol.
+             */
+            protocol: number;
+            /**
+             * Format: ip
+             * @description Source address.
+             */
+            source: string;
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /** @constant */
+            code: "source-address";
+        } | {
+            /**
+             * Format: ip
+             * @description The address.
+             */
+            address: string;
+            /** @constant */
+            code: "destination-address";
+        } | {
+            /** @constant */
+            code: "source-port";
+            /**
+             * Format: uint16
+             * @description The port.
+             */
+            port: number;
+        } | {
+            /** @constant */
+            code: "destination-port";
+            /**
+             * Format: uint16
+             * @description The port.
+             */
+            port: number;
+        } | {
+            /** @constant */
+            code: "others";
+        });
         /**
          * @description Histogram: `counts[i]` values are in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`); the last bin includes its
          *     upper edge. Empty if there are no values.
@@ -4468,6 +5184,8 @@ export interface components {
             /** @description Whether the address is the target: the path ends here. */
             target: boolean;
         };
+        /** @description A capability of Linux. */
+        HostCapability: "net_bind_service" | "sys_nice" | "net_admin" | "sys_admin" | "net_raw" | "bpf" | "ipc_lock";
         /** @description A network interface that can be a port. */
         Interface: {
             /** @description Kind of virtual link; `null` for other interfaces. */
@@ -4481,6 +5199,50 @@ export interface components {
             name: string;
             /** @description Whether the interface is enabled. */
             up: boolean;
+        };
+        /** @description Interrupt coalescing of an interface. */
+        InterfaceCoalescing: {
+            /** @description Whether the driver adapts the first delay. */
+            adaptive: boolean;
+            /** @description Whether these delays affect time stamps noticeably. */
+            is_slow: boolean;
+            /**
+             * Format: uint32
+             * @description Delay of the interrupt after a received packet, microseconds.
+             */
+            receive_us: number;
+            /**
+             * Format: uint32
+             * @description Delay of the interrupt after a sent packet, microseconds.
+             */
+            transmit_us: number;
+        };
+        /** @description Offloads of an interface: whether each is on; `null` if the driver does not have it. */
+        InterfaceOffloads: {
+            /** @description Generic receive offload. */
+            gro: boolean | null;
+            /** @description Generic segmentation offload. */
+            gso: boolean | null;
+            /** @description TCP segmentation offload. */
+            tso: boolean | null;
+        };
+        /** @description XDP of an interface. `null` means that the kernel does not report it. */
+        InterfaceXdp: {
+            /** @description The driver; `null` if there is none. */
+            driver: string | null;
+            /** @description Whether the driver runs programs before the kernel handles a frame (native mode). */
+            native: boolean | null;
+            /** @description Whether frames can be passed to sockets and other interfaces. */
+            redirect: boolean | null;
+            /** @description Whether frames of an AF_XDP socket need no copy. */
+            zero_copy: boolean | null;
+        };
+        /** @description Interrupts of an interface. */
+        InterruptState: {
+            /** @description Processors that handle them, such as `0,2-3`. */
+            cpus: string;
+            /** @description Their numbers. */
+            numbers: number[];
         };
         /** @description Results of a stream up to and within an interval. */
         Interval: {
@@ -4564,8 +5326,247 @@ export interface components {
              */
             sent: number | null;
         };
-        /** @description Reason why a trial is invalid. */
+        /** @description Kind of the reason why a trial is invalid. */
         InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-unreachable" | "device-stalled";
+        /** @description Reason why a trial is invalid, with its figures. */
+        InvalidTrial: ({
+            /** @constant */
+            cause: "tester-stalled";
+        } & ({
+            /**
+             * Format: uint64
+             * @description Number of frames of the largest burst.
+             */
+            burst_frames: number;
+            /** @constant */
+            effect: "burst";
+            /**
+             * Format: int64
+             * @description Longest lateness, nanoseconds.
+             */
+            stalled_ns: number;
+            /**
+             * Format: int64
+             * @description Duration of the trial, nanoseconds.
+             */
+            trial_ns: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames that were due.
+             */
+            due_frames: number;
+            /** @constant */
+            effect: "unsent";
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent.
+             */
+            sent_frames: number;
+            /**
+             * Format: int64
+             * @description Total duration of the pauses, nanoseconds.
+             */
+            stalled_ns: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Upper bound of the number of frames that the tester dropped unread.
+             */
+            dropped_frames: number;
+            /** @constant */
+            effect: "loss";
+            /** @description Lower and upper bound of the device's loss. */
+            lost_by_device: number[];
+            /**
+             * Format: uint64
+             * @description Number of frames that did not arrive.
+             */
+            lost_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent.
+             */
+            sent_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in or after bursts that the tester's pauses caused.
+             */
+            stall_affected: number;
+            /**
+             * Format: uint64
+             * @description Number of these that did not arrive.
+             */
+            stall_affected_lost: number;
+            /**
+             * Format: int64
+             * @description Longest pause, nanoseconds.
+             */
+            stalled_ns: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames of the burst.
+             */
+            burst_frames: number;
+            /** @constant */
+            effect: "short-burst";
+            /**
+             * Format: double
+             * @description Number of frames that the device did not have to buffer.
+             */
+            unbuffered_frames: number;
+        })) | {
+            /** @constant */
+            cause: "tester-dropped";
+            /**
+             * Format: uint64
+             * @description Upper bound of the number of frames that the tester dropped unread.
+             */
+            dropped_frames: number;
+            /** @description Lower and upper bound of the device's loss. */
+            lost_by_device: number[];
+            /**
+             * Format: uint64
+             * @description Number of frames that did not arrive.
+             */
+            lost_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent.
+             */
+            sent_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent in or after bursts that the tester's pauses caused.
+             */
+            stall_affected: number;
+            /**
+             * Format: uint64
+             * @description Number of these that did not arrive.
+             */
+            stall_affected_lost: number;
+            /**
+             * Format: int64
+             * @description Longest pause, nanoseconds.
+             */
+            stalled_ns: number;
+        } | {
+            /** @constant */
+            cause: "tester-slow";
+            /**
+             * Format: uint64
+             * @description Number of frames that were due.
+             */
+            due_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent.
+             */
+            sent_frames: number;
+            /**
+             * Format: double
+             * @description Rate of the tester while it did not pause, frames per second.
+             */
+            sent_pps: number;
+        } | {
+            /** @constant */
+            cause: "not-proven";
+            /**
+             * Format: double
+             * @description Highest rate of the trial, frames per second.
+             */
+            intended_pps: number;
+            /** @description Lower and upper bound of the device's loss. */
+            lost_by_device: number[];
+            /**
+             * Format: uint64
+             * @description Number of frames that did not arrive.
+             */
+            lost_frames: number;
+            /**
+             * Format: double
+             * @description Highest rate of the self-test, frames per second.
+             */
+            proven_pps: number;
+            /**
+             * Format: double
+             * @description Upper bound of the loss ratio at such rates in the self-test, without counted losses; `null` if it did not
+             *     test them.
+             */
+            self_test_loss_ratio: number | null;
+        } | {
+            /** @constant */
+            cause: "port-refused";
+            /** @description Whether the frames are longer than the usual MTU. */
+            long_frames: boolean;
+            /** @description The port. */
+            port: string;
+            /** @description Why it rejected them. */
+            refusal: components["schemas"]["PortRefusal"];
+        } | {
+            /** @description Its state after the trial; `null` if it was enabled again by then. */
+            after: components["schemas"]["PortState"] | null;
+            /** @constant */
+            cause: "port-down";
+            /** @description The port. */
+            port: string;
+        } | {
+            /** @constant */
+            cause: "clock-set";
+        } | ({
+            /** @constant */
+            cause: "device-unreachable";
+        } & ({
+            /** @constant */
+            absence: "silence";
+            /**
+             * Format: int64
+             * @description Length of this time, nanoseconds.
+             */
+            length_ns: number;
+        } | {
+            /** @constant */
+            absence: "link-lost";
+            /** @description The port. */
+            port: string;
+        } | {
+            /** @constant */
+            absence: "not-ended";
+        })) | {
+            /** @constant */
+            cause: "device-stalled";
+            /**
+             * Format: uint64
+             * @description Number of claims that are not decided.
+             */
+            claims: number;
+            /**
+             * Format: uint64
+             * @description Number of outages.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Duration of the longest outage, nanoseconds.
+             */
+            longest_ns: number;
+            /**
+             * Format: uint64
+             * @description Frames sent during the outages that did not arrive.
+             */
+            lost: number;
+            /**
+             * Format: int64
+             * @description Total duration of the outages, nanoseconds.
+             */
+            sum_ns: number;
+            /**
+             * Format: int64
+             * @description Duration of the trial, nanoseconds.
+             */
+            trial_ns: number;
+        };
         /** @description Number of invalid trials of one cause. */
         InvalidTrials: {
             /** @description The cause. */
@@ -4635,12 +5636,25 @@ export interface components {
         };
         /** @description State of a measurement, benchmark or closed loop. */
         JobState: "running" | "done" | "partial" | "failed";
+        /** @description A trial whose verdict is its own. */
+        JudgedTrial: {
+            /**
+             * Format: double
+             * @description Requested load, percent of the line rate.
+             */
+            load_percent: number;
+            /**
+             * Format: uint32
+             * @description Number of the repeat, from 0.
+             */
+            repeat: number;
+        };
         /** @description Verdict on a claim. */
         Judgement: {
             /** @description Case (device configuration). */
             case: string;
-            /** @description Expected result, as text. */
-            expected: string;
+            /** @description Expected result. */
+            expected: components["schemas"]["Expectation"];
             /**
              * Format: uint32
              * @description Frame size in bytes, including FCS; `null` if the claim is about all frames or about a mixture.
@@ -4653,15 +5667,62 @@ export interface components {
              * @default null
              */
             mixture: string | null;
-            /** @description Observed result, as text. */
-            observed: string;
+            /** @description Observed result. */
+            observed: components["schemas"]["Observation"];
             /**
              * @description Whether the claim passed; `null`: inconclusive, because the device or its host paused, or because
-             *     there are too few frames (see `found`).
+             *     there are too few frames (see `observed`).
              */
             passed: boolean | null;
-            /** @description Class or stream; of a claim about one trial, also that trial. */
-            subject: string;
+            /** @description What the claim is about. */
+            subject: components["schemas"]["ClaimSubject"];
+        };
+        /** @description State of the kernel's clock and of the daemons that synchronise it. */
+        KernelClock: {
+            /** @description State reported by chrony; `null` if it does not run or answer. */
+            chrony: components["schemas"]["Chrony"] | null;
+            /** @description Whether chronyd steers the clock; `null` if unknown. */
+            chronyd_steers: boolean | null;
+            /**
+             * Format: int64
+             * @description Bound of the clock's error that measurements use, nanoseconds; `null` if there is none.
+             */
+            error_bound_ns: number | null;
+            /**
+             * Format: int64
+             * @description Estimated error by the kernel, nanoseconds.
+             */
+            estimated_error_ns: number;
+            /**
+             * Format: double
+             * @description Frequency correction by the kernel, ppm: positive if the clock is sped up.
+             */
+            frequency_ppm: number;
+            /**
+             * Format: int64
+             * @description Maximum error by the kernel, nanoseconds.
+             */
+            maximum_error_ns: number;
+            /** @description Pulse per second; `null` if the host has no source of it. */
+            pps: components["schemas"]["Pps"] | null;
+            /** @description State of PTP as reported by ptp4l; `null` if it does not run or answer. */
+            ptp: components["schemas"]["Ptp"] | null;
+            /** @description State of the clock by the kernel (adjtimex): `ok`, `leap-second` or `error`. */
+            state: string;
+            /** @description Running synchronisation daemons. */
+            sync_daemons: string[];
+            /** @description Whether the clock is synchronised, according to the kernel. */
+            synchronised: boolean;
+            /**
+             * Format: int32
+             * @description TAI minus this clock, seconds; 0 if the kernel does not know it.
+             */
+            tai_offset_s: number;
+            /**
+             * Format: int64
+             * @description Bound that chrony states while the kernel does not report the clock as synchronised, nanoseconds.
+             */
+            unconfirmed_bound_ns: number | null;
         };
         /** @description Shaping of a stream by the kernel of the sending host (`--shape`). */
         KernelShaping: {
@@ -4685,6 +5746,10 @@ export interface components {
              */
             octets_per_second: number;
         };
+        /** @description Rights with which a lab is created. */
+        LabMethod: "root" | "rootless";
+        /** @description Outcome of the attempt to create a lab. */
+        LabOutcome: "built" | "no-namespace" | "no-link" | "forbidden" | "not-tested";
         /** @description Latency by the definitions of RFC 1242 and RFC 4689, over all frames, nanoseconds. */
         LatencyByDefinition: {
             /** @description First bit in to first bit out (bit-forwarding devices). */
@@ -4715,6 +5780,8 @@ export interface components {
              */
             lilo: number;
         };
+        /** @description Definition of a latency. */
+        LatencyDefinition: "filo";
         /** @description A stated limit and its verdict. */
         Limit: {
             /** @description As it was stated. */
@@ -4917,6 +5984,13 @@ export interface components {
              */
             emulation: number | null;
             /**
+             * Format: double
+             * @description How much the late departures of the emulator may change the figure, nanoseconds: the mean or the quantile of its error, by the
+             *     figure. `null` if unknown, and for figures other than delays.
+             * @default null
+             */
+            emulator_late_ns: number | null;
+            /**
              * @description Its path in a direction of the measurement document, such as `delay_ns.p99`; `autocorrelation` of delays of consecutive
              *     packets; or a distance between the distributions of delay: `kolmogorov_smirnov` (from 0 to 1) or `wasserstein_ns`.
              */
@@ -4934,6 +6008,12 @@ export interface components {
              * @description Value of the path; `null` for a distance.
              */
             path: number | null;
+            /**
+             * Format: double
+             * @description The same of the emulator of the path, if the path is an emulation on this host (`romer demo`).
+             * @default null
+             */
+            path_late_ns: number | null;
             /**
              * Format: double
              * @description Difference that two measurements of the path with this plan do not exceed in 95 of 100 cases, by the variation within the run of the
@@ -5050,6 +6130,49 @@ export interface components {
         LoopResult: "within" | "undecided" | "differs";
         /** @description Verdict of a closed loop. */
         LoopVerdict: "reproduced" | "undecided" | "not_reproduced";
+        /** @description Datagrams that were sent over loopback, and their time stamps. */
+        LoopbackExchange: {
+            /**
+             * Format: double
+             * @description Median difference between the arrival time stamp of user space and the kernel's, nanoseconds.
+             */
+            arrival_error_p50_ns: number | null;
+            /**
+             * Format: double
+             * @description Its 99 % quantile, nanoseconds.
+             */
+            arrival_error_p99_ns: number | null;
+            /**
+             * Format: double
+             * @description Median difference between the kernel's departure time stamp and that of user space, nanoseconds.
+             */
+            departure_error_p50_ns: number | null;
+            /**
+             * Format: double
+             * @description Its 99 % quantile, nanoseconds.
+             */
+            departure_error_p99_ns: number | null;
+            /**
+             * Format: uint32
+             * @description Received datagrams without an arrival time stamp of the kernel.
+             */
+            missing_arrivals: number;
+            /**
+             * Format: uint32
+             * @description Sent datagrams without a departure time stamp of the kernel.
+             */
+            missing_departures: number;
+            /**
+             * Format: uint32
+             * @description Number of received datagrams.
+             */
+            received: number;
+            /**
+             * Format: uint32
+             * @description Number of sent datagrams.
+             */
+            sent: number;
+        };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
             /**
@@ -5132,6 +6255,8 @@ export interface components {
              */
             last: number;
         };
+        /** @description A field of a frame that a device may mark. */
+        MarkedField: "code-point" | "vlan" | "priority" | "ecn";
         /** @description Results of one measured stream. */
         Measurement: {
             /**
@@ -5378,6 +6503,17 @@ export interface components {
              * @description UDP port of the reflector.
              */
             port: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "responder-not-verified";
+            /** @description Fingerprint of its key: `sha256:` and 64 hexadecimal digits. */
+            fingerprint: string;
+            /** @description Name of the responder among the known peers. */
+            name: string;
+            /** @description Whether its key is saved, so that a change will be detected. */
+            saved: boolean;
             /** @constant */
             severity: "note";
         } | {
@@ -6773,7 +7909,10 @@ export interface components {
             held_out_log_likelihood: number | null;
             /** @description Whether it was chosen; with a trace, whether it was tried last. */
             is_chosen: boolean;
-            /** @description Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check. */
+            /**
+             * @description Figure of the check in which it deviated most: a name of `figures`, or `delay_distribution`. `null` unless it failed a check. If a
+             *     family with a bottleneck failed and no other is left, it stays chosen, because a trace has no rate.
+             */
             misfit: string | null;
         };
         /** @description A parameter of a model. */
@@ -6869,6 +8008,28 @@ export interface components {
              */
             octets: number;
         };
+        /** @description Time stamps of a network card. */
+        NicStamping: {
+            /** @description The driver; `null` if unknown. */
+            driver: string | null;
+            /** @description Hardware clock of the device, such as `ptp0`; `null` if there is none. */
+            hardware_clock: string | null;
+            /** @description Whether the kernel can time-stamp departures at the driver. */
+            kernel_stamps_departures: boolean;
+            /**
+             * Format: uint32
+             * @description Clock of its time stamps, `N` of `/dev/ptpN`; `null` if it takes none.
+             */
+            stamp_clock: number | null;
+            /** @description Whether it time-stamps arrivals at present; `null` if unknown. */
+            stamping_arrivals_now: boolean | null;
+            /** @description Whether it time-stamps departures at present; `null` if unknown. */
+            stamping_departures_now: boolean | null;
+            /** @description Whether the card can time-stamp all arrivals. */
+            stamps_arrivals: boolean;
+            /** @description Whether the card can time-stamp departures. */
+            stamps_departures: boolean;
+        };
         /** @description Quality of the time stamps of network cards. */
         NicStamps: {
             /**
@@ -6881,6 +8042,13 @@ export interface components {
              *     kernel, arrival = kernel - card.
              */
             kernel_error_ns: components["schemas"]["LocationError"];
+        };
+        /** @description Network cards and their time stamps. */
+        NicState: {
+            /** @description Interfaces that have a driver. */
+            interfaces: {
+                [key: string]: components["schemas"]["NicStamping"];
+            };
         };
         /** @description Reason why a direction has no delays. */
         NoDelay: "nothing-arrived" | "responder-stamps-unusable" | "clocks-unrelated" | "arrivals-unknown" | "departures-unknown";
@@ -7060,6 +8228,17 @@ export interface components {
             /** @description Addresses before it. */
             skipped: components["schemas"]["SkippedAddress"][];
         } | {
+            /** @constant */
+            code: "first-contact";
+            /** @description Fingerprint of its key: `sha256:` and 64 hexadecimal digits. */
+            fingerprint: string;
+            /** @description Name of the responder among the known peers. */
+            name: string;
+            /** @description Whether its key is saved, so that a change will be detected. */
+            saved: boolean;
+            /** @constant */
+            severity: "note";
+        } | {
             /** @description Address of the control channel. */
             address: string;
             /** @constant */
@@ -7092,6 +8271,142 @@ export interface components {
         };
         /** @description Numbering of the replies of a reflector. */
         Numbering: "unknown" | "stateless" | "stateful" | "invalid";
+        /** @description Observed result of a claim. */
+        Observation: {
+            /**
+             * @description What limits the evidence.
+             * @default []
+             */
+            reservations: components["schemas"]["Reservation"][];
+        } & ({
+            /** @constant */
+            code: "no-conclusive-trial";
+        } | {
+            /** @constant */
+            code: "no-frame-sent";
+        } | {
+            /** @constant */
+            code: "no-frame-in-profile";
+            /** @description The side. */
+            side: components["schemas"]["ProfileSide"];
+            /** @description The stream; `null`: any. */
+            stream: string | null;
+        } | {
+            /** @constant */
+            code: "classes-not-distinguished";
+            /** @description A load that would distinguish them; `null`: no load of this line does. */
+            load: components["schemas"]["DecidingLoad"] | null;
+            /** @description The class with the lower load. */
+            lower_class: string;
+            /**
+             * Format: double
+             * @description Tolerance of the verdict, share of the capacity.
+             */
+            tolerance_ratio: number;
+            /** @description Whether the classes are served by weight. */
+            weighted: boolean;
+        } | {
+            /** @constant */
+            code: "anomalies";
+            /**
+             * Format: uint64
+             * @description Number of frames.
+             */
+            frames: number;
+            /**
+             * Format: uint64
+             * @description Number of these frames that count as lost, because their test data are damaged.
+             */
+            lost: number;
+        } | {
+            /** @constant */
+            code: "received";
+            /**
+             * Format: uint64
+             * @description Number of frames that arrived.
+             */
+            received: number;
+            /**
+             * Format: uint64
+             * @description Number of frames sent.
+             */
+            sent: number;
+            /** @description The trials; `null`: all of the case. */
+            trials: components["schemas"]["TrialCount"] | null;
+        } | {
+            /** @constant */
+            code: "marked";
+            /**
+             * Format: uint64
+             * @description Number of frames with the expected marking.
+             */
+            conforming: number;
+            /** @description Number of frames out of profile by markings that are not expected. */
+            excess: {
+                [key: string]: number;
+            };
+            /** @description Number of frames out of profile by the marking that is expected of them. */
+            expected_excess: {
+                [key: string]: number;
+            };
+            /**
+             * Format: uint64
+             * @description Number of frames that did not arrive.
+             */
+            lost: number;
+            /** @description Number of frames by other markings. */
+            others: {
+                [key: string]: number;
+            };
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames within one frame of the bucket limit, for which both decisions are correct.
+             */
+            at_boundary: number;
+            /** @constant */
+            code: "policed";
+            /**
+             * Format: uint64
+             * @description Number of correct decisions.
+             */
+            right: number;
+            /** @description All frames together; `null` if they add nothing. */
+            total: components["schemas"]["PassedInTotal"] | null;
+            /**
+             * Format: uint64
+             * @description Number of wrong decisions.
+             */
+            wrong: number;
+        } | {
+            /** @constant */
+            code: "received-share";
+            /**
+             * Format: double
+             * @description The share.
+             */
+            forwarded_ratio: number;
+        } | {
+            /** @constant */
+            code: "second-preferred";
+        } | {
+            /** @description Of each class. */
+            classes: components["schemas"]["ClassShare"][];
+            /** @constant */
+            code: "received-shares";
+        } | {
+            /** @constant */
+            code: "matches-faults";
+            /** @description The faults. */
+            faults: components["schemas"]["SchedulerFault"][];
+        });
+        /** @description Offloads that merge packets. */
+        OffloadState: {
+            /** @description All interfaces. */
+            interfaces: {
+                [key: string]: components["schemas"]["InterfaceOffloads"];
+            };
+        };
         /** @description Probes with a one-way delay above their round-trip delay. */
         OneWayContradiction: {
             /**
@@ -7195,8 +8510,6 @@ export interface components {
             probability: number;
             /** @description Quantity with its unit, such as `latency_ns`. */
             quantity: string;
-            /** @description Description as text. */
-            text: string;
         };
         /** @description Difference between two cases over all frame sizes and loads. */
         Overall: {
@@ -7304,6 +8617,67 @@ export interface components {
              *     unknown fate.
              */
             sent: number | null;
+        };
+        /** @description Frames that a policer passed, compared with those that the bucket allows in total. */
+        PassedInTotal: {
+            /**
+             * Format: uint64
+             * @description Number of frames that the bucket allows.
+             */
+            allowed: number;
+            /** @constant */
+            decision: "wrong";
+            /**
+             * Format: uint64
+             * @description Number of frames that passed.
+             */
+            passed: number;
+            /**
+             * Format: uint64
+             * @description Number of frames, fewer (in profile) or more (out of profile), that the latency does not explain.
+             */
+            unexplained: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames that the bucket allows.
+             */
+            allowed: number;
+            /** @constant */
+            decision: "uncertain";
+            /**
+             * Format: int64
+             * @description Time in which the empty bucket fills, nanoseconds.
+             */
+            fill_time_ns: number;
+            /**
+             * Format: int64
+             * @description Maximum latency minus minimum latency, nanoseconds.
+             */
+            latency_range_ns: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that passed.
+             */
+            passed: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Number of frames that the bucket allows.
+             */
+            allowed: number;
+            /** @constant */
+            decision: "right";
+            /**
+             * Format: uint64
+             * @description Number of all frames.
+             */
+            frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that passed.
+             */
+            passed: number;
         };
         /** @description A planned trial. */
         PlannedTrial: {
@@ -7462,7 +8836,7 @@ export interface components {
              */
             passed: number;
         };
-        /** @description A port of the tester that carries no frames. */
+        /** @description A port of the tester that carries no frames. As an error it has a remedy. */
         PortCondition: {
             /** @description A command that enables the port, restores its name, or lists the interfaces; `null` without a carrier. */
             command: string | null;
@@ -7485,6 +8859,39 @@ export interface components {
         });
         /** @description A direction of an emulation. */
         PortDirection: "a_to_b" | "b_to_a";
+        /** @description Process that uses a port. */
+        PortHolder: {
+            /**
+             * Format: uint32
+             * @description Number of the process.
+             */
+            process: number;
+            /** @description Name of its program. */
+            program: string;
+        };
+        /** @description Why a port rejects frames. */
+        PortRefusal: "busy" | "oversize" | "down";
+        /**
+         * @description Why a port of the tester carries no frames, or may carry others than it was opened for. As an error it is a predicate of the
+         *     port.
+         */
+        PortState: {
+            /** @constant */
+            state: "down";
+        } | {
+            /** @constant */
+            state: "no-carrier";
+        } | {
+            /** @description The new name. */
+            name: string;
+            /** @constant */
+            state: "renamed";
+        } | {
+            /** @constant */
+            state: "gone";
+        };
+        /** @description State of a port in one address family. */
+        PortUse: "free" | "taken" | "forbidden" | "absent";
         /** @description Pulse per second of a host. */
         Pps: {
             /**
@@ -7550,6 +8957,15 @@ export interface components {
             /** @description Planned trials; empty if each trial depends on the previous result. */
             trials: components["schemas"]["PlannedTrial"][];
         };
+        /** @description Capabilities of a process. */
+        Privileges: {
+            /** @description Missing capabilities that romer can use. */
+            missing: components["schemas"]["HostCapability"][];
+            /** @description Other present capabilities: those of root that a lab with named namespaces needs. */
+            other: components["schemas"]["HostCapability"][];
+            /** @description Present capabilities that romer uses. */
+            present: components["schemas"]["HostCapability"][];
+        };
         /** @description Direction of the probes of a stream, or of a metric. */
         ProbeDirection: "round_trip" | "forward" | "reverse" | "both";
         /** @description An error: cause, place and remedy. */
@@ -7572,6 +8988,8 @@ export interface components {
             /** @description Stable identifier of the kind of error, below `about:blank#`. */
             type: string;
         };
+        /** @description The frames of a stream that a token bucket allows, or the others. */
+        ProfileSide: "in" | "out";
         /** @description Violation of the control protocol by a responder. */
         ProtocolFault: "too-much" | "impossible-numbers" | "implausible-times" | "no-test-port" | "overdue";
         /** @description State of PTP as reported by ptp4l (`TIME_STATUS_NP` and `PORT_DATA_SET`). */
@@ -7838,8 +9256,66 @@ export interface components {
              */
             pps: number;
         };
+        /** @description What limits the evidence of a verdict. */
+        Reservation: {
+            /** @constant */
+            code: "device-stalled";
+            /** @description The pauses. */
+            outages: components["schemas"]["DeviceOutages"];
+            /**
+             * Format: uint64
+             * @description Number of earlier trials of the same in which the device stalled as well.
+             */
+            previous_trials: number;
+            /**
+             * Format: int64
+             * @description Duration of the trial, nanoseconds.
+             */
+            trial_ns: number;
+        } | {
+            /**
+             * Format: double
+             * @description Deviation of a correct scheduler by chance, share of the capacity (probability of more: 1e-6).
+             */
+            chance_ratio: number;
+            /** @constant */
+            code: "resolution";
+            /**
+             * Format: uint64
+             * @description Number of frames.
+             */
+            frames: number;
+        } | {
+            /**
+             * Format: double
+             * @description Deviation of a correct scheduler by chance, share of the capacity (probability of more: 1e-6).
+             */
+            chance_ratio: number;
+            /** @constant */
+            code: "few-frames";
+            /**
+             * Format: uint64
+             * @description Number of frames.
+             */
+            frames: number;
+            /** @description A trial that would decide; `null`: no trial does, because the share is too close to the tolerance of 5 %. */
+            needed: components["schemas"]["DecidingFrames"] | null;
+        } | {
+            /** @constant */
+            code: "others-lost";
+            /**
+             * Format: double
+             * @description Loss ratio of the others.
+             */
+            loss_ratio: number;
+        } | {
+            /** @constant */
+            code: "single-load";
+        };
         /** @description Cause of a wait of probes at a responder. */
         ResponderDelayCause: "descheduled" | "descheduled-and-slow" | "slow" | "overloaded" | "unknown";
+        /** @description What limits a result besides the capacity of the device, or why there is no result. */
+        ResultBound: "tester" | "device-unreachable" | "line-rate" | "longest-burst" | "trial-end" | "no-passing-load" | "no-overload-loss" | "no-device-loss";
         /** @description The last stored state of a benchmark that was continued. */
         ResumedFrom: "trial" | "self-test" | "start";
         /** @description ICMP report of a router about packets that it did not forward. */
@@ -7995,10 +9471,12 @@ export interface components {
              */
             toml: string | null;
         };
+        /** @description A fault of a weighted scheduler. */
+        SchedulerFault: "one-queue" | "whole-frames" | "counts-frames";
+        /** @description Priority of a thread. */
+        SchedulingClass: "real_time" | "preferred" | "ordinary";
         /** @description Self-test of the tester (Chadda 2004, section 2.7). */
         SelfTest: {
-            /** @description Claims about the tester that the self-test supports, as text. */
-            claims: string[];
             /**
              * Format: double
              * @description Highest rate that transmitter and receiver sustained together, frames per second.
@@ -8009,6 +9487,13 @@ export interface components {
              * @default []
              */
             ledger: components["schemas"]["Accounted"][];
+            /**
+             * Format: double
+             * @description Largest error of the received gaps in the tests of gaps, 75th percentile of each, nanoseconds; `null` if not
+             *     measured.
+             * @default null
+             */
+            received_gap_error_ns: number | null;
             /** @description Result of each test. */
             tests: components["schemas"]["SelfTestItem"][];
         };
@@ -8019,14 +9504,91 @@ export interface components {
              *     `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
              */
             name: string;
-            /** @description Observed result, as text. */
-            observed: string;
+            /** @description What was observed. */
+            observed: components["schemas"]["SelfTestObservation"];
             /** @description Whether the test passed. */
             passed: boolean;
-            /** @description Requirement, as text. */
-            requested: string;
+            /** @description What is sent. */
+            requested: components["schemas"]["SelfTestRequest"];
             /** @description Gaps between departures, or latency, nanoseconds. */
             values_ns: components["schemas"]["Summary"];
+        };
+        /** @description What was observed in a test of the self-test. */
+        SelfTestObservation: {
+            /** @description Why the trial is invalid; `null` if it is valid. */
+            invalid: components["schemas"]["InvalidTrial"] | null;
+            /**
+             * Format: uint64
+             * @description Number of frames that arrived.
+             */
+            received_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of requested frames.
+             */
+            requested_frames: number;
+            /**
+             * Format: uint64
+             * @description Number of frames that were sent.
+             */
+            sent_frames: number;
+            /** @description Gaps or latency. */
+            timing: components["schemas"]["SelfTestTiming"];
+        };
+        /** @description What a test of the self-test sends: frames of 64 bytes. */
+        SelfTestRequest: {
+            /** @constant */
+            code: "rate";
+            /** @description Code point of the frames. */
+            dscp: string;
+            /**
+             * Format: double
+             * @description Time from the start of a frame to that of the next, nanoseconds.
+             */
+            interval_ns: number;
+            /**
+             * Format: double
+             * @description Load, share of the line rate.
+             */
+            load_ratio: number;
+        } | {
+            /** @constant */
+            code: "gap";
+            /**
+             * Format: int64
+             * @description Time from the end of a frame to the start of the next, nanoseconds.
+             */
+            gap_ns: number;
+        } | {
+            /** @constant */
+            code: "latency";
+            /**
+             * Format: double
+             * @description Load, share of the line rate.
+             */
+            load_ratio: number;
+        };
+        /** @description Gaps or latency in a test of the self-test. */
+        SelfTestTiming: {
+            /** @constant */
+            code: "gaps";
+            /** @description 75th percentile of the error of the gaps between arrivals; `null` if the test is not about gaps. */
+            received: components["schemas"]["GapError"] | null;
+            /** @description Median error of the gaps between departures. */
+            sent: components["schemas"]["GapError"];
+        } | {
+            /** @constant */
+            code: "latency";
+            /**
+             * Format: double
+             * @description Median, nanoseconds.
+             */
+            median_ns: number | null;
+            /**
+             * Format: double
+             * @description Standard deviation, nanoseconds.
+             */
+            stddev_ns: number | null;
         };
         /** @description Version, host and rights of this server. */
         ServerInfo: {
@@ -8091,8 +9653,8 @@ export interface components {
             software: string;
             /** @description Source address of the test frames. */
             source: string;
-            /** @description Streams, as text. */
-            streams: string[];
+            /** @description Streams. */
+            streams: components["schemas"]["StreamSetup"][];
             /**
              * Format: int64
              * @description Duration of a trial, nanoseconds.
@@ -8362,6 +9924,39 @@ export interface components {
         StampRequest: "best" | "nic" | "kernel" | "user" | "in_packet";
         /** @description Remedy for missing time stamps of a file. */
         StampsRemedy: "csv" | "irtt";
+        /** @description Interruptions of a program. */
+        StolenTime: {
+            /**
+             * Format: uint64
+             * @description Number of their interruptions of 1 µs or more.
+             */
+            gaps: number;
+            /**
+             * Format: int64
+             * @description Longest interruption by them, nanoseconds.
+             */
+            longest_ns: number;
+            /**
+             * Format: int64
+             * @description Duration of the observation, nanoseconds.
+             */
+            observed_ns: number;
+            /**
+             * Format: double
+             * @description Share of the processor time that other programs took.
+             */
+            other_programs_ratio: number;
+            /**
+             * Format: double
+             * @description Share of the processor time that the hypervisor and interrupts took.
+             */
+            stolen_ratio: number;
+            /**
+             * Format: int64
+             * @description Stolen time since the start of the system according to the hypervisor, nanoseconds; `null` if unknown.
+             */
+            stolen_since_start_ns: number | null;
+        };
         /** @description A closed loop, with the names of its runs. */
         StoredLoop: {
             /** @description Results (romer/loop/1); `null` if the loop was not closed. */
@@ -8449,6 +10044,8 @@ export interface components {
             /** @description Target as given. */
             target: string;
         };
+        /** @description Protocol of test frames. */
+        StreamProtocol: "udp" | "tcp" | "ip";
         /** @description Results of one stream of a trial. */
         StreamResult: {
             /**
@@ -8636,6 +10233,34 @@ export interface components {
              * @description Frames that arrived after a later frame of their flow (RFC 4737).
              */
             reordered: number;
+        };
+        /** @description Settings of a stream. */
+        StreamSetup: {
+            /** @description Code point, such as `cs0`. */
+            dscp: string;
+            /** @description Whether the device is expected to drop the stream. */
+            expect_drop: boolean;
+            /** @description Name. */
+            name: string;
+            /** @description Pace of the frames, as in `--stream pace=`. */
+            pace: string;
+            /**
+             * Format: uint8
+             * @description Priority of the tag; `null` without a tag.
+             */
+            priority: number | null;
+            /** @description Protocol of the test frames. */
+            protocol: components["schemas"]["StreamProtocol"];
+            /**
+             * Format: double
+             * @description Share of the load.
+             */
+            share_ratio: number;
+            /**
+             * Format: uint16
+             * @description VLAN of the tag; `null` without a tag.
+             */
+            vlan: number | null;
         };
         /**
          * @description Results of one direction during the run: of one-way probes, from the records of both hosts so far, up to one
@@ -9108,13 +10733,8 @@ export interface components {
             host_gaps: components["schemas"]["Gaps"];
             /** @description Scheduled load: whole frames, with the random gaps and sizes of the schedule. */
             intended_load: components["schemas"]["Load"];
-            /** @description Reason why the trial is invalid, as text; `null` if it is valid. */
-            invalid: string | null;
-            /**
-             * @description Kind of this reason; `null` if the trial is valid, or if the document is from an older version.
-             * @default null
-             */
-            invalid_cause: components["schemas"]["InvalidCause"] | null;
+            /** @description Reason why the trial is invalid; `null` if it is valid. */
+            invalid: components["schemas"]["InvalidTrial"] | null;
             /**
              * @description Latency variation of consecutive frames in order of departure, signed, nanoseconds (RFC 3393); of the
              *     stream with the most frames.
@@ -9189,8 +10809,8 @@ export interface components {
              *     offsets of the mean.
              */
             latency_conversion_ns: components["schemas"]["LatencyConversion"];
-            /** @description Definition of the latency, as text. */
-            latency_definition: string;
+            /** @description Definition of the latency. */
+            latency_definition: components["schemas"]["LatencyDefinition"];
             /** @description Histogram of the latency. */
             latency_histogram: components["schemas"]["Histogram"];
             /** @description Latency of all frames, nanoseconds. */
@@ -9246,14 +10866,11 @@ export interface components {
              */
             offered_per_second: number[];
             /**
-             * @description Headers that frames had on arrival but not at departure, as text (`ethertype 0x8847 (MPLS)`, `source
-             *     address 203.0.113.1`), with their number of frames: the device translates or encapsulates. Length and
-             *     markings of these frames are not compared.
-             * @default {}
+             * @description Headers that frames had on arrival but not at departure, with their number of frames: the device translates or
+             *     encapsulates. Length and markings of encapsulated frames are not compared.
+             * @default []
              */
-            other_headers: {
-                [key: string]: number;
-            };
+            other_headers: components["schemas"]["HeaderFrames"][];
             /**
              * @description Outages of the device or its host; `null` in documents of older versions.
              * @default null
@@ -9384,6 +11001,19 @@ export interface components {
                     [key: string]: number;
                 };
             };
+        };
+        /** @description Number of trials of a number of trials. */
+        TrialCount: {
+            /**
+             * Format: uint64
+             * @description Number of all trials with such frames.
+             */
+            all: number;
+            /**
+             * Format: uint64
+             * @description Number of trials in which it was observed.
+             */
+            observed: number;
         };
         /** @description A completed trial. */
         TrialPoint: {
@@ -9587,6 +11217,13 @@ export interface components {
              * @default one-way
              */
             variation_basis: components["schemas"]["VariationBasis"];
+        };
+        /** @description XDP of interfaces. */
+        XdpModes: {
+            /** @description All interfaces. */
+            interfaces: {
+                [key: string]: components["schemas"]["InterfaceXdp"];
+            };
         };
     };
     responses: never;

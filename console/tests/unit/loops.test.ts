@@ -45,7 +45,7 @@ describe('the state of a loop', () => {
 });
 
 describe('figures', () => {
-  const figure = { figure: 'delay_ns.p99', path: 58.6e6, emulation: 50.4e6, difference: -8.19e6, interval: [-16.3e6, -0.383e6], halves: 8.57e6, repeatability: 7.96e6, tolerance: 8.79e6, detectable: 15.5e6, result: 'within' as const };
+  const figure = { figure: 'delay_ns.p99', path: 58.6e6, emulation: 50.4e6, difference: -8.19e6, interval: [-16.3e6, -0.383e6], halves: 8.57e6, repeatability: 7.96e6, tolerance: 8.79e6, detectable: 15.5e6, emulator_late_ns: null, path_late_ns: null, result: 'within' as const };
   it('have their units, and differences their sign', () => {
     expect(row(figure)).toEqual({ label: 'delay p99', path: '58.6 ms', emulation: '50.4 ms', difference: '-8.19 ms', interval: '-16.3 ms to -383 µs', halves: '8.57 ms', repeatability: '7.96 ms', tolerance: '8.79 ms', detectable: '15.5 ms', result: 'within', tone: 'good' });
     const loss = row({ ...figure, figure: 'loss.ratio', path: 0.0287, emulation: 0.03, difference: 0.0013, interval: null, halves: null, repeatability: 0.011, tolerance: 0, detectable: 0.0202, result: 'within' });

@@ -412,14 +412,14 @@ pub enum Reservation {
         /// Number of earlier trials of the same in which the device stalled as well.
         previous_trials: u64,
     },
-    /// Smaller deviations do not show with so few frames.
+    /// This number of frames does not show smaller deviations.
     Resolution {
         /// Number of frames.
         frames: u64,
         /// Deviation of a correct scheduler by chance, share of the capacity (probability of more: 1e-6).
         chance_ratio: f64,
     },
-    /// Inconclusive, because chance explains the deviation with so few frames.
+    /// Inconclusive, because chance explains the deviation at this number of frames.
     FewFrames {
         /// Number of frames.
         frames: u64,
