@@ -237,7 +237,10 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ),
         Seed::new("as_it_is", packet(2, 255, &path)),
         Seed::new("cut", packet(0, 255, &path[..40])),
-        Seed::new("fault_with_zero_port", [first.clone(), packet(1, 255, &with_object(&with_zero_port(&resv), 0x3d))].concat()),
+        Seed::new(
+            "fault_with_zero_port",
+            [first.clone(), packet(1, 255, &with_object(&with_zero_port(&resv), 0x3d))].concat(),
+        ),
         Seed::new("empty", []),
     ]
 }

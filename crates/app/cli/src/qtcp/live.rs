@@ -350,7 +350,9 @@ impl Console for Terminal {
             Notice::Prompt => self.prompt("Calibration complete. Type 'c' to continue."),
             Notice::Holding => self.prompt("Holding the reservation. Press return to remove it."),
             Notice::ControlLost => {
-                self.note("the control connection failed; the test continues, and q and return end a receiver");
+                self.note(
+                    "the control connection failed; the test continues, and q and return end a receiver",
+                );
             }
             Notice::NoControl => self.note("no control connection; the test continues without it (-W)"),
             Notice::NoKernelStamps => self.note("the kernel does not stamp packets; the program does"),

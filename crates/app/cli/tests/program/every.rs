@@ -30,8 +30,7 @@ fn each_turn_is_a_run_of_its_own_and_those_that_were_missed_are_told() {
         let ended =
             process::run(command.args(["--interval", "20ms", FAR, "--json", "-", "--out"]).arg(&folder))
                 .with_code(0);
-        let missed =
-            ended.stderr.lines().filter(|line| line.contains("missed: the previous run")).count();
+        let missed = ended.stderr.lines().filter(|line| line.contains("missed: the previous run")).count();
         let runs = runs(&folder);
         assert_eq!(runs.len(), 3, "{ended:?}");
         assert!(!missing || missed > 0, "{ended:?}");

@@ -272,7 +272,8 @@ mod tests {
         let file = Some(folder.path().join(identity::FILE));
         let files = TlsFiles { key: file.clone(), certificate: file, authority: None };
         let channel = Channel::new(ChannelOptions::Tls(files.clone()));
-        let responder = ResponderChannel::open(ResponderChannelOptions { tls: Some(files), ..options.clone() });
+        let responder =
+            ResponderChannel::open(ResponderChannelOptions { tls: Some(files), ..options.clone() });
         (folder, responder.unwrap(), channel.to(&"localhost".parse().unwrap()))
     }
 

@@ -82,12 +82,9 @@ fn message(kind: Kind, parts: &Parts<'_>) -> Result<Message, Fault> {
             flow: parts.failed_flow()?,
             forwarded,
         },
-        Kind::PathTear => Message::PathTear {
-            session,
-            hop: parts.hop()?,
-            sender: parts.torn_sender()?,
-            forwarded,
-        },
+        Kind::PathTear => {
+            Message::PathTear { session, hop: parts.hop()?, sender: parts.torn_sender()?, forwarded }
+        }
         Kind::ResvTear => {
             Message::ResvTear { session, hop: parts.hop()?, flows: parts.torn_flows()?, forwarded }
         }

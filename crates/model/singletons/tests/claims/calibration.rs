@@ -94,7 +94,11 @@ fn a_pair_counts_from_the_first_departure_to_the_second_arrival() {
     let (delays, _) = pair_delays(&found, TimestampPoint::User, 10 * MBIT, 1_514);
     assert_eq!(delays, [1_236_200], "10 us later at the end, 10 us earlier at the begin");
     let without: Vec<_> = found.iter().map(|row| RoundTrip { t2: Stamps::default(), ..*row }).collect();
-    assert_eq!(pair_delays(&without, TimestampPoint::Kernel, 10 * MBIT, 1_514), (vec![], 2), "no such stamps");
+    assert_eq!(
+        pair_delays(&without, TimestampPoint::Kernel, 10 * MBIT, 1_514),
+        (vec![], 2),
+        "no such stamps"
+    );
     assert_eq!(
         pair_delays(&found[..1], TimestampPoint::Kernel, 10 * MBIT, 1_514),
         (vec![], 1),
