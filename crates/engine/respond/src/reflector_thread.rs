@@ -51,6 +51,8 @@ const LIMITER_SETS: usize = 1_024;
 const TELLING_SETS: usize = 64;
 /// Replies that wait for their transmit stamp, for each socket.
 const PENDING: usize = 16_384;
+/// The octets of an authenticated request that have its session identifier (RFC 8972 section 3).
+const AUTHENTICATED_SSID: std::ops::Range<usize> = 26..28;
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
@@ -468,10 +470,15 @@ impl ReflectorThread {
         session_of(datagram.payload).is_some_and(|ssid| self.proved.contains_key(&(datagram.peer, ssid)))
     }
 
-    /// The key of the session that a datagram names, if it has one of its own and has proved the address.
+    /// The key of the session that a datagram names in either mode, if it has one of its own and has proved the address.
     fn session_key(&self, datagram: &Datagram<'_>) -> Option<Arc<Key>> {
-        let session = self.proved.get(&(datagram.peer, session_of(datagram.payload)?))?;
-        self.sessions.get(session)?.key.clone()
+        let authenticated =
+            datagram.payload.get(AUTHENTICATED_SSID).and_then(|octets| octets.try_into().ok());
+        let numbers = [session_of(datagram.payload), authenticated.map(u16::from_be_bytes)];
+        numbers.into_iter().flatten().find_map(|number| {
+            let session = self.proved.get(&(datagram.peer, number))?;
+            self.sessions.get(session)?.key.clone()
+        })
     }
 
     /// What the log of a session holds of a request and its reply, as far as is known when that has been sent.

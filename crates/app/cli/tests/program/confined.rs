@@ -44,6 +44,8 @@ fn check(process: &Process, most: u64) {
 fn responders_are_confined() {
     let lab = Lab::path();
     let mut responder = lab.respond(&[]);
+    let key = responder.line();
+    assert!(key.starts_with("key: sha256:"), "{key}");
     let line = responder.line();
     assert!(line.starts_with("confined: capabilities "), "{line}");
     assert!(line.contains("no new privileges, filtered system calls"), "{line}");
@@ -53,6 +55,7 @@ fn responders_are_confined() {
     responder.signal("INT");
     responder.wait().with_code(130);
     let mut responder = lab.respond(&["--no-confine"]);
+    assert!(responder.line().starts_with("key: sha256:"));
     assert_eq!(responder.line(), "not confined (--no-confine)\n");
     assert!(of_threads(&responder, "Seccomp:").iter().all(|value| value == "0"));
     responder.signal("INT");

@@ -36,8 +36,7 @@ fn port_switched_off_is_named() {
     let arguments = [&LOAD[..], &["--trial", "300ms", "--repeat", "1000", "--skip-self-test"]].concat();
     let mut begun = Process::start(&mut command(&lab, &run, &arguments));
     let log = || std::fs::read_to_string(run.join("trials.log")).unwrap_or_default();
-    let told =
-        format!("the tester's port {}B/t1 was switched off on this host during the trial", lab.prefix());
+    let told = format!("\"invalid\":{{\"cause\":\"port-down\",\"port\":\"{}B/t1\"", lab.prefix());
     // A port that is off when the benchmark opens it is another fault.
     while !log().contains("{\"trial\":") {
         assert!(begun.is_running(), "it ended before a trial was kept: {:?}", begun.wait());
