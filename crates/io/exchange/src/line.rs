@@ -160,7 +160,7 @@ mod tests {
         );
         let long = [b"a\n".to_vec(), vec![b'7'; LONGEST + 1]].concat();
         let fault = each(&long[..], "cut it", &mut see).unwrap_err();
-        assert!(matches!(fault, Fault::Line { line: 2, why } if why.ends_with("octets; cut it")));
+        assert!(matches!(fault, Fault::Line { line: 2, why } if why.ends_with("bytes; cut it")));
         let expected = [(b"a", 1, true), (b"b", 2, false), (b"c", 1, true), (b"a", 1, true)];
         assert_eq!(seen, expected.map(|(line, number, ended)| (line.to_vec(), number, ended)));
     }

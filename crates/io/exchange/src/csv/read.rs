@@ -617,7 +617,7 @@ mod tests {
         }
         assert!(refusal(b"\xff\xfes\0e\0").1.contains("UTF-16"));
         assert!(refusal(b"\x1f\x8b\x08\0").1.contains("unpack"));
-        assert!(refusal(b"sequence,size,sent_ns,received_ns\n0,44,1,\xff\n").1.contains("octet 8"));
+        assert!(refusal(b"sequence,size,sent_ns,received_ns\n0,44,1,\xff\n").1.contains("byte 8"));
     }
 
     /// What may stand in a field, nearly right or wrong.
