@@ -394,7 +394,7 @@ fn invalid_measurements_name_the_field() {
     ] {
         let body = serde_json::json!({ "targets": ["h"], field: value }).to_string();
         let problem = console.send("POST /api/measurements", &body).is_problem(422);
-        assert!(problem["detail"].as_str().unwrap().contains(&format!("{field}: takes at most 4096 octets")));
+        assert!(problem["detail"].as_str().unwrap().contains(&format!("{field}: takes at most 4096 bytes")));
     }
     let through = console.send("POST /api/measurements", r#"{"targets":["h"],"emulated":"a_to_b"}"#);
     assert_eq!(through.is_problem(409)["errors"][0]["field"], "emulated");

@@ -308,7 +308,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
 #[test]
 fn files_that_are_no_text_are_refused_and_deep_ones_do_not_overflow() {
     assert!(decode(b"\xff\xfea\0").unwrap_err().contains("UTF-16"));
-    assert!(decode(b"\x00\xc3\x28").unwrap_err().contains("octet 1"));
+    assert!(decode(b"\x00\xc3\x28").unwrap_err().contains("byte 1"));
     let deep = format!("a={}{}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(read(&deep).unwrap_err().contains("not TOML"));
     assert!(read("a=\"\u{1}\"\n").unwrap_err().contains("not TOML"));
