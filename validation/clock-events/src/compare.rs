@@ -1,6 +1,7 @@
 //! A method compared with the reference, row by row: is it as good?
 
 use crate::draws::Draws;
+use crate::judge::Counts;
 use crate::play::Kind;
 use crate::row::{Figures, rms, share};
 
@@ -42,22 +43,15 @@ impl Comparison {
             .filter_map(|(one, other)| Some([one.rate?.0, other.rate?.0]))
             .collect();
         let gain = |part: &dyn Fn(&Figures) -> Option<f64>| Some(part(method)? - part(reference)?);
-        let is_exact = |figures: &Figures| -> Vec<bool> {
-            let exact = figures.outcomes.iter().map(|one| {
-                one.counts
-                    .iter()
-                    .all(|counts| counts.truths == counts.matched && counts.events == counts.matched)
-            });
-            exact.collect()
+        let alone = |a: &Figures, b: &Figures| {
+            a.outcomes.iter().zip(&b.outcomes).filter(|(a, b)| a.is_exact() && !b.is_exact()).count()
         };
-        let (one, other) = (is_exact(reference), is_exact(method));
-        let alone = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a && !**b).count();
         Self {
             ratio: ratio(&pairs),
             covers: covers(reference, method),
             recall: gain(&recall),
             precision: gain(&precision),
-            exact_alone: [alone(&one, &other), alone(&other, &one)],
+            exact_alone: [alone(reference, method), alone(method, reference)],
             refused: [reference.refused(), method.refused()],
         }
     }
@@ -104,22 +98,22 @@ fn covers(reference: &Figures, method: &Figures) -> Option<bool> {
 
 /// Share of true changes that are reported.
 pub(crate) fn recall(figures: &Figures) -> Option<f64> {
-    let (truths, matched) = sums(figures, |counts| (counts.truths, counts.matched));
+    let Counts { truths, matched, .. } = total(figures);
     (truths > 0).then(|| share(matched, truths))
 }
 
 /// Share of events that are true changes, or of plays without events if there is none to report.
 pub(crate) fn precision(figures: &Figures) -> Option<f64> {
-    let (truths, _) = sums(figures, |counts| (counts.truths, 0));
+    let Counts { truths, events, matched, .. } = total(figures);
     if truths == 0 {
         return Some(figures.exact());
     }
-    let (events, matched) = sums(figures, |counts| (counts.events, counts.matched));
     (events > 0).then(|| share(matched, events))
 }
 
-fn sums(figures: &Figures, of: impl Fn(&crate::judge::Counts) -> (usize, usize)) -> (usize, usize) {
-    (0..Kind::ALL.len())
-        .map(|place| of(&figures.counts(place)))
-        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+/// Counts of all kinds over all plays.
+fn total(figures: &Figures) -> Counts {
+    let mut sum = Counts::default();
+    (0..Kind::ALL.len()).for_each(|place| sum.add(figures.counts(place)));
+    sum
 }

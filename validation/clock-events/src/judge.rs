@@ -74,6 +74,13 @@ pub(crate) struct Outcome {
     pub(crate) bounded: Option<bool>,
 }
 
+impl Outcome {
+    /// Whether exactly the true changes are reported.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.counts.iter().all(|counts| counts.truths == counts.matched && counts.events == counts.matched)
+    }
+}
+
 /// Compares the estimate of a method with the truth of a play.
 pub(crate) fn judge(method: &str, play: &Play, seed: u32, tolerance: Tolerance) -> Outcome {
     let request = SkewRequest { method: method.into(), ..SkewRequest::default() };

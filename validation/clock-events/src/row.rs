@@ -100,9 +100,7 @@ impl Figures {
 
     /// Median of the sizes of the errors, ppm.
     pub(crate) fn median(&self) -> Option<f64> {
-        let mut sizes: Vec<f64> = self.errors().iter().map(|error| error.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
-        sizes.get(sizes.len() / 2).copied()
+        middle(self.errors().iter().map(|error| error.abs()))
     }
 
     /// Share of intervals that contain the true rate.
@@ -118,14 +116,8 @@ impl Figures {
 
     /// Median half width of the intervals, ppm.
     pub(crate) fn half_width(&self) -> Option<f64> {
-        let mut halves: Vec<f64> = self
-            .outcomes
-            .iter()
-            .filter_map(|one| Some(one.rate?.1))
-            .map(|[low, high]| (high - low) / 2.0)
-            .collect();
-        halves.sort_by(f64::total_cmp);
-        halves.get(halves.len() / 2).copied()
+        let intervals = self.outcomes.iter().filter_map(|one| Some(one.rate?.1));
+        middle(intervals.map(|[low, high]| (high - low) / 2.0))
     }
 
     /// Counts of a kind over all plays.
@@ -137,10 +129,7 @@ impl Figures {
 
     /// Share of plays in which exactly the true changes are reported.
     pub(crate) fn exact(&self) -> f64 {
-        let is_exact = |one: &&Outcome| {
-            one.counts.iter().all(|counts| counts.truths == counts.matched && counts.events == counts.matched)
-        };
-        share(self.outcomes.iter().filter(is_exact).count(), self.outcomes.len())
+        share(self.outcomes.iter().filter(|one| one.is_exact()).count(), self.outcomes.len())
     }
 
     /// Largest ratio of a delay's error to the stated error.
@@ -163,16 +152,12 @@ impl Figures {
 
     /// Median of the root mean square errors of delays, nanoseconds.
     pub(crate) fn delay_rms(&self) -> Option<f64> {
-        let mut all: Vec<f64> = self.outcomes.iter().filter_map(|one| Some(one.delays?.rms_ns)).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied()
+        middle(self.outcomes.iter().filter_map(|one| Some(one.delays?.rms_ns)))
     }
 
     /// Median of the stated errors of delays, nanoseconds.
     pub(crate) fn stated(&self) -> Option<f64> {
-        let mut all: Vec<f64> = self.outcomes.iter().filter_map(|one| Some(one.delays?.stated_ns)).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied()
+        middle(self.outcomes.iter().filter_map(|one| Some(one.delays?.stated_ns)))
     }
 
     /// Share of bounds that contain the offset.
@@ -180,6 +165,13 @@ impl Figures {
         let all: Vec<bool> = self.outcomes.iter().filter_map(|one| one.bounded).collect();
         (!all.is_empty()).then(|| share(all.iter().filter(|held| **held).count(), all.len()))
     }
+}
+
+/// The upper median.
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Root of the mean square.

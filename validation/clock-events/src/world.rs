@@ -165,7 +165,7 @@ impl World {
         let mut directions = [0, 1].map(|direction: u32| Draws::new(seed, 3 + direction));
         let [there, back] = &mut directions;
         let clocks = [&sender, &responder];
-        let (mut forward, arrivals) = self.direction(0, &departures, clocks, there);
+        let (forward, arrivals) = self.direction(0, &departures, clocks, there);
         let replies: Vec<f64> = match self.turnaround {
             Some(turnaround) => arrivals.iter().map(|at| at + turnaround).collect(),
             None => departures,
@@ -177,7 +177,6 @@ impl World {
         if self.by_responder {
             reverse.sort_by_key(|probe| probe.departure_ns);
         }
-        forward.shrink_to_fit();
         let skew = (responder.smooth(self.length) - responder.smooth(0.0)) / self.length;
         Play { probes: [forward, reverse], skew_ppm: skew * 1e6, changes: self.changes(&sender) }
     }

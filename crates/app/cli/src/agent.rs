@@ -15,6 +15,7 @@ use romer_telemetry::{AgentMetrics, ProbeMetrics, Registry, RunOutcome};
 use romer_traffic::Trace;
 use romer_units::counted;
 
+pub(crate) use self::file::options as measurement_options;
 use self::file::{File, Scheduled};
 use crate::args::AgentArgs;
 use crate::failure::Failure;
@@ -90,11 +91,6 @@ pub(crate) fn run(arguments: &AgentArgs) -> Result<Exit, Failure> {
     }
     let worst = tally.lock().unwrap_or_else(PoisonError::into_inner).worst;
     Ok(worst)
-}
-
-/// The options of `romer measure` that a scheduled measurement may have, and whether each takes a value.
-pub(crate) fn measurement_options() -> Vec<(String, bool)> {
-    file::options()
 }
 
 /// Where runs are saved unless the file says so: the folder that the service manager made, or the user's.

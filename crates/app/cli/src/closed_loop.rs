@@ -10,7 +10,6 @@ use romer_loop::{FAR, LAB_STEM, LabPath, LoopError, LoopFolder, PathRun, Talk};
 use romer_measure::{MeasureOptions, StreamOptions};
 use romer_record::Exit;
 use romer_record::closed_loop::{ClosedLoop, LoopVerdict};
-use romer_record::warning::ComparisonWarning;
 use romer_report::escape;
 use romer_store::{Location, Runs};
 use romer_traffic::Trace;
@@ -129,8 +128,7 @@ fn close(
         arguments.output.color,
         "Modelling the path, and emulating the model in a lab of this machine.",
     );
-    let quiet = arguments.output.quiet;
-    let talk = Talk::Terminal { quiet };
+    let talk = Talk::Terminal { quiet: arguments.output.quiet };
     let closed = LabPath::up("loop", LAB_STEM)
         .and_then(|mut lab| romer_loop::close(&mut lab, folder, path, talk, &mut (), interrupted))
         .map_err(|error| {
@@ -142,7 +140,7 @@ fn close(
         Ok(closed) => closed,
         Err(exit) => return Ok(exit),
     };
-    if !quiet && !arguments.output.json_to_stdout() {
+    if !arguments.output.is_silent() {
         output::print_summary(&text(&closed, folder, arguments.output.color));
     }
     output::write_json(arguments.output.json.as_deref(), &closed, arguments.output.force)?;
@@ -167,8 +165,7 @@ fn failed(closed: &ClosedLoop) -> String {
     let those = closed.directions.iter().filter(|direction| direction.verdict == verdict);
     let names: Vec<&str> = those.map(|direction| direction.direction.as_str()).collect();
     let names = names.join(", ").replace('_', " ");
-    let is_late =
-        closed.warnings.iter().any(|warning| matches!(warning, ComparisonWarning::EmulatorLate { .. }));
+    let is_late = romer_report::closed_loop::is_open_by_lateness(closed);
     match verdict {
         LoopVerdict::Undecided if is_late => {
             format!(

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead};
 
-use romer_endpoint::tls::TlsFiles;
 use romer_endpoint::tls::pairing::PairingCode;
 use romer_record::Exit;
 
@@ -20,7 +19,7 @@ pub(crate) fn run(arguments: &PairArgs) -> Result<Exit, Failure> {
         None => read(&arguments.target.text)?,
     };
     let family = measure::family(arguments.ipv4, arguments.ipv6);
-    let paired = romer_measure::pair(&arguments.target, family, code, TlsFiles::default())?;
+    let paired = romer_measure::pair(&arguments.target, family, code)?;
     if !arguments.quiet {
         output::print(&format!(
             "paired with {} ({}), saved in {}\n",

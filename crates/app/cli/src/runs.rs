@@ -168,9 +168,8 @@ fn prune(arguments: &PruneArgs) -> Result<Exit, Failure> {
 
 /// What the arguments keep.
 fn retention(arguments: &PruneArgs) -> Retention {
-    let age = arguments.keep.and_then(|keep| u64::try_from(keep.as_nanos()).ok());
     Retention {
-        age: age.map(std::time::Duration::from_nanos),
+        age: arguments.keep.map(|keep| keep.to_std()),
         number: arguments.keep_number,
         octets: arguments.keep_size,
     }

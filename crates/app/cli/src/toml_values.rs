@@ -1,17 +1,5 @@
 //! What readers of TOML files with the names of options have in common.
 
-use toml::de::DeValue;
-
-/// A text or a number as an option takes it.
-pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.as_str().to_owned()),
-        DeValue::Float(number) => Some(number.as_str().to_owned()),
-        _ => None,
-    }
-}
-
 /// The first line of a message.
 pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().into()

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
-use romer_analyze::measured::{MeasuredError, with_packets};
+use romer_analyze::measured::{choose, with_packets};
 use romer_emulate::Opened;
 use romer_emulate::model_fit::{self, Fitted, ModelKind};
-
 use romer_loop::path_model;
 use romer_units::Duration;
 
@@ -40,12 +39,10 @@ pub(crate) fn fit(
     let found = py.detach(|| -> Result<Model, Failure> {
         let shown = path.to_string_lossy().into_owned();
         let streams = with_packets(&path, &input::command(&["romer", "analyze", &shown]))?;
-        let number = usize::from(stream_number);
-        let missing = || MeasuredError::NoStream { number, name: shown.clone(), count: streams.len() };
-        let stream = streams.get(number).ok_or_else(missing)?;
+        let stream = choose(streams, Some(stream_number), &shown)?;
         let kind = if trace { ModelKind::Trace } else { ModelKind::Models };
         let allowed = Duration::from_nanos(allowance_ns);
-        let modelled = path_model::fit(stream, &shown, name, kind, only_udp, allowed)?;
+        let modelled = path_model::fit(&stream, &shown, name, kind, only_udp, allowed)?;
         let proposed = if plan {
             model_fit::plan(&modelled.fitted.directions, &stream.measurement.traffic)
         } else {

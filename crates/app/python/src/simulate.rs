@@ -28,7 +28,6 @@ const ARRIVALS: &str = "arrivals";
 pub(crate) struct Simulation {
     departures: Py<Table>,
     json: String,
-    rows: usize,
 }
 
 /// Arrivals as they were given: time, port, size.
@@ -64,8 +63,7 @@ pub(crate) fn simulate(
             .map_err(Failure::own)?;
         Ok((sink.finish()?, json(&document)?))
     })?;
-    let rows = table.rows();
-    Ok(Simulation { departures: Py::new(py, table)?, json, rows })
+    Ok(Simulation { departures: Py::new(py, table)?, json })
 }
 
 /// The scenario of a model, in a text, in a file, or of a preset. A text has several lines.
@@ -280,11 +278,11 @@ impl Simulation {
 
     /// The number of rows of the departures.
     fn __len__(&self) -> usize {
-        self.rows
+        self.departures.get().rows()
     }
 
     fn __repr__(&self) -> String {
-        format!("<romer.Simulation: {} rows>", self.rows)
+        format!("<romer.Simulation: {} rows>", self.departures.get().rows())
     }
 
     /// The departures as a stream, for libraries that read Arrow.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
+use romer_endpoint::fingerprint::{from_hex, to_hex};
 use sha2::Sha256;
 
 use crate::problem::Problem;
@@ -42,15 +43,11 @@ pub(crate) enum Credentials<'a> {
     Session(&'a str),
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
 /// A token that nobody guesses: 256 bits of the system's.
 pub(crate) fn fresh_token() -> Option<String> {
     let mut octets = [0; 32];
     getrandom::fill(&mut octets).ok()?;
-    Some(hex(&octets))
+    Some(to_hex(&octets))
 }
 
 impl Guard {
@@ -70,7 +67,7 @@ impl Guard {
     /// A session that begins now.
     pub(crate) fn open_session(&self) -> String {
         let end = (now() + SESSION).as_secs().to_string();
-        let tag = hex(&self.tag("session", &end).finalize().into_bytes());
+        let tag = to_hex(&self.tag("session", &end).finalize().into_bytes());
         format!("{end}.{tag}")
     }
 
@@ -84,7 +81,7 @@ impl Guard {
             }
             Credentials::Session(session) => {
                 let Some((end, tag)) = session.split_once('.') else { return false };
-                let Some(tag) = unhex(tag) else { return false };
+                let Some(tag) = from_hex(tag) else { return false };
                 let lasts = end.parse::<u64>().is_ok_and(|end| end > now().as_secs());
                 self.tag("session", end).verify_slice(&tag).is_ok() && lasts
             }
@@ -136,13 +133,6 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    (0..32).map(|place| u8::from_str_radix(text.get(2 * place..2 * place + 2)?, 16).ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +165,7 @@ mod tests {
     #[test]
     fn a_session_ends() {
         let guard = Guard::new("a".repeat(64));
-        let tag = hex(&guard.tag("session", "1000").finalize().into_bytes());
+        let tag = to_hex(&guard.tag("session", "1000").finalize().into_bytes());
         assert!(guard.check(Credentials::Session(&format!("1000.{tag}")), HERE).is_err());
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use romer_method::Frames;
 use romer_method::analysis::{StreamInfo, UNTAGGED};
 use romer_method::schedule::Flow;
-use romer_record::benchmark::{StreamProtocol, StreamSetup};
+use romer_record::benchmark::StreamSetup;
 use romer_units::random::RandomStream as Random;
 use romer_wire::ethernet::{MacAddress, Tag};
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
@@ -241,11 +241,7 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<StreamInfo> {
 pub(crate) fn stream_setup(stream: &StreamOptions) -> StreamSetup {
     StreamSetup {
         name: stream.name.clone(),
-        protocol: match stream.protocol {
-            Protocol::Udp => StreamProtocol::Udp,
-            Protocol::Tcp => StreamProtocol::Tcp,
-            Protocol::Ip => StreamProtocol::Ip,
-        },
+        protocol: stream.protocol,
         share_ratio: stream.share,
         dscp: stream.dscp.to_string(),
         vlan: stream.tag.map(Tag::vlan),

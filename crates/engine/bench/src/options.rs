@@ -14,22 +14,12 @@ use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate};
 use romer_wire::ethernet::{MacAddress, Tag};
 
+pub use romer_record::benchmark::StreamProtocol as Protocol;
+
 pub use crate::claims::{Anomaly, Claims, Field, MarkingClaim};
 
 /// The procedure that tests the tester itself.
 pub(crate) const SELF_TEST: &str = "self-test";
-
-/// What a stream's frames carry above IP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// UDP.
-    #[default]
-    Udp,
-    /// A TCP header.
-    Tcp,
-    /// Nothing but the test data.
-    Ip,
-}
 
 /// Addresses that follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Recorded arrivals: `time_ns,port,size`, a packet a line, port a or b, size with the check sequence; or an emulator's
 //! samples, of which the copies are left out. Of captures they are read in `captured`.
 
-use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -154,17 +153,17 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     else {
         return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
-    let time = time_from(first, time.parse().ok(), &time)?;
+    let time = time_from(first, time.parse().ok(), || time.to_owned())?;
     let port = port_from(port)?;
-    Ok(Arrival::new(time, port, size_from(size.parse().ok(), &size)?))
+    Ok(Arrival::new(time, port, size_from(size.parse().ok(), || size.to_owned())?))
 }
 
 /// The time that was written as `text`, if it is one, at `first` or later.
-fn time_from(first: Nanos, time: Option<Nanos>, text: &dyn fmt::Display) -> Result<Nanos, String> {
+fn time_from(first: Nanos, time: Option<Nanos>, text: impl FnOnce() -> String) -> Result<Nanos, String> {
     time.filter(|time| (first..=MAX_ARRIVAL_TIME).contains(time)).ok_or_else(|| {
         format!(
             "has the time {:?}; write whole nanoseconds from {first} to {MAX_ARRIVAL_TIME}",
-            shown(&text.to_string())
+            shown(&text())
         )
     })
 }
@@ -178,14 +177,9 @@ fn port_from(text: &str) -> Result<PortId, String> {
 }
 
 /// The size that was written as `text`, if it is one.
-fn size_from(size: Option<u32>, text: &dyn fmt::Display) -> Result<u32, String> {
+fn size_from(size: Option<u32>, text: impl FnOnce() -> String) -> Result<u32, String> {
     size.filter(|size| SIZES.contains(size)).ok_or_else(|| {
-        format!(
-            "has the size {:?}; write bytes from {} to {}",
-            shown(&text.to_string()),
-            SIZES.start(),
-            SIZES.end()
-        )
+        format!("has the size {:?}; write bytes from {} to {}", shown(&text()), SIZES.start(), SIZES.end())
     })
 }
 
@@ -202,16 +196,9 @@ pub fn table_arrivals<'a>(
         value.map_or_else(|| "null".to_owned(), |value| value.to_string())
     }
     let arrival = |(time, port, size): (Option<i64>, &str, Option<i64>)| -> Result<Arrival, String> {
-        // Texts are made of faulty values only.
-        let at = match time {
-            Some(at) if (0..=MAX_ARRIVAL_TIME).contains(&at) => at,
-            _ => time_from(0, None, &number(time))?,
-        };
+        let at = time_from(0, time, || number(time))?;
         let port = port_from(port)?;
-        let octets = match size.and_then(|size| u32::try_from(size).ok()) {
-            Some(octets) if SIZES.contains(&octets) => octets,
-            _ => size_from(None, &number(size))?,
-        };
+        let octets = size_from(size.and_then(|size| u32::try_from(size).ok()), || number(size))?;
         Ok(Arrival::new(at, port, octets))
     };
     let packets = rows.zip(0_u64..).map(|(row, number)| {

@@ -275,21 +275,21 @@ impl Conversation {
         key: Option<&Key>,
         channel: &PeerChannel,
     ) -> Result<Self, Absent> {
-        match Self::begin_over(address, from, key, (channel, false)) {
+        match Self::begin_over(address, from, key, channel) {
             // A port of this host may be forwarded to a responder elsewhere.
             Err(Absent::Unprotected) if channel.has_tls() => {
-                Self::begin_over(address, from, key, (channel, true))
+                Self::begin_over(address, from, key, &channel.clone().protected_here(true))
             }
             begun => begun,
         }
     }
 
-    /// The same; always protected if so stated, and else where `channel` requires it.
+    /// The same, protected where `channel` requires it.
     fn begin_over(
         address: SocketAddr,
         from: &Origin,
         key: Option<&Key>,
-        (channel, always): (&PeerChannel, bool),
+        channel: &PeerChannel,
     ) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(without_errno(&error));
         let tcp = romer_host::stream::connect(address, from, CONNECT)
@@ -297,7 +297,7 @@ impl Conversation {
         let _ = tcp.set_nodelay(true);
         let local = tcp.local_addr().ok().map(|local| local.ip());
         let mut unverified = None;
-        let stream: Box<dyn ByteStream> = if always || channel.is_protected(address, local) {
+        let stream: Box<dyn ByteStream> = if channel.is_protected(address, local) {
             let (stream, first_contact) = channel.protect(tcp, ANSWER)?;
             unverified = first_contact;
             Box::new(stream)

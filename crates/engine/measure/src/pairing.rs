@@ -31,18 +31,13 @@ pub struct Paired {
     pub place: String,
 }
 
-/// Pairs this user with the responder at `target`, which shows `code`, by `files`.
+/// Pairs this user with the responder at `target`, which shows `code`.
 ///
 /// # Errors
 /// [`EndpointError::Unreachable`] where no responder answers, [`EndpointError::Untrusted`] where the code or the responder is wrong,
 /// [`EndpointError::TlsFile`] where keys cannot be read or saved.
-pub fn pair(
-    target: &Target,
-    family: Family,
-    code: PairingCode,
-    files: TlsFiles,
-) -> Result<Paired, EndpointError> {
-    let channel = Channel::new(ChannelOptions::Tls(files)).to(target);
+pub fn pair(target: &Target, family: Family, code: PairingCode) -> Result<Paired, EndpointError> {
+    let channel = Channel::new(ChannelOptions::Tls(TlsFiles::default())).to(target);
     let mut absent = None;
     for address in target.addresses(family, target.port.unwrap_or(PORT))? {
         match connect(address, &channel) {

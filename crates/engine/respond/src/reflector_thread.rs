@@ -27,7 +27,7 @@ use romer_session::reflector::{
 use romer_session::sender::ReceivedProbe;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
-use romer_wire::stamp::{ErrorEstimate, Key, ReplyLength, session_of};
+use romer_wire::stamp::{ErrorEstimate, Key, ReplyLength, authenticated_session_of, session_of};
 
 use self::sequence::SequenceWindow;
 use self::session_lookup::Owner;
@@ -51,8 +51,6 @@ const LIMITER_SETS: usize = 1_024;
 const TELLING_SETS: usize = 64;
 /// Replies that wait for their transmit stamp, for each socket.
 const PENDING: usize = 16_384;
-/// The octets of an authenticated request that have its session identifier (RFC 8972 section 3).
-const AUTHENTICATED_SSID: std::ops::Range<usize> = 26..28;
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
@@ -472,9 +470,7 @@ impl ReflectorThread {
 
     /// The key of the session that a datagram names in either mode, if it has one of its own and has proved the address.
     fn session_key(&self, datagram: &Datagram<'_>) -> Option<Arc<Key>> {
-        let authenticated =
-            datagram.payload.get(AUTHENTICATED_SSID).and_then(|octets| octets.try_into().ok());
-        let numbers = [session_of(datagram.payload), authenticated.map(u16::from_be_bytes)];
+        let numbers = [session_of(datagram.payload), authenticated_session_of(datagram.payload)];
         numbers.into_iter().flatten().find_map(|number| {
             let session = self.proved.get(&(datagram.peer, number))?;
             self.sessions.get(session)?.key.clone()

@@ -51,8 +51,10 @@ fn statement_of(finding: &DoctorFinding) -> Statement {
         DoctorCheck::ReceiveBuffer(facts) => {
             Statement::from_facts(facts, host::DROPS, |sizes| host::buffer(*sizes, is_good))
         }
-        DoctorCheck::StampPort { ipv4, ipv6, holder } => host::stamp_port([*ipv4, *ipv6], holder.as_ref()),
-        DoctorCheck::ControlPort { ipv4, holder } => host::control_port(*ipv4, holder.as_ref()),
+        DoctorCheck::StampPort { ipv4, ipv6, holder } => {
+            host::stamp_port([*ipv4, *ipv6], holder.as_ref(), is_good)
+        }
+        DoctorCheck::ControlPort { ipv4, holder } => host::control_port(*ipv4, holder.as_ref(), is_good),
         DoctorCheck::RunFolder { octets_per_second, error } => {
             host::run_folder(*octets_per_second, error.as_deref(), is_good)
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{ExpandError, Pair, Plan};
+use crate::plan::{Expansion, Pair, Plan};
 use crate::time::Day;
 use crate::token::Token;
 
@@ -64,18 +64,13 @@ impl PlanDiff {
     }
 }
 
-/// The difference from an old plan to a new one, with their pairs of a day.
-///
-/// # Errors
-/// [`ExpandError`] of either plan.
-pub fn diff(old: &Plan, new: &Plan, day: Day) -> Result<PlanDiff, ExpandError> {
-    let [before, after] = [old, new].map(|plan| {
-        plan.expand(day).map(|expansion| expansion.pairs.into_iter().collect::<BTreeSet<Pair>>())
-    });
-    let (before, after) = (before?, after?);
+/// The difference from an old plan to a new one, each with its expansion of the same day.
+pub fn diff((old, before): (&Plan, &Expansion), (new, after): (&Plan, &Expansion)) -> PlanDiff {
+    let day = after.day;
+    let [before, after] = [before, after].map(|one| one.pairs.iter().collect::<BTreeSet<&Pair>>());
     let agents = changes(&old.agents, &new.agents);
     let traffic = changes(&old.traffic, &new.traffic);
-    Ok(PlanDiff {
+    PlanDiff {
         schema: PLAN_DIFF.into(),
         from_revision: old.revision,
         to_revision: new.revision,
@@ -86,11 +81,11 @@ pub fn diff(old: &Plan, new: &Plan, day: Day) -> Result<PlanDiff, ExpandError> {
         traffic_added: traffic.added,
         traffic_removed: traffic.removed,
         traffic_changed: traffic.changed,
-        pairs_added: after.difference(&before).cloned().collect(),
-        pairs_removed: before.difference(&after).cloned().collect(),
+        pairs_added: after.difference(&before).map(|pair| (*pair).clone()).collect(),
+        pairs_removed: before.difference(&after).map(|pair| (*pair).clone()).collect(),
         limits_changed: old.limits != new.limits,
         retention_changed: old.retention != new.retention,
-    })
+    }
 }
 
 /// Names of what is added, removed and changed.

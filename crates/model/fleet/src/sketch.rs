@@ -112,13 +112,9 @@ impl DelaySketch {
         }
         let last = self.count().checked_sub(1)?;
         let rank = p * real(last);
-        let mapping = mapping();
-        let negative = self.negative.0.iter().rev().map(|(bin, count)| (-mapping.value(*bin), *count));
-        let zero = [(0.0, self.zero)];
-        let positive = self.positive.0.iter().map(|(bin, count)| (mapping.value(*bin), *count));
         let mut before = 0_u64;
         let mut value = None;
-        for (middle, count) in negative.chain(zero).chain(positive).filter(|(_, count)| *count > 0) {
+        for (middle, count) in self.bins() {
             before = before.saturating_add(count);
             value = Some(middle);
             // The whole part of the rank is below `before` exactly if the rank is.

@@ -90,6 +90,16 @@ pub struct Item<'t> {
     name: String,
 }
 
+/// A text or a number, as an option of the command line takes it.
+pub fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
 /// What was read, or what is wrong.
 pub type Read<T> = Result<T, ScenarioError>;
 
@@ -111,11 +121,12 @@ impl<'t> TableReader<'t> {
         self.known.extend(keys);
     }
 
-    /// All keys in the order of the document and their values, for tables of names: they count as requested.
+    /// The keys that were not requested, in the order of the document, and their values: for tables of names. They count as requested.
     pub fn entries(self) -> Vec<(&'t Spanned<DeString<'t>>, Item<'t>)> {
         let mut entries: Vec<_> = self
             .table
             .iter()
+            .filter(|(key, _)| !self.known.contains(&key.get_ref().as_ref()))
             .map(|(key, value)| {
                 let shown = romer_units::excerpt(key.get_ref(), 60);
                 (key, Item { source: self.source, value, name: self.path(&shown) })

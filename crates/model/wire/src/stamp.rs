@@ -39,7 +39,8 @@ pub mod tlv;
 mod wire_time;
 
 pub use authenticated::{
-    AUTHENTICATED_BASE, AuthError, authenticated_sender_zeros_are_zero, looks_like_authenticated_reply,
+    AUTHENTICATED_BASE, AuthError, authenticated_sender_zeros_are_zero, authenticated_session_of,
+    looks_like_authenticated_reply,
 };
 pub use estimate::ErrorEstimate;
 pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};

@@ -2,7 +2,7 @@
 //! pulse per second. The state of the kernel is [`clock_sync`](crate::host_info::clock_sync).
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration as StdDuration, Instant};
 
@@ -69,15 +69,20 @@ impl SyncDaemon {
     }
 }
 
-/// The daemons that run on this system, so far as this process may see them; `None` if it may not see processes.
-pub fn sync_daemons() -> Option<Vec<SyncDaemon>> {
-    let processes = Path::new("/proc").read_dir().ok()?;
-    let numbered = processes.filter_map(|entry| {
+/// The folder of each process that this one may see, and its name. `None` if it may not see processes.
+fn processes() -> Option<impl Iterator<Item = (PathBuf, String)>> {
+    let entries = Path::new("/proc").read_dir().ok()?;
+    Some(entries.filter_map(|entry| {
         let entry = entry.ok()?;
         entry.file_name().to_str()?.parse::<u32>().ok()?;
-        std::fs::read_to_string(entry.path().join("comm")).ok()
-    });
-    let names: Vec<String> = numbered.collect();
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        Some((entry.path(), name))
+    }))
+}
+
+/// The daemons that run on this system, so far as this process may see them; `None` if it may not see processes.
+pub fn sync_daemons() -> Option<Vec<SyncDaemon>> {
+    let names: Vec<String> = processes()?.map(|(_, name)| name).collect();
     // This process is one of them, unless processes are hidden.
     (!names.is_empty()).then(|| sync_daemons_among(names.into_iter()))
 }
@@ -93,13 +98,7 @@ fn sync_daemons_among(processes: impl Iterator<Item = String>) -> Vec<SyncDaemon
 
 /// Whether chronyd steers the clock of this system: with `-x` it does not. `None` if no chronyd is visible to this process.
 pub fn chronyd_steers() -> Option<bool> {
-    let is_chronyd = |folder: &Path| {
-        let name = std::fs::read_to_string(folder.join("comm"));
-        name.is_ok_and(|name| name.trim_end() == SyncDaemon::Chrony.process())
-    };
-    let processes = Path::new("/proc").read_dir().ok()?;
-    let mut folders = processes.filter_map(|entry| Some(entry.ok()?.path()));
-    let folder = folders.find(|folder| is_chronyd(folder))?;
+    let (folder, _) = processes()?.find(|(_, name)| name.trim_end() == SyncDaemon::Chrony.process())?;
     Some(!leaves_clock(&std::fs::read(folder.join("cmdline")).ok()?))
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as _, Command};
 use romer_record::Exit;
+use romer_scenario::reader::scalar;
 use romer_scenario::{is_utf16, nearest};
 use romer_store::untrusted;
 use romer_units::Duration;
@@ -16,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::args::{self, Invocation, MeasureArgs};
 use crate::failure::Failure;
-use crate::toml_values::{first_line, line_and_column, scalar};
+use crate::toml_values::{first_line, line_and_column};
 use crate::values;
 
 /// Octets of the largest file: some ten thousand targets.
@@ -322,7 +323,7 @@ fn no_key<'a>(what: &str, key: &str, known: impl IntoIterator<Item = &'a str>) -
 }
 
 /// The options of `romer measure` that the file may have, and whether each takes a value.
-pub(super) fn options() -> Vec<(String, bool)> {
+pub(crate) fn options() -> Vec<(String, bool)> {
     let measure = MeasureArgs::augment_args(Command::new("measure"));
     let long = measure.get_arguments().filter_map(|option| {
         let name = option.get_long().filter(|name| !NOT_IN_THE_FILE.contains(name) && *name != "every")?;

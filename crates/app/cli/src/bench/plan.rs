@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use romer_record::Exit;
+use romer_scenario::reader::scalar;
 use romer_scenario::{is_utf16, nearest};
 use romer_store::untrusted;
 use toml::Spanned;
@@ -19,7 +20,7 @@ use super::spans::Places;
 use super::stream::KEYS;
 use super::{ParsedWords, procedures};
 use crate::failure::Failure;
-use crate::toml_values::{first_line, line_and_column, scalar};
+use crate::toml_values::{first_line, line_and_column};
 
 /// Octets of the largest plan.
 const MAX_PLAN_OCTETS: u64 = 1 << 20;

@@ -113,20 +113,19 @@ fn compare(arguments: &PlanDiffArgs) -> Result<Exit, Failure> {
     arguments.output.document.check()?;
     let day = day_of(&arguments.output);
     let (old, new) = (CheckedPlan::read(&arguments.old, day)?, CheckedPlan::read(&arguments.new, day)?);
-    let change = diff(&old.plan, &new.plan, day).map_err(|error| Failure::with_exit(Exit::BadData, error))?;
+    let change = diff((&old.plan, &old.expansion), (&new.plan, &new.expansion));
     arguments.output.document.write(&changes(&change), &change)?;
     Ok(Exit::Success)
 }
 
 /// The size of a plan, and the agent with the highest load.
 fn size(summary: &PlanSummary) -> String {
-    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let mut text = format!(
         "revision {}: {} at {}, {}\n",
         summary.revision,
-        counted(number(summary.agents.len()), "agent"),
-        counted(number(summary.sites), "site"),
-        counted(number(summary.pairs), "pair"),
+        counted(summary.agents.len() as u64, "agent"),
+        counted(summary.sites as u64, "site"),
+        counted(summary.pairs as u64, "pair"),
     );
     if summary.has_levels {
         text.push_str(&format!("pairs of {} (UTC): large groups have other pairs every day\n", summary.day));
@@ -161,13 +160,12 @@ fn agents(summary: &PlanSummary) -> String {
 
 /// The targets of an agent.
 fn targets(agent: &AgentPlan) -> String {
-    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let mut text = format!(
         "{} at {}: {}, replies to {}\n",
         agent.agent,
         agent.site,
-        counted(number(agent.targets.len()), "target"),
-        counted(number(agent.initiators.len()), "agent"),
+        counted(agent.targets.len() as u64, "target"),
+        counted(agent.initiators.len() as u64, "agent"),
     );
     if agent.targets.is_empty() {
         return text;
@@ -265,8 +263,9 @@ mod tests {
                 .replace("fra-2 = \"192.0.2.2\"\n", "")
                 .replace("size = 56", "size = 64"),
         );
-        let between =
-            |old: &CheckedPlan, new: &CheckedPlan| changes(&diff(&old.plan, &new.plan, Day(20_787)).unwrap());
+        let between = |old: &CheckedPlan, new: &CheckedPlan| {
+            changes(&diff((&old.plan, &old.expansion), (&new.plan, &new.expansion)))
+        };
         let text = between(&old, &new);
         assert!(text.starts_with("revision 1 to 2\n- agent fra-2\n~ traffic basic\n- pair "), "{text}");
         assert_eq!(text.matches("- pair ").count(), 4, "{text}");

@@ -12,8 +12,7 @@ use crate::args::{self, Command, Invocation, MeasureArgs};
 use crate::failure::Failure;
 
 /// Options that a traffic has as keys of its own, or that contradict these.
-const OF_THE_PLAN: [&str; 8] =
-    ["interval", "size", "duration", "count", "packet-size", "rate", "every", "offset"];
+const OF_THE_PLAN: [&str; 6] = ["interval", "size", "duration", "count", "packet-size", "rate"];
 
 /// Refuses a plan with a traffic that `romer measure` does not accept. `shown` is the name of its file.
 pub(super) fn check(plan: &Plan, shown: &str) -> Result<(), Failure> {

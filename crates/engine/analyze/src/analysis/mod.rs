@@ -156,11 +156,15 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
     };
     if let Some(reverse) = &analysis.reverse {
-        for file in [&analysis.file, reverse] {
-            if Table::is_reflected(file)? {
-                let why = "its packets are reflected, and it has both directions; analyse it alone, without --reverse";
-                return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
-            }
+        let reflected = if there.shape == Shape::FourStamps {
+            Some(&analysis.file)
+        } else {
+            Table::is_reflected(reverse)?.then_some(reverse)
+        };
+        if let Some(file) = reflected {
+            let why =
+                "its packets are reflected, and it has both directions; analyse it alone, without --reverse";
+            return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
         }
         back = Some((reverse, Table::read(reverse, analysis.any_size, analysis.unit_ns)?));
     }

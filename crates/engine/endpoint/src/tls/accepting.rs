@@ -1,13 +1,10 @@
 //! The responder's end: which connections are accepted, and with what protection.
 
-use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use romer_session::control::ConnectionRefusal;
-use rustls::server::{ServerConfig, ServerConnection, WebPkiClientVerifier};
+use rustls::server::{ServerConfig, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
 use super::certificates::{self, PROTOCOL, provider};
@@ -15,14 +12,11 @@ use super::files::TlsFiles;
 use super::identity::Identity;
 use super::known_peers::{KnownPeer, KnownPeers};
 use super::pairing::PairingWindow;
-use super::session::TlsSession;
+use super::stream::ChannelStream;
 use super::verifier::AnyKey;
 use crate::EndpointError;
 use crate::byte_stream::{ByteStream, Protection};
 use crate::fingerprint::Fingerprint;
-
-/// The first octet of a TLS connection: a handshake record (RFC 8446 section 5.1). A plain one begins with a length below 2^24.
-const HANDSHAKE_RECORD: u8 = 0x16;
 
 /// How a responder protects its control channel.
 #[derive(Clone, Debug)]
@@ -84,7 +78,7 @@ impl ResponderChannel {
     /// A connection that has been accepted. What protects it shows when it is read.
     pub fn accept(&self, tcp: TcpStream) -> Box<dyn ByteStream> {
         match &self.tls {
-            Some(tls) => Box::new(AcceptedStream { tcp, layer: Layer::Undecided(Arc::clone(&tls.config)) }),
+            Some(tls) => Box::new(ChannelStream::accepted(tcp, Arc::clone(&tls.config))),
             None => Box::new(tcp),
         }
     }
@@ -157,109 +151,19 @@ impl ResponderTls {
     }
 }
 
-/// A connection that a responder has accepted. Its first octet shows whether it is protected.
-#[derive(Debug)]
-pub struct AcceptedStream {
-    tcp: TcpStream,
-    layer: Layer,
-}
-
-#[derive(Debug)]
-enum Layer {
-    /// Nothing has come yet.
-    Undecided(Arc<ServerConfig>),
-    Plain,
-    Tls(Box<TlsSession>),
-}
-
-impl AcceptedStream {
-    /// Decides by the first octet what the connection is. Gives whether there is one.
-    fn decide(&mut self) -> io::Result<bool> {
-        let Layer::Undecided(config) = &self.layer else { return Ok(true) };
-        let mut first = [0];
-        if self.tcp.peek(&mut first)? == 0 {
-            return Ok(false);
-        }
-        self.layer = if first == [HANDSHAKE_RECORD] {
-            let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-            Layer::Tls(Box::new(TlsSession::new(connection)))
-        } else {
-            Layer::Plain
-        };
-        Ok(true)
-    }
-}
-
-impl Read for AcceptedStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.decide()? {
-            return Ok(0);
-        }
-        match &mut self.layer {
-            Layer::Tls(session) => session.read(&mut self.tcp, buffer),
-            Layer::Plain | Layer::Undecided(_) => self.tcp.read(buffer),
-        }
-    }
-}
-
-impl Write for AcceptedStream {
-    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        match &mut self.layer {
-            Layer::Tls(session) => session.write(&mut self.tcp, content),
-            Layer::Plain | Layer::Undecided(_) => self.tcp.write(content),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match &mut self.layer {
-            Layer::Tls(session) => session.send(&mut self.tcp),
-            Layer::Plain | Layer::Undecided(_) => self.tcp.flush(),
-        }
-    }
-}
-
-impl Drop for AcceptedStream {
-    fn drop(&mut self) {
-        if let Layer::Tls(session) = &mut self.layer {
-            session.close(&mut self.tcp);
-        }
-    }
-}
-
-impl ByteStream for AcceptedStream {
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.tcp.set_patience(patience)
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.tcp.descriptor()
-    }
-
-    fn has_unread(&self) -> bool {
-        matches!(&self.layer, Layer::Tls(session) if session.has_unread())
-    }
-
-    fn has_unwritten(&self) -> bool {
-        matches!(&self.layer, Layer::Tls(session) if session.has_unwritten())
-    }
-
-    fn protection(&self) -> Protection {
-        match &self.layer {
-            Layer::Tls(session) => session.protection(),
-            Layer::Plain | Layer::Undecided(_) => Protection::Plain,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Read, Write};
     use std::net::TcpListener;
+    use std::time::Duration;
 
     use tempfile::TempDir;
 
     use super::super::connecting::{Channel, ChannelOptions, PeerChannel};
     use super::super::identity;
+    use super::super::stream::HANDSHAKE_RECORD;
     use super::*;
+    use crate::byte_stream::ByteStream;
 
     const PATIENCE: Duration = Duration::from_secs(60);
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));

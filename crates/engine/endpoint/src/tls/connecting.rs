@@ -1,8 +1,6 @@
 //! The initiator's end: which key of a responder is trusted, and a connection that is protected by it.
 
-use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,14 +9,14 @@ use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
 
 use super::certificates::{self, PROTOCOL, provider};
-use super::error::{ChannelError, KNOWN_PEERS, NO_CERTIFICATE, failed};
+use super::error::{ChannelError, KNOWN_PEERS};
 use super::files::TlsFiles;
 use super::identity::Identity;
 use super::known_peers::{KnownPeer, KnownPeers, peer_name};
 use super::session::TlsSession;
+use super::stream::ChannelStream;
 use super::verifier::AnyKey;
 use crate::EndpointError;
-use crate::byte_stream::{ByteStream, Protection};
 use crate::fingerprint::Fingerprint;
 use crate::names::Target;
 
@@ -71,19 +69,24 @@ impl Channel {
         PeerChannel { channel: Arc::clone(self), name, host, always: false }
     }
 
-    fn initiator(&self, files: &TlsFiles) -> Result<Arc<Initiator>, EndpointError> {
+    fn initiator(&self) -> Result<Arc<Initiator>, EndpointError> {
         let mut opened = self.initiator.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(initiator) = &*opened {
             return Ok(Arc::clone(initiator));
         }
-        let initiator = Arc::new(Initiator::open(files)?);
+        let initiator = Arc::new(match &self.options {
+            ChannelOptions::Tls(files) => Initiator::open(files)?,
+            ChannelOptions::Plain => Initiator::open(&TlsFiles::default())?,
+        });
         Ok(Arc::clone(opened.insert(initiator)))
     }
 }
 
 impl Initiator {
     fn open(files: &TlsFiles) -> Result<Self, EndpointError> {
-        let Identity { chain, key, .. } = &certificates::identity(files)?;
+        let identity = certificates::identity(files)?;
+        let own = identity.fingerprint();
+        let Identity { chain, key, .. } = identity;
         let refused = |error: &dyn std::fmt::Display| certificates::refused(files, error);
         let provider = provider();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -101,12 +104,10 @@ impl Initiator {
                 (builder, Some(Mutex::new(KnownPeers::of_user()?)))
             }
         };
-        let mut config =
-            builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(|error| refused(&error))?;
+        let mut config = builder.with_client_auth_cert(chain, key).map_err(|error| refused(&error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = known.is_none();
-        let own = certificates::presented(Some(chain.as_slice())).ok_or_else(|| refused(&NO_CERTIFICATE))?;
         Ok(Self { config: Arc::new(config), own, known })
     }
 }
@@ -155,8 +156,8 @@ impl PeerChannel {
         &self,
         tcp: TcpStream,
         patience: Duration,
-    ) -> Result<(TlsStream, Option<Unverified>), ChannelError> {
-        let initiator = self.open()?;
+    ) -> Result<(ChannelStream, Option<Unverified>), ChannelError> {
+        let initiator = self.channel.initiator().map_err(ChannelError::Own)?;
         let stream = self.handshake(&initiator, tcp, patience)?;
         let Some(known) = &initiator.known else { return Ok((stream, None)) };
         let presented = stream.presented()?;
@@ -187,7 +188,7 @@ impl PeerChannel {
 
     /// Remembers a responder with which this was the first contact, so that another key is refused from now on.
     pub fn remember(&self, first_contact: &mut Unverified) {
-        let Ok(initiator) = self.open() else { return };
+        let Ok(initiator) = self.channel.initiator() else { return };
         if let Some(known) = &initiator.known {
             let Unverified { name, fingerprint, .. } = first_contact.clone();
             let mut known = lock(known);
@@ -207,8 +208,8 @@ impl PeerChannel {
         &self,
         tcp: TcpStream,
         patience: Duration,
-    ) -> Result<(TlsStream, Fingerprint), ChannelError> {
-        let initiator = self.open()?;
+    ) -> Result<(ChannelStream, Fingerprint), ChannelError> {
+        let initiator = self.channel.initiator().map_err(ChannelError::Own)?;
         let stream = self.handshake(&initiator, tcp, patience)?;
         let presented = stream.presented()?;
         Ok((stream, presented))
@@ -219,8 +220,7 @@ impl PeerChannel {
     /// # Errors
     /// [`EndpointError::TlsFile`]: it cannot be saved.
     pub fn remember_paired(&self, fingerprint: Fingerprint) -> Result<String, EndpointError> {
-        let ChannelOptions::Tls(files) = &self.channel.options else { return Ok(String::new()) };
-        let initiator = self.channel.initiator(files)?;
+        let initiator = self.channel.initiator()?;
         let Some(known) = &initiator.known else { return Ok(String::new()) };
         let mut known = lock(known);
         let peer = KnownPeer { name: self.name.clone(), fingerprint, is_paired: true };
@@ -234,37 +234,18 @@ impl PeerChannel {
         Ok(known.place())
     }
 
-    fn open(&self) -> Result<Arc<Initiator>, ChannelError> {
-        let files = match &self.channel.options {
-            ChannelOptions::Tls(files) => files.clone(),
-            ChannelOptions::Plain => TlsFiles::default(),
-        };
-        self.channel.initiator(&files).map_err(ChannelError::Own)
-    }
-
     fn handshake(
         &self,
         initiator: &Initiator,
         tcp: TcpStream,
         patience: Duration,
-    ) -> Result<TlsStream, ChannelError> {
+    ) -> Result<ChannelStream, ChannelError> {
         let deadline = Instant::now() + patience;
         let name = self.server_name(&tcp);
         let connection = ClientConnection::new(Arc::clone(&initiator.config), name)
             .map_err(|error| ChannelError::Foreign(error.to_string()))?;
-        let mut stream = TlsStream { tcp, session: TlsSession::new(connection) };
-        while stream.session.is_handshaking() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(ChannelError::Io(io::ErrorKind::TimedOut.into()));
-            }
-            stream.set_patience(Some(left)).map_err(ChannelError::Io)?;
-            stream.session.send(&mut stream.tcp).map_err(failed)?;
-            if stream.session.receive(&mut stream.tcp).map_err(failed)? == 0 {
-                return Err(ChannelError::Closed);
-            }
-        }
-        stream.session.send(&mut stream.tcp).map_err(failed)?;
+        let mut stream = ChannelStream::protected(tcp, TlsSession::new(connection));
+        stream.handshake(deadline)?;
         Ok(stream)
     }
 
@@ -278,67 +259,4 @@ impl PeerChannel {
 
 fn lock(known: &Mutex<KnownPeers>) -> MutexGuard<'_, KnownPeers> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A connection that is protected by TLS 1.3.
-#[derive(Debug)]
-pub struct TlsStream {
-    tcp: TcpStream,
-    session: TlsSession,
-}
-
-impl TlsStream {
-    fn presented(&self) -> Result<Fingerprint, ChannelError> {
-        match self.session.protection() {
-            Protection::Tls { peer: Some(peer), .. } => Ok(peer),
-            _ => Err(ChannelError::Foreign("it presented no key".into())),
-        }
-    }
-}
-
-impl Drop for TlsStream {
-    fn drop(&mut self) {
-        // What cannot be sent at once is not waited for.
-        if self.tcp.set_nonblocking(true).is_ok() {
-            self.session.close(&mut self.tcp);
-        }
-    }
-}
-
-impl Read for TlsStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.session.read(&mut self.tcp, buffer)
-    }
-}
-
-impl Write for TlsStream {
-    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        self.session.write(&mut self.tcp, content)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.session.send(&mut self.tcp)
-    }
-}
-
-impl ByteStream for TlsStream {
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.tcp.set_patience(patience)
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.tcp.descriptor()
-    }
-
-    fn has_unread(&self) -> bool {
-        self.session.has_unread()
-    }
-
-    fn has_unwritten(&self) -> bool {
-        self.session.has_unwritten()
-    }
-
-    fn protection(&self) -> Protection {
-        self.session.protection()
-    }
 }

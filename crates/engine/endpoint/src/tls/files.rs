@@ -1,14 +1,16 @@
 //! Where keys and certificates are, and how their files are read.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use romer_store::Runs;
 use zeroize::Zeroizing;
 
 use crate::EndpointError;
+use crate::circumstances::random;
+use crate::fingerprint::to_hex;
 
 /// The longest file of certificates, octets; a longer one is something else.
 const LONGEST: u64 = 1 << 20;
@@ -80,9 +82,23 @@ pub(super) fn read(
         Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1)));
     file.take(LONGEST + 1).read_to_end(&mut octets).map_err(unreadable)?;
     if u64::try_from(octets.len()).unwrap_or(u64::MAX) > LONGEST {
-        return Err(invalid(path, what, format!("it has more than {LONGEST} octets")));
+        return Err(invalid(path, what, format!("it has more than {LONGEST} bytes")));
     }
     Ok(octets)
+}
+
+/// Writes `octets` to a new file of another name, beside the file `name` of `folder`, for its owner only. The file is complete before it
+/// gets that name, so that whoever finds it can read all of it.
+pub(super) fn draft(folder: &Path, name: &str, octets: &[u8]) -> io::Result<PathBuf> {
+    let path = folder.join(format!(".{name}.{}", to_hex(&random::<8>())));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    match file.write_all(octets).and_then(|()| file.sync_all()) {
+        Ok(()) => Ok(path),
+        Err(error) => {
+            let _ = std::fs::remove_file(&path);
+            Err(error)
+        }
+    }
 }
 
 /// The error of a file with a content that cannot be used.

@@ -1,8 +1,8 @@
 //! The long-lived key of this end.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
@@ -13,8 +13,7 @@ use zeroize::Zeroizing;
 use super::error::{IDENTITY, NO_FOLDER, NO_VERSION_3};
 use super::files;
 use crate::EndpointError;
-use crate::circumstances::random;
-use crate::fingerprint::{Fingerprint, to_hex};
+use crate::fingerprint::Fingerprint;
 
 /// The file of the key and its certificate, in the folder of [`super::state_folder`].
 pub const FILE: &str = "identity.pem";
@@ -106,17 +105,11 @@ fn generate() -> Result<Zeroizing<Vec<u8>>, EndpointError> {
 /// Saves `text` as `path`, unless another process has just saved its own there.
 fn save(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Complete before it has its name: whoever finds the file can read all of it.
-    let own = folder.join(format!(".{FILE}.{}", to_hex(&random::<8>())));
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
-            file.write_all(text)?;
-            file.sync_all()
-        });
-    let linked = written.and_then(|()| match std::fs::hard_link(&own, path) {
+    let own = files::draft(folder, FILE, text)?;
+    let linked = match std::fs::hard_link(&own, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
-    });
+    };
     let _ = std::fs::remove_file(&own);
     linked
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,7 @@ use romer_session::control::PORT;
 use super::error::KNOWN_PEERS;
 use super::files;
 use crate::EndpointError;
-use crate::circumstances::random;
-use crate::fingerprint::{Fingerprint, to_hex};
+use crate::fingerprint::Fingerprint;
 use crate::names::Target;
 
 /// The file, in the folder of [`super::state_folder`].
@@ -161,13 +160,8 @@ fn save(path: &Path, peer: &KnownPeer) -> io::Result<()> {
     let mut text: String = before.lines().filter(is_other).map(|line| format!("{line}\n")).collect();
     text.push_str(&peer.line());
     text.push('\n');
-    let own = folder.join(format!(".{FILE}.{}", to_hex(&random::<8>())));
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-    let renamed = written.and_then(|()| fs::rename(&own, path));
+    let own = files::draft(folder, FILE, text.as_bytes())?;
+    let renamed = fs::rename(&own, path);
     if renamed.is_err() {
         let _ = fs::remove_file(&own);
     }

@@ -14,9 +14,11 @@ pub mod identity;
 pub mod known_peers;
 pub mod pairing;
 mod session;
+mod stream;
 mod verifier;
 
-pub use accepting::{AcceptedStream, ResponderChannel, ResponderChannelOptions};
-pub use connecting::{Channel, ChannelOptions, PeerChannel, TlsStream, Unverified};
+pub use accepting::{ResponderChannel, ResponderChannelOptions};
+pub use connecting::{Channel, ChannelOptions, PeerChannel, Unverified};
 pub use error::{ChannelError, NoProbeKey, tls_fault};
 pub use files::{TlsFiles, state_folder};
+pub use stream::ChannelStream;

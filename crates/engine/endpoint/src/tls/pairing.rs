@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use romer_session::control::{hex, unhex};
 use romer_wire::stamp::Key;
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 
@@ -79,12 +80,11 @@ impl Proofs {
     }
 
     fn proof(&self, end: &[u8]) -> String {
-        to_hex(&self.key.tag(&[end]))
+        hex(self.key.tag(&[end]))
     }
 
     fn verifies(&self, end: &[u8], proof: &str) -> bool {
-        let proof = from_hex(proof).and_then(|octets| octets.try_into().ok());
-        proof.is_some_and(|proof| self.key.verifies(&[end], &proof))
+        unhex(proof).is_some_and(|proof| self.key.verifies(&[end], &proof))
     }
 
     /// The proof of the initiator, as hexadecimal digits.

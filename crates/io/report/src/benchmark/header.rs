@@ -1,11 +1,9 @@
 //! Headers that a device changes as text.
 
 use romer_record::benchmark::ChangedHeader;
+use romer_wire::ip;
 
 use crate::sentence::Text;
-
-/// The protocol number of TCP.
-const TCP: u8 = 6;
 
 impl Text for ChangedHeader {
     fn text(&self) -> String {
@@ -59,7 +57,7 @@ fn datagram(protocol: u8, port: u16) -> String {
         51_820 => " (WireGuard)",
         _ => "",
     };
-    let transport = if protocol == TCP { "TCP" } else { "UDP" };
+    let transport = if protocol == ip::protocol::TCP { "TCP" } else { "UDP" };
     format!("outer {transport} port {port}{name}")
 }
 

@@ -52,7 +52,7 @@ impl Text for InvalidTrial {
 }
 
 /// The cause of an invalid trial in a few words, for lists.
-pub const fn invalid_cause(cause: InvalidCause) -> &'static str {
+pub(super) const fn invalid_cause(cause: InvalidCause) -> &'static str {
     match cause {
         InvalidCause::TesterStalled => "tester stalled",
         InvalidCause::TesterDropped => "tester dropped frames",
@@ -67,7 +67,7 @@ pub const fn invalid_cause(cause: InvalidCause) -> &'static str {
 }
 
 /// The pauses of a device in a trial of this length, nanoseconds.
-pub fn outages_words(outages: &DeviceOutages, trial_ns: i64) -> String {
+pub(super) fn outages_words(outages: &DeviceOutages, trial_ns: i64) -> String {
     let seconds = |nanos: i64| Duration::from_nanos(nanos).as_secs_f64();
     let [sum, longest] = [outages.sum_ns, outages.longest_ns].map(seconds);
     let times = match outages.count {

@@ -23,7 +23,6 @@ use crate::sentence::Text;
 pub use discarded::{discarded, events};
 pub use draw::Drawn;
 pub use figures::figures;
-pub use invalid::{invalid_cause, outages_words};
 pub use judgement::{expected_text, observed_text, subject_text};
 pub use page::page;
 pub use results::is_burst_unbounded;

@@ -6,6 +6,7 @@ use romer_record::benchmark::{
 };
 use romer_units::Duration;
 
+use crate::number::grouped_short;
 use crate::sentence::Text;
 
 impl Text for SelfTestRequest {
@@ -106,8 +107,7 @@ fn latency_claim(baseline: &Baseline) -> String {
 
 /// A load as a share of the line rate.
 fn percent_of_line(ratio: f64) -> String {
-    let percent = format!("{:.1}", ratio * 100.0);
-    match percent.trim_end_matches('0').trim_end_matches('.') {
+    match grouped_short(ratio * 100.0, 1).as_str() {
         "100" => "the line rate".into(),
         percent => format!("{percent} % of the line rate"),
     }

@@ -2,6 +2,7 @@
 
 use romer_record::benchmark::{StreamProtocol, StreamSetup};
 
+use crate::number::grouped_short;
 use crate::sentence::Text;
 
 impl Text for StreamSetup {
@@ -18,8 +19,7 @@ impl Text for StreamSetup {
             _ => String::new(),
         };
         let drop = if self.expect_drop { ", to be dropped" } else { "" };
-        let share = format!("{:.2}", 100.0 * share_ratio);
-        let share = share.trim_end_matches('0').trim_end_matches('.');
+        let share = grouped_short(100.0 * share_ratio, 2);
         format!("{name}: {protocol}, share {share} %{dscp}{tag}, {pace}{drop}")
     }
 }

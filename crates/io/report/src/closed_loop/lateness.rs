@@ -1,6 +1,6 @@
 //! How late the emulators of a loop were, and which differences that may cause.
 
-use romer_record::closed_loop::{LoopFigure, LoopResult};
+use romer_record::closed_loop::{ClosedLoop, LoopFigure, LoopResult};
 use romer_record::document::{DelayKind, ProbeDirection, Summary};
 use romer_record::emulation::Emulation;
 use romer_record::warning::{Compared, ComparisonWarning};
@@ -86,6 +86,11 @@ impl Late {
 pub(super) fn is_late(figure: &LoopFigure) -> bool {
     figure.result == Some(LoopResult::Undecided)
         && figure.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+}
+
+/// Whether a figure of the loop is undecided because an emulator was late.
+pub fn is_open_by_lateness(closed_loop: &ClosedLoop) -> bool {
+    closed_loop.directions.iter().flat_map(|direction| &direction.figures).any(is_late)
 }
 
 /// A note for each emulator that was late by more than the tolerance of a figure, or whose lateness leaves a figure undecided: of the figure

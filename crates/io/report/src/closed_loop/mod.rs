@@ -24,8 +24,8 @@ mod lateness;
 mod page;
 mod text;
 
-pub use lateness::EmulatorLateness;
 use lateness::Late;
+pub use lateness::{EmulatorLateness, is_open_by_lateness};
 pub use page::page;
 pub use text::text;
 
@@ -401,7 +401,7 @@ fn figures(
     }
     figures.extend(loss(a, b, &halves));
     figures.extend(reordering(a, b, &halves));
-    figures.extend(distribution(a, b, &halves, late("wasserstein_ns")));
+    figures.extend(distribution(a, b, &halves, late));
     let consecutive = |side: &Side<'_>| autocorrelation(&side.series(), &[1]).into_iter().next().flatten();
     let correlations = [a, b].map(consecutive);
     if correlations.iter().all(Option::is_some) {
@@ -474,7 +474,12 @@ fn reordering(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2]) -> Option<Loop
 }
 
 /// The distances of the distributions of delay.
-fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2], late: Late) -> Vec<LoopFigure> {
+fn distribution(
+    a: &Side<'_>,
+    b: &Side<'_>,
+    halves: &[Side<'_>; 2],
+    late: impl Fn(&str) -> Late,
+) -> Vec<LoopFigure> {
     let [of_a, of_b] = [a, b].map(|side| side.values(Series::Delay));
     let [first, second] = [&halves[0], &halves[1]].map(|half| {
         let mut values = half.values(Series::Delay);
@@ -492,8 +497,7 @@ fn distribution(a: &Side<'_>, b: &Side<'_>, halves: &[Side<'_>; 2], late: Late) 
                halves: Option<f64>,
                tolerance: Option<f64>| {
         let repeatability = again.and_then(|again| again.interval).map(arm);
-        let late = if tolerance.is_some() { late } else { Late::default() };
-        let known = Known { interval: found.interval, halves, repeatability, tolerance, late };
+        let known = Known { interval: found.interval, halves, repeatability, tolerance, late: late(name) };
         known.figure(name, [None; 2], Some(found.value))
     };
     let tolerance = (DISTANCE * (high - low)).max(LEAST);

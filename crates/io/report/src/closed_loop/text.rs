@@ -4,7 +4,7 @@ use romer_record::closed_loop::{ClosedLoop, LoopDirection, LoopFigure, LoopResul
 use romer_record::document::DelayKind;
 
 use super::label::label;
-use super::lateness::is_late;
+use super::lateness::{is_late, is_open_by_lateness};
 use crate::comparison::{FigureUnit, signed_to, value_to};
 use crate::escape;
 use crate::number::{NO_BREAK, absent, capital, percent_to, step_of, time};
@@ -66,11 +66,10 @@ pub fn text(closed_loop: &ClosedLoop, style: &TextStyle) -> String {
 
 /// The verdict on all directions in a sentence.
 pub(super) fn verdict(closed_loop: &ClosedLoop) -> &'static str {
-    let mut figures = closed_loop.directions.iter().flat_map(|direction| &direction.figures);
     match closed_loop.verdict {
         LoopVerdict::Reproduced => "The emulation reproduces the path.",
         LoopVerdict::NotReproduced => "The emulation does not reproduce the path.",
-        LoopVerdict::Undecided if figures.any(is_late) => {
+        LoopVerdict::Undecided if is_open_by_lateness(closed_loop) => {
             "Undecided: the emulation differs from the path, but the emulator was late on this host."
         }
         LoopVerdict::Undecided => {

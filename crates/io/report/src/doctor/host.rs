@@ -32,11 +32,12 @@ fn octets(number: u32) -> String {
 }
 
 /// With the state of the port over IPv4 and over IPv6.
-pub(super) fn stamp_port(families: [PortUse; 2], holder: Option<&PortHolder>) -> Statement {
+pub(super) fn stamp_port(families: [PortUse; 2], holder: Option<&PortHolder>, is_good: bool) -> Statement {
     const PORT: &str = "UDP port 862";
     const OPEN: &str = "romer respond can answer any STAMP sender.";
     if families.contains(&PortUse::Taken) {
-        return taken(PORT, holder, "romer respond needs another port, which senders must then use.");
+        const NEEDS: &str = "romer respond needs another port, which senders must then use.";
+        return taken(PORT, holder, NEEDS, is_good);
     }
     if families.contains(&PortUse::Forbidden) {
         return Statement::new(
@@ -59,7 +60,7 @@ pub(super) fn stamp_port(families: [PortUse; 2], holder: Option<&PortHolder>) ->
     }
 }
 
-pub(super) fn control_port(ipv4: PortUse, holder: Option<&PortHolder>) -> Statement {
+pub(super) fn control_port(ipv4: PortUse, holder: Option<&PortHolder>, is_good: bool) -> Statement {
     const PORT: &str = "TCP port 8862";
     const NEEDS: &str =
         "romer respond needs another port for its control channel, which senders must then use.";
@@ -67,19 +68,19 @@ pub(super) fn control_port(ipv4: PortUse, holder: Option<&PortHolder>) -> Statem
         PortUse::Free => {
             Statement::new(format!("{PORT} is free."), "The control channel of romer respond is available.")
         }
-        PortUse::Taken => taken(PORT, holder, NEEDS),
+        PortUse::Taken => taken(PORT, holder, NEEDS, is_good),
         PortUse::Forbidden => Statement::new(format!("This user may not bind {PORT}."), NEEDS),
         PortUse::Absent => Statement::new(format!("{PORT} cannot be bound over IPv4."), NEEDS),
     }
 }
 
-/// A port that a process uses.
-fn taken(port: &str, holder: Option<&PortHolder>, consequence: &str) -> Statement {
+/// A port that a process uses: a responder, if that is good.
+fn taken(port: &str, holder: Option<&PortHolder>, consequence: &str, is_good: bool) -> Statement {
     let Some(PortHolder { process, program }) = holder else {
         let observed = format!("{port} is in use by a process that this user cannot see.");
         return Statement::new(observed, consequence);
     };
-    let consequence = if program == "romer" { "A responder is running." } else { consequence };
+    let consequence = if is_good { "A responder is running." } else { consequence };
     Statement::new(format!("{port} is in use by {program} (process {process})."), consequence)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use romer_scenario::ScenarioError;
-use romer_scenario::reader::{Item, Read, SourceText, TableReader};
+use romer_scenario::reader::{Item, Read, SourceText, TableReader, scalar};
 use romer_units::Duration;
 use thiserror::Error;
 use toml::de::DeValue;
@@ -83,12 +83,19 @@ fn name_of(item: &Item<'_>) -> Read<Token> {
     Token::new(text).map_err(|why| item.error(why.to_string()))
 }
 
+/// The entries of a table whose keys are names.
+fn named_entries<'t>(table: TableReader<'t>) -> impl Iterator<Item = Read<(Token, Item<'t>)>> {
+    table.entries().into_iter().map(|(key, value)| match Token::new(key.get_ref().as_ref()) {
+        Ok(name) => Ok((name, value)),
+        Err(why) => Err(value.error(format!("has a key that is no name: {why}"))),
+    })
+}
+
 /// A table of names, each of whose values is read by `read`.
 fn named<T>(item: &Item<'_>, mut read: impl FnMut(&Item<'_>) -> Read<T>) -> Read<BTreeMap<Token, T>> {
     let mut found = BTreeMap::new();
-    for (key, value) in item.table()?.entries() {
-        let name = Token::new(key.get_ref().as_ref())
-            .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
+    for entry in named_entries(item.table()?) {
+        let (name, value) = entry?;
         found.insert(name, read(&value)?);
     }
     if found.is_empty() {
@@ -123,7 +130,6 @@ fn read_retention(item: &Item<'_>) -> Read<Retention> {
 }
 
 fn read_traffic(item: &Item<'_>) -> Read<Traffic> {
-    const OWN: [&str; 4] = ["interval", "size", "every", "duration"];
     const EVERY: Duration = Duration::from_secs(3_600);
     let mut table = item.table()?;
     let interval = table.need("interval")?.time(INTERVALS.0, INTERVALS.1)?;
@@ -143,9 +149,6 @@ fn read_traffic(item: &Item<'_>) -> Read<Traffic> {
     let mut options = BTreeMap::new();
     for (key, value) in table.entries() {
         let name = key.get_ref().replace('_', "-");
-        if OWN.contains(&name.as_str()) {
-            continue;
-        }
         let is_option = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'-';
         if name.is_empty() || name.starts_with('-') || !name.bytes().all(is_option) {
             return Err(value.error("is no option of romer measure; see romer measure --help"));
@@ -176,27 +179,15 @@ fn option(item: &Item<'_>) -> Read<OptionValue> {
     }
 }
 
-/// A text or a number, as it is written on the command line.
-fn scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.as_str().to_owned()),
-        DeValue::Float(number) => Some(number.as_str().to_owned()),
-        _ => None,
-    }
-}
-
 /// The agents of all sites.
 fn read_sites(item: &Item<'_>, limits: Limits) -> Read<BTreeMap<Token, Agent>> {
     let mut agents: BTreeMap<Token, Agent> = BTreeMap::new();
-    for (key, value) in item.table()?.entries() {
-        let site = Token::new(key.get_ref().as_ref())
-            .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
+    for entry in named_entries(item.table()?) {
+        let (site, value) = entry?;
         let mut table = value.table()?;
         let here = table.need("agents")?;
-        for (key, value) in here.table()?.entries() {
-            let name = Token::new(key.get_ref().as_ref())
-                .map_err(|why| value.error(format!("has a key that is no name: {why}")))?;
+        for entry in named_entries(here.table()?) {
+            let (name, value) = entry?;
             if let Some(other) = agents.get(&name) {
                 let why = format!("is also an agent of the site {}; use another name", other.site);
                 return Err(value.error(why));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use romer_units::Duration;
 
 use super::*;
-use crate::diff::diff;
+use crate::diff::PlanDiff;
 use crate::{Day, Token};
 
 fn name(text: &str) -> Token {
@@ -15,6 +15,11 @@ fn name(text: &str) -> Token {
 }
 
 const DAY: Day = Day(20_787);
+
+/// The difference of two plans on a day.
+fn diff(old: &Plan, new: &Plan, day: Day) -> Result<PlanDiff, ExpandError> {
+    Ok(crate::diff::diff((old, &old.expand(day)?), (new, &new.expand(day)?)))
+}
 
 /// A plan with these sites, of so many agents each, and one mesh of all.
 fn mesh(sites: &[usize]) -> Plan {

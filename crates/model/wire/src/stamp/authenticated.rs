@@ -187,6 +187,11 @@ impl ReflectorPacket {
     }
 }
 
+/// The session identifier that an authenticated request names, if it is that long. It claims nothing.
+pub fn authenticated_session_of(request: &[u8]) -> Option<u16> {
+    bytes::at(request, offset::SSID).map(u16::from_be_bytes)
+}
+
 /// Whether the octets that the sender of an authenticated request must leave zero are zero. One with others is
 /// answered all the same (RFC 8762 section 4.2.2 has them ignored). `false` below 112 octets.
 pub fn authenticated_sender_zeros_are_zero(request: &[u8]) -> bool {

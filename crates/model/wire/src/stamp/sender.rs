@@ -60,7 +60,7 @@ impl SenderPacket {
     }
 }
 
-/// The session identifier that a request of either mode names, if it is that long. It claims nothing.
+/// The session identifier that an unauthenticated request names, if it is that long. It claims nothing.
 pub fn session_of(request: &[u8]) -> Option<u16> {
     bytes::at(request, offset::SSID).map(u16::from_be_bytes)
 }
